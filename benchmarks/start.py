@@ -5,7 +5,8 @@
 Ranks are threads of this process, which share its cores and its GIL: what a rank does costs the
 others time, which on machines of their own it would not. ``join`` is the slowest rank's time until
 it has its communicator, from one store; ``first`` that until its first all_reduce, over TCP, has
-ended. ``--endpoints`` join alone. Needs numpy and pccl alone.
+ended. ``--endpoints`` join alone. The store is a file, which each rank reads itself, or ``--store
+tcp``, one thread of rank 0 that answers all of them. Needs numpy and pccl alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -36,8 +38,8 @@ class Start:
     first_s: float | None
 
 
-def start(ranks: int, *, sums: bool) -> Start:
-    """Make a group of threads, and time it."""
+def start(ranks: int, store: str, *, sums: bool) -> Start:
+    """Make a group of threads, which meet at a store of that kind, and time it."""
     joined, summed = [0.0] * ranks, [0.0] * ranks
     together = threading.Barrier(ranks)
     failures: list[Exception] = []
@@ -65,7 +67,7 @@ def start(ranks: int, *, sums: bool) -> Start:
             together.abort()
 
     with tempfile.TemporaryDirectory(prefix="pccl-start-") as folder:
-        rendezvous = f"file://{folder}/store"
+        rendezvous = f"file://{folder}/store" if store == "file" else free_address()
         threads = [threading.Thread(target=be_rank, args=(i, rendezvous)) for i in range(ranks)]
         for thread in threads:
             thread.start()
@@ -76,10 +78,18 @@ def start(ranks: int, *, sums: bool) -> Start:
     return Start(ranks, max(joined), max(summed) if sums else None)
 
 
+def free_address() -> str:
+    """Return an address at which rank 0 may serve."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ranks", type=int, nargs="*", default=[8, 16, 32, 64, 128])
     parser.add_argument("--endpoints", type=int, nargs="*", default=[256, 512, 1024])
+    parser.add_argument("--store", choices=["file", "tcp"], default="file")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found: list[Start] = []
@@ -88,12 +98,16 @@ def main() -> None:
         *((n, True) for n in options.ranks),
         *((n, False) for n in options.endpoints),
     ]:
-        found.append(start(count, sums=sums))
+        found.append(start(count, options.store, sums=sums))
         latest = found[-1]
         first = "-" if latest.first_s is None else f"{latest.first_s * 1e3:.0f}"
         print(f"{count:>6}{latest.join_s * 1e3:>10.0f}{first:>10}   {growth(found)}", flush=True)
     if options.json:
-        content = {"benchmark": "start", "cores": len(os.sched_getaffinity(0))}
+        content = {
+            "benchmark": "start",
+            "store": options.store,
+            "cores": len(os.sched_getaffinity(0)),
+        }
         options.json.write_text(json.dumps(content | {"starts": [*map(asdict, found)]}) + "\n")
 
 

@@ -6,19 +6,22 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/gathering.h"
 #include "csrc/topo/machine/calibration.h"
 
 namespace pccl::bootstrap {
 namespace {
 
 constexpr const char* kJobKey = "pccl/job";
+constexpr const char* kDigestKey = "pccl/digest";
 constexpr const char* kAgreedKey = "pccl/agreed";
+constexpr std::size_t kLongestDigest = 256;
 constexpr std::size_t kMostHostBytes = 8 * kMiB;
 
 std::string host_key(Rank first) { return concat("pccl/host/", first); }
-std::string digest_key(Rank rank) { return concat("pccl/digest/", rank); }
 
 bool are_bound_apart(const Roster& roster) {
     const int first = roster.endpoints.front().numa;
@@ -69,6 +72,20 @@ Result<std::string> collect_job(Store& store, const std::vector<std::vector<Rank
     return text;
 }
 
+Status nobody_said(Store& store, int size) {
+    const std::vector<Rank> silent = silent_in(store, kDigestKey, size);
+    if (silent.empty()) {
+        const Rank idle = idle_gatherer_in(store, kDigestKey, size);
+        return Status::timeout(concat("timed out: rank ", idle,
+                                      " has not passed on what others found; is it stopped?"),
+                               idle);
+    }
+    return Status::timeout(
+        concat("timed out: ", listed(silent), silent.size() > 1 ? " have" : " has",
+               " not said what topology was found; is every rank running?"),
+        silent.front());
+}
+
 }  // namespace
 
 Result<std::string> job_on_one_host(const Locality& locality, const Roster& roster) {
@@ -102,15 +119,17 @@ Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank
 }
 
 Status agree_on_digest(Store& store, const std::string& digest, Rank self, const Meeting& meeting) {
-    if (self != 0) {
-        PCCL_TRY(store.set(digest_key(self), digest));
-        return await(store, {kAgreedKey, 0}, meeting).status();
-    }
-    std::vector<std::string> digests{digest};
-    for (Rank rank = 1; rank < meeting.size; ++rank) {
-        PCCL_ASSIGN_OR_RETURN(digests.emplace_back(),
-                              await(store, {digest_key(rank), rank}, meeting));
-    }
+    std::vector<std::string> digests;
+    const Gathering found{
+        .key = kDigestKey, .longest = kLongestDigest, .take = [&](Rank, const std::string& word) {
+            digests.push_back(word);
+            return Status::ok();
+        }};
+    const Status gathered = gather(store, found, {self, digest}, meeting);
+    if (gathered.code() == StatusCode::kTimeout && gathered.peer() == kNoRank)
+        return nobody_said(store, meeting.size);
+    PCCL_TRY(gathered);
+    if (self != 0) return await(store, {kAgreedKey, 0}, meeting).status();
     PCCL_TRY(topo::check_agreement(digests));
     return store.set(kAgreedKey, digest);
 }

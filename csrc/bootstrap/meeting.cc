@@ -110,7 +110,8 @@ Status publish_text(Store& store, const std::string& key, const std::string& tex
 Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
                                const Meeting& meeting) {
     const auto await_part = [&](std::size_t part) {
-        return await(store, {part_key(what.key, part), what.from, what.present}, meeting);
+        return await(store, {part_key(what.key, part), what.from, what.present, what.until},
+                     meeting);
     };
     PCCL_ASSIGN_OR_RETURN(const std::string first, await_part(0));
     ByteReader in(first);
@@ -128,6 +129,10 @@ Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t m
     }
     if (text.size() != bytes) return Status::invalid_argument("a text longer than it says");
     return text;
+}
+
+bool has_text(Store& store, const std::string& key) {
+    return store.get(part_key(key, 0), Deadline::after(Duration::zero())).is_ok();
 }
 
 }  // namespace pccl::bootstrap

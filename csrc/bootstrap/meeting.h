@@ -56,6 +56,8 @@ inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
 /// kInvalidArgument for a text of more than `most` bytes.
 [[nodiscard]] Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
                                              const Meeting& meeting);
+/// Whether it has been published; does not wait.
+[[nodiscard]] bool has_text(Store& store, const std::string& key);
 
 /// What a rank that could not join has left in the store; ok while none has.
 [[nodiscard]] Status failure_in(Store& store);

@@ -1,5 +1,6 @@
 #include "csrc/bootstrap/roster.h"
 
+#include <set>
 #include <span>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/gathering.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 #include "csrc/bootstrap/secret_file.h"
 #include "csrc/sys/crypto/hmac.h"
@@ -15,47 +17,41 @@ namespace pccl::bootstrap {
 namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
+constexpr const char* kEndpointKey = "pccl/endpoint";
 constexpr const char* kRosterKey = "pccl/roster";
 constexpr transport::GroupId kLobby{'p', 'c', 'c', 'l', ' ', 'l', 'o', 'b', 'b', 'y'};
-constexpr Rank kMostNamed = 16;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
-
-std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
-
-}  // namespace
-
-std::vector<Rank> unpublished(Store& store, int size) {
-    std::vector<Rank> ranks;
-    for (Rank rank = 0; rank < size && static_cast<Rank>(ranks.size()) < kMostNamed; ++rank)
-        if (!store.get(endpoint_key(rank), Deadline::after(Duration::zero())).is_ok())
-            ranks.push_back(rank);
-    return ranks;
-}
-
-namespace {
 
 Status nobody_came(Store& store, int size) {
     const std::vector<Rank> ranks = unpublished(store, size);
-    if (ranks.empty())
-        return Status::timeout("timed out: rank 0 has not gathered the group; is it stopped?", 0);
-    return Status::timeout(concat("timed out: ", listed(ranks), ranks.size() > 1 ? " have" : " has",
-                                  " not joined; is every rank running?"),
-                           ranks.front());
+    if (!ranks.empty())
+        return Status::timeout(
+            concat("timed out: ", listed(ranks), ranks.size() > 1 ? " have" : " has",
+                   " not joined; is every rank running?"),
+            ranks.front());
+    const Rank idle = idle_gatherer_in(store, kEndpointKey, size);
+    return Status::timeout(
+        concat("timed out: rank ", idle, " has not gathered ",
+               idle == 0 ? "the group" : "the ranks behind it", "; is it stopped?"),
+        idle);
 }
 
-Status nonsense(Rank rank, const Status& why) {
-    return Status::peer_lost(
-        rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
-}
-
-Result<std::string> fetch(Store& store, const Meeting& meeting) {
-    std::vector<Endpoint> root;
-    if (auto blob = store.get(endpoint_key(0), Deadline::after(kStoreSlice)); blob.is_ok())
+/// Those whom this rank waits for: rank 0, and who gathers for it.
+std::vector<Endpoint> awaited_by(Store& store, Rank self, const Meeting& meeting) {
+    std::vector<Endpoint> awaited;
+    for (const Rank rank : std::set<Rank>{0, gatherer_of(self, meeting.size)}) {
+        const auto blob = store.get(concat(kEndpointKey, "/", rank), Deadline::after(kStoreSlice));
+        if (!blob.is_ok() || rank == self) continue;
         if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
-            root.push_back(std::move(*endpoint));
+            awaited.push_back(std::move(*endpoint));
+    }
+    return awaited;
+}
+
+Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const Meeting& meeting) {
     const std::size_t most = static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) +
                              kMostTuningBytes + kMostCostsBytes + kMostJobBytes + 16;
-    return await_text(store, {kRosterKey, 0, root}, most, meeting);
+    return await_text(store, {kRosterKey, 0, present}, most, meeting);
 }
 
 std::string serialise(const Roster& roster) {
@@ -97,31 +93,51 @@ Status check_own_place(const Roster& roster, const Endpoint& mine) {
                           "; give each process a rank of its own, and each group a fresh store"));
 }
 
-Result<Endpoint> endpoint_of(Store& store, Rank rank, const Meeting& meeting,
-                             std::span<const Endpoint> present) {
-    const auto blob = await(store, {endpoint_key(rank), rank, present, meeting.size}, meeting);
-    if (blob.status().code() == StatusCode::kInvalidArgument) return nonsense(rank, blob.status());
-    PCCL_TRY(blob.status());
-    auto endpoint = Endpoint::deserialise(*blob);
-    if (!endpoint.is_ok()) return nonsense(rank, endpoint.status());
+Result<Endpoint> endpoint_in(const std::string& blob, Rank rank) {
+    auto endpoint = Endpoint::deserialise(blob);
+    if (!endpoint.is_ok()) return unreadable(rank, endpoint.status());
     if (endpoint->rank == rank) return endpoint;
     return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
 }
 
-Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meeting) {
+/// Those that `mine` has gathered: of all ranks on rank 0, of none on most.
+Result<std::vector<Endpoint>> gather_endpoints(Store& store, const Endpoint& mine,
+                                               const Meeting& meeting) {
+    std::vector<Endpoint> gathered;
+    const Gathering endpoints{.key = kEndpointKey,
+                              .longest = kMaxEndpoint,
+                              .take = [&](Rank rank, const std::string& blob) -> Status {
+                                  PCCL_ASSIGN_OR_RETURN(gathered.emplace_back(),
+                                                        endpoint_in(blob, rank));
+                                  return Status::ok();
+                              },
+                              .present = [&] { return std::span<const Endpoint>(gathered); }};
+    PCCL_TRY(gather(store, endpoints, {mine.rank, mine.serialise()}, meeting));
+    return gathered;
+}
+
+Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all, const Meeting& meeting) {
     Roster roster;
     roster.tuning = meeting.tuning;
     roster.costs = meeting.costs;
-    roster.endpoints.push_back(mine);
-    for (Rank rank = 1; rank < meeting.size; ++rank) {
-        PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(),
-                              endpoint_of(store, rank, meeting, roster.endpoints));
-    }
+    roster.endpoints = std::move(all);
     if (meeting.describe) {
         PCCL_ASSIGN_OR_RETURN(roster.job, meeting.describe(roster));
     }
     PCCL_TRY(publish_text(store, kRosterKey, serialise(roster)));
     return roster;
+}
+
+Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) {
+    PCCL_ASSIGN_OR_RETURN(std::vector<Endpoint> gathered, gather_endpoints(store, mine, meeting));
+    if (mine.rank == 0) return publish_roster(store, std::move(gathered), meeting);
+    // A gatherer goes on looking at those who wait for it.
+    for (Endpoint& awaited : awaited_by(store, mine.rank, meeting))
+        gathered.push_back(std::move(awaited));
+    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered, meeting));
+    PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
+    PCCL_TRY(check_own_place(met, mine));
+    return met;
 }
 
 }  // namespace
@@ -178,20 +194,17 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, const Meeting& 
     return identity;
 }
 
+std::vector<Rank> unpublished(Store& store, int size) {
+    return silent_in(store, kEndpointKey, size);
+}
+
 Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting) {
     PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&mine.nonce), sizeof mine.nonce}));
-    PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
-    auto roster = [&]() -> Result<Roster> {
-        if (mine.rank == 0) return collect(store, mine, meeting);
-        PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, meeting));
-        PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
-        PCCL_TRY(check_own_place(met, mine));
-        return met;
-    }();
+    auto roster = meet(store, mine, meeting);
     const Status status = roster.status();
     if (status.code() == StatusCode::kTimeout && status.peer() == kNoRank)
         return nobody_came(store, meeting.size);
-    if (status.code() == StatusCode::kInvalidArgument) return nonsense(0, status);
+    if (status.code() == StatusCode::kInvalidArgument) return unreadable(0, status);
     return roster;
 }
 

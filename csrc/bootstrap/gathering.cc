@@ -1,0 +1,107 @@
+#include "csrc/bootstrap/gathering.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
+
+namespace pccl::bootstrap {
+namespace {
+
+constexpr Rank kMostNamed = 16;
+// Of so many ranks the detour costs more than it saves.
+constexpr int kSmallestGroup = 16;
+
+std::string word_key(const std::string& key, Rank rank) { return concat(key, "/", rank); }
+std::string group_key(const std::string& key, Rank gatherer) {
+    return concat(key, "/by/", gatherer);
+}
+
+int ranks_in_group(int size) {
+    return std::max(kSmallestGroup, static_cast<int>(std::ceil(std::sqrt(size))));
+}
+
+Rank end_of_group(Rank gatherer, int size) {
+    return std::min(gatherer + ranks_in_group(size), size);
+}
+
+Status blamed(Rank rank, const Status& why) {
+    return why.code() == StatusCode::kInvalidArgument ? unreadable(rank, why) : why;
+}
+
+/// What a gatherer's own group says, as it passes it on.
+Result<std::string> hear_group(Store& store, const Gathering& what, const Word& own,
+                               const Meeting& meeting) {
+    const Rank end = end_of_group(own.self, meeting.size);
+    // Rank 0 waits for all others in turn, so it looks at those behind, too.
+    const Rank until = own.self == 0 ? meeting.size : end;
+    ByteWriter heard;
+    for (Rank rank = own.self; rank < end; ++rank) {
+        const auto word =
+            rank == own.self
+                ? Result<std::string>(own.text)
+                : await(store, {word_key(what.key, rank), rank, what.present(), until}, meeting);
+        if (!word.is_ok()) return blamed(rank, word.status());
+        PCCL_TRY(what.take(rank, *word));
+        heard.text(*word);
+    }
+    return heard.take();
+}
+
+Status take_all(const Gathering& what, const std::string& text, Rank gatherer, Rank end) {
+    ByteReader in(text);
+    for (Rank rank = gatherer; rank < end; ++rank) {
+        std::string word;
+        if (const Status read = in.text(word, what.longest); !read.is_ok())
+            return unreadable(gatherer, read);
+        PCCL_TRY(what.take(rank, word));
+    }
+    return blamed(gatherer, in.finish());
+}
+
+Status hear_gatherer(Store& store, const Gathering& what, Rank gatherer, const Meeting& meeting) {
+    const Rank end = end_of_group(gatherer, meeting.size);
+    const std::size_t most = static_cast<std::size_t>(end - gatherer) * (what.longest + 4);
+    const auto text =
+        await_text(store, {group_key(what.key, gatherer), gatherer, what.present(), meeting.size},
+                   most, meeting);
+    return text.is_ok() ? take_all(what, *text, gatherer, end) : blamed(gatherer, text.status());
+}
+
+}  // namespace
+
+Rank gatherer_of(Rank rank, int size) { return rank - rank % ranks_in_group(size); }
+
+Status gather(Store& store, const Gathering& what, const Word& own, const Meeting& meeting) {
+    PCCL_TRY(store.set(word_key(what.key, own.self), own.text));
+    if (gatherer_of(own.self, meeting.size) != own.self) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(const std::string heard, hear_group(store, what, own, meeting));
+    if (own.self != 0) return publish_text(store, group_key(what.key, own.self), heard);
+    for (Rank gatherer = end_of_group(0, meeting.size); gatherer < meeting.size;
+         gatherer = end_of_group(gatherer, meeting.size))
+        PCCL_TRY(hear_gatherer(store, what, gatherer, meeting));
+    return Status::ok();
+}
+
+std::vector<Rank> silent_in(Store& store, const std::string& key, int size) {
+    std::vector<Rank> ranks;
+    for (Rank rank = 0; rank < size && static_cast<Rank>(ranks.size()) < kMostNamed; ++rank)
+        if (!store.get(word_key(key, rank), Deadline::after(Duration::zero())).is_ok())
+            ranks.push_back(rank);
+    return ranks;
+}
+
+Rank idle_gatherer_in(Store& store, const std::string& key, int size) {
+    for (Rank gatherer = end_of_group(0, size); gatherer < size;
+         gatherer = end_of_group(gatherer, size))
+        if (!has_text(store, group_key(key, gatherer))) return gatherer;
+    return 0;
+}
+
+Status unreadable(Rank rank, const Status& why) {
+    return Status::peer_lost(
+        rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
+}
+
+}  // namespace pccl::bootstrap
