@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -65,16 +66,23 @@ def choices(ranks: int) -> list[dict[str, str]]:
     return list(run_ranks(functools.partial(chosen, ranks=ranks), ranks))
 
 
-def run_tune(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def try_tune(
+    file: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run ``pccl tune`` for two ranks, which keeps what it finds in a file."""
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "pccl", "tune", "--ranks", "2", *arguments],
-        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
+        env=os.environ | {"PCCL_TUNING_FILE": str(file)} | (environment or {}),
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
+
+
+def run_tune(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Do it, which must work."""
+    done = try_tune(file, *arguments)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -195,6 +203,41 @@ def test_a_dry_run_shows_predicted_beside_measured_for_links_too(tmp_path: Path)
         assert cell["us"].keys() == cell["predicted_us"].keys()
         assert {"shm_one_shot", "one_shot"} <= cell["us"].keys()
         assert min(cell["predicted_us"].values()) > 0
+
+
+@pytest.mark.multiproc
+@pytest.mark.parametrize("way", ["environment", "option"])
+def test_what_ranks_without_common_memory_take_is_not_kept(tmp_path: Path, way: str) -> None:
+    """Groups that share memory would choose by it."""
+    file = tmp_path / "tuning.txt"
+    file.write_text("all_reduce 2 0 shm_direct\n")
+    arguments = ("--max", "1K", "--rounds", "1")
+    if way == "option":
+        done = try_tune(file, *arguments, "--transports", "tcp")
+    else:
+        done = try_tune(file, *arguments, environment={"PCCL_TRANSPORTS": "tcp"})
+    assert done.returncode != 0
+    assert "these ranks share no memory" in done.stderr
+    assert file.read_text() == "all_reduce 2 0 shm_direct\n"
+
+
+@pytest.mark.multiproc
+def test_a_dry_run_measures_over_other_transports_and_says_that_it_keeps_nothing(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "tuning.txt"
+    arguments = ("--max", "1K", "--rounds", "1", "--dry-run", "--transports", "tcp")
+    cells = json.loads(run_tune(file, *arguments, "--json").stdout)["cells"]
+    assert not any(name.startswith("shm_") for cell in cells for name in cell["us"])
+    assert not any(cell["shares_memory"] for cell in cells)
+    assert run_tune(file, *arguments).stdout.splitlines()[-1] == "nothing is kept: a dry run"
+    assert not file.exists()
+
+
+def test_a_table_of_ranks_without_common_memory_is_refused() -> None:
+    apart = dataclasses.replace(cell(KIB, a=1, b=2), shares_memory=False)
+    with pytest.raises(ValueError, match="share no memory"):
+        tune.table_of([apart])
 
 
 def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

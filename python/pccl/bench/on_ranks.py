@@ -34,18 +34,20 @@ class Job(Protocol):
 
 
 def on_ranks(
-    job: Job, name: str, measure: Callable[[Communicator, Case], Found]
+    job: Job, name: str, measure: Callable[[Communicator, Case], Found], *, transports: str = ""
 ) -> Iterator[Found]:
     """Give what ``measure``, which must be picklable, finds on rank 0 for each case of a job.
 
-    The ranks, of a group of that name, end with the iteration. Raises what a rank raised.
+    The ranks, of a group of that name over ``transports`` (empty: as PCCL_TRANSPORTS says), end
+    with the iteration. Raises what a rank raised.
     """
-    yield from run_ranks(functools.partial(_measure_all, job, name, measure), job.ranks)
+    work = functools.partial(_measure_all, job, (name, transports), measure)
+    yield from run_ranks(work, job.ranks)
 
 
 def _measure_all(
     job: Job,
-    name: str,
+    group: tuple[str, str],
     measure: Callable[[Communicator, Case], Found],
     rank: int,
     rendezvous: str,
@@ -53,12 +55,14 @@ def _measure_all(
 ) -> None:
     from pccl._core import Communicator  # not above: `pccl --help` needs no extension module
 
+    name, transports = group
     comm = Communicator(
         rank=rank,
         world_size=job.ranks,
         rendezvous=rendezvous,
         timeout=job.timeout,
         name=name,
+        transports=transports,
     )
     for case in job.cases():
         found = measure(comm, case)

@@ -40,6 +40,7 @@ __all__ = [
     "Cell",
     "Job",
     "busy_share",
+    "check_kept",
     "measured",
     "path",
     "ranks_to_measure",
@@ -77,6 +78,8 @@ class Job:
         Length of a turn.
     timeout
         Seconds that one call, or the start of all ranks, may take.
+    transports
+        Over these alone, as in ``"tcp"``; empty: as ``PCCL_TRANSPORTS`` says.
     """
 
     ranks: int
@@ -85,6 +88,7 @@ class Job:
     rounds: int = 3
     seconds: float = 0.02
     timeout: float = 60.0
+    transports: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot be measured."""
@@ -128,6 +132,8 @@ class Cell:
         The same as the cost model has it.
     capsules
         Those among the algorithms, by name: the first 16 digits of their digests.
+    shares_memory
+        Whether the ranks had a board, as those of one host have by default.
     """
 
     collective: str
@@ -138,6 +144,7 @@ class Cell:
     us: dict[str, float]
     predicted_us: dict[str, float]
     capsules: dict[str, str] = field(default_factory=dict)
+    shares_memory: bool = True
 
     @property
     def best(self) -> str:
@@ -199,7 +206,8 @@ def measured(job: Job) -> Iterator[Cell]:
     pccl.Error
         A rank failed.
     """
-    yield from on_ranks(job, "tune", functools.partial(_measure, job))
+    measure = functools.partial(_measure, job)
+    yield from on_ranks(job, "tune", measure, transports=job.transports)
 
 
 def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
@@ -219,16 +227,43 @@ def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
     us = {algorithm: statistics.median(times) * 1e6 for algorithm, times in found.items()}
     predicted = {way.algorithm: way.seconds * 1e6 for way in ways}
     capsules = {each.name: each.digest for each in comm.capsules() if each.name in calls}
-    return Cell(case.collective, case.ranks, case.size, block, chosen, us, predicted, capsules)
+    return Cell(
+        collective=case.collective,
+        ranks=case.ranks,
+        size=case.size,
+        block=block,
+        chosen=chosen,
+        us=us,
+        predicted_us=predicted,
+        capsules=capsules,
+        shares_memory=any(way.over == "board" for way in ways),
+    )
+
+
+def check_kept(cell: Cell) -> None:
+    """Raise ValueError where ranks had no memory in common: groups that do would choose by it."""
+    if not cell.shares_memory:
+        raise ValueError(
+            "these ranks share no memory, and those that do would choose by what is kept: unset"
+            " PCCL_TRANSPORTS, or add shm to it; --dry-run measures over any transports"
+        )
 
 
 def table_of(cells: Iterable[Cell]) -> str:
-    """Return what a tuning file says of ``cells``, which are in the order of `run`."""
+    """Return what a tuning file says of ``cells``, which are in the order of `run`.
+
+    Raises
+    ------
+    ValueError
+        The ranks shared no memory (``PCCL_TRANSPORTS=tcp``).
+    """
 
     def group(cell: Cell) -> tuple[int, str]:
         return cell.ranks, cell.collective
 
     known = list(cells)
+    for cell in known:
+        check_kept(cell)
     names = {
         name: f"{name}@{digest}" for cell in known for name, digest in sorted(cell.capsules.items())
     }

@@ -1,7 +1,7 @@
 """``pccl tune``."""
 
 import dataclasses
-from collections.abc import Callable
+import itertools
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = terminal.examples(
     "pccl tune                                    # measure, and keep the result",
     "pccl tune --ranks 2,4 --max 64K --dry-run    # only look",
+    "pccl tune --transports tcp --dry-run         # the same over TCP on loopback",
 )
 
 HEADING = (
@@ -33,6 +34,13 @@ def tune(
     ] = None,
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
     rounds: Annotated[int, typer.Option(help="Turns of each algorithm at a size.")] = 3,
+    transports: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="Over these alone, as in tcp; what has no shm needs --dry-run.",
+        ),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
@@ -42,7 +50,8 @@ def tune(
 
     It measures those that ranks of one host use for CPU tensors and arrays: on a board in shared
     memory (shm_one_shot, shm_two_shot, shm_direct), over links, and capsules that PCCL_CAPSULES
-    gives, with as many ranks as they are for. All later groups choose by what was found. The table
+    gives, with as many ranks as they are for. All later groups that share memory choose by what was
+    found, so ranks must share it, but in a dry run (--transports tcp --dry-run). The table
     shows the one that groups choose now, what it takes beside what the cost model predicts, the
     fastest, and how much longer the chosen one takes; --json has all of them. It warns where others
     use the cores meanwhile: then the figures say little.
@@ -52,24 +61,31 @@ def tune(
     file = tuning.path()
     sizes = sizes_between(1 << 10, parse_size(largest), 4)
     jobs = [
-        tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
+        tuning.Job(ranks=count, sizes=sizes, rounds=rounds, transports=transports)
         for count in _numbers(ranks or []) or tuning.ranks_to_measure()
     ]
     _warn_if_busy()
     steps = sum(len(list(job.cases())) for job in jobs)
     seconds = sum(job.expected_seconds() for job in jobs)
     with terminal.progress("pccl tune", steps, seconds) as step:
-        cells = [cell for job in jobs for cell in _measure(job, step, is_shown=not as_json)]
-    table = tuning.table_of(cells)
+        cells: list[tuning.Cell] = []
+        for cell in itertools.chain.from_iterable(map(tuning.measured, jobs)):
+            if not dry_run:
+                tuning.check_kept(cell)
+            if not as_json:
+                _show(cell, heading=not cells or _table_of(cells[-1]) != _table_of(cell))
+            cells.append(cell)
+            step()
+    table = "" if dry_run else tuning.table_of(cells)
     if not dry_run:
         tuning.save(table, file)
-    kept_in = None if dry_run else str(file)
     if as_json:
         rows = [*map(dataclasses.asdict, cells)]
+        kept_in = None if dry_run else str(file)
         terminal.print_json({"pccl": __version__, "kept_in": kept_in, "cells": rows})
-    elif kept_in:
+    else:
         print(table, end="")
-        print(f"kept in {kept_in}")
+        print("nothing is kept: a dry run" if dry_run else f"kept in {file}")
 
 
 def _warn_if_busy() -> None:
@@ -90,19 +106,15 @@ def _numbers(lists: list[str]) -> list[int]:
     return [int(word) for word in words]
 
 
-def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> "list[tuning.Cell]":
-    """Measure; print cell by cell, if so wanted, with a heading for each collective."""
-    from pccl.bench import tune as tuning
+def _table_of(cell: "tuning.Cell") -> tuple[int, str]:
+    """Return what the cells of one table have in common."""
+    return cell.ranks, cell.collective
 
-    cells: list[tuning.Cell] = []
-    for cell in tuning.measured(job):
-        if is_shown and (not cells or cells[-1].collective != cell.collective):
-            print(f"# {cell.collective}, ranks: {job.ranks}\n{HEADING}")
-        if is_shown:
-            print(_line(cell), flush=True)
-        cells.append(cell)
-        step()
-    return cells
+
+def _show(cell: "tuning.Cell", *, heading: bool) -> None:
+    if heading:
+        print(f"# {cell.collective}, ranks: {cell.ranks}\n{HEADING}")
+    print(_line(cell), flush=True)
 
 
 def _line(cell: "tuning.Cell") -> str:
