@@ -1,6 +1,5 @@
 #include "csrc/bootstrap/roster.h"
 
-#include <set>
 #include <span>
 #include <utility>
 
@@ -36,16 +35,15 @@ Status nobody_came(Store& store, int size) {
         idle);
 }
 
-/// Those whom this rank waits for: rank 0, and who gathers for it.
+/// Whom this rank looks at until it has the roster: who gathers for it, or rank 0, which would not
+/// bear to be looked at by all.
 std::vector<Endpoint> awaited_by(Store& store, Rank self, const Meeting& meeting) {
-    std::vector<Endpoint> awaited;
-    for (const Rank rank : std::set<Rank>{0, gatherer_of(self, meeting.size)}) {
-        const auto blob = store.get(concat(kEndpointKey, "/", rank), Deadline::after(kStoreSlice));
-        if (!blob.is_ok() || rank == self) continue;
-        if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
-            awaited.push_back(std::move(*endpoint));
-    }
-    return awaited;
+    const Rank gatherer = gatherer_of(self, meeting.size);
+    const Rank awaited = gatherer == self ? 0 : gatherer;
+    const auto blob = store.get(concat(kEndpointKey, "/", awaited), Deadline::after(kStoreSlice));
+    if (!blob.is_ok()) return {};
+    auto endpoint = Endpoint::deserialise(*blob);
+    return endpoint.is_ok() ? std::vector{std::move(*endpoint)} : std::vector<Endpoint>();
 }
 
 Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const Meeting& meeting) {
@@ -131,10 +129,8 @@ Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all, const Mee
 Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) {
     PCCL_ASSIGN_OR_RETURN(std::vector<Endpoint> gathered, gather_endpoints(store, mine, meeting));
     if (mine.rank == 0) return publish_roster(store, std::move(gathered), meeting);
-    // A gatherer goes on looking at those who wait for it.
-    for (Endpoint& awaited : awaited_by(store, mine.rank, meeting))
-        gathered.push_back(std::move(awaited));
-    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered, meeting));
+    const std::vector<Endpoint> awaited = awaited_by(store, mine.rank, meeting);
+    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, awaited, meeting));
     PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
     PCCL_TRY(check_own_place(met, mine));
     return met;
