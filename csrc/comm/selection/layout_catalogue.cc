@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "csrc/schedule/generators/hierarchical.h"
+#include "csrc/schedule/laid_along.h"
 
 namespace pccl::comm {
 namespace {
@@ -28,6 +29,16 @@ std::vector<int> ranks_by_host(const bootstrap::Layout& layout) {
     return sizes;
 }
 
+/// In the order of the layout, or else along a ring of the links; null where it sends along others.
+schedule::SourcePtr carried_by(const schedule::LinkGraph& links, const schedule::SourcePtr& source,
+                               const schedule::RankOrder& order, const schedule::RankOrder& ring) {
+    const schedule::Shape shape = schedule::least_shape(*source, links.ranks());
+    if (links.carries(*source, shape, order)) return source;
+    if (ring.empty() || !source->follows_order || !links.carries(*source, shape, ring))
+        return nullptr;
+    return schedule::laid_along(source, ring).value();
+}
+
 }  // namespace
 
 std::shared_ptr<const schedule::Catalogue> catalogue_for(
@@ -43,13 +54,13 @@ std::shared_ptr<const schedule::Catalogue> catalogue_along(const schedule::LinkG
                                                            const schedule::Catalogue& known,
                                                            const bootstrap::Layout& layout) {
     auto own = std::make_shared<schedule::Catalogue>();
+    const schedule::RankOrder ring = links.ring();
     for (const schedule::CollectiveKind kind :
          {schedule::CollectiveKind::kAllReduce, schedule::CollectiveKind::kAllGather,
           schedule::CollectiveKind::kReduceScatter})
         for (const schedule::SourcePtr& source : known.of(kind))
-            if (links.carries(*source, schedule::least_shape(*source, links.ranks()),
-                              layout.order()))
-                static_cast<void>(own->add(source));
+            if (const auto carried = carried_by(links, source, layout.order(), ring))
+                static_cast<void>(own->add(carried));
     const auto made = schedule::along_links("along_links", links.ranks(), links.links());
     if (!made.is_ok()) return own;  // the ranks are parted
     for (const schedule::SourcePtr& source : *made) static_cast<void>(own->add(source));

@@ -1,7 +1,10 @@
 #include "csrc/schedule/generators/link_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+
+#include "csrc/schedule/generators/ring_search.h"
 
 namespace pccl::schedule {
 
@@ -48,24 +51,12 @@ std::optional<DirectedLink> LinkGraph::apart() const {
     return std::nullopt;
 }
 
-bool LinkGraph::has_ring() const {
-    bool is_in_order = true;
-    for (Rank rank = 0; rank < ranks_; ++rank)
-        is_in_order = is_in_order && (ranks_ == 1 || has(rank, (rank + 1) % ranks_));
-    if (is_in_order) return true;
-    if (apart()) return false;
-    // Joined, and with one neighbour behind each rank, or with the same two on both sides.
-    const auto count = [&](Rank rank) {
-        return std::ranges::count(links_, rank, &DirectedLink::from);
-    };
-    const auto both_ways = [&](const DirectedLink& link) { return has(link.to, link.from); };
-    bool is_one_way = true;
-    bool is_two_way = std::ranges::all_of(links_, both_ways);
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-        is_one_way = is_one_way && count(rank) == 1;
-        is_two_way = is_two_way && count(rank) == 2;
-    }
-    return is_one_way || is_two_way;
+RankOrder LinkGraph::ring() const {
+    RankOrder order(static_cast<std::size_t>(ranks_));
+    std::iota(order.begin(), order.end(), 0);
+    const bool is_in_order = std::ranges::all_of(
+        order, [&](Rank rank) { return ranks_ == 1 || has(rank, (rank + 1) % ranks_); });
+    return is_in_order ? order : ring_through_all(ranks_, links_);
 }
 
 std::optional<Rank> LinkGraph::cut_off() const {

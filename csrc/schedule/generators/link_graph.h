@@ -22,9 +22,10 @@ class PCCL_API LinkGraph {
     [[nodiscard]] bool is_complete() const;
     /// A rank from which no way leads to the other; none: all reach all.
     [[nodiscard]] std::optional<DirectedLink> apart() const;
-    /// Whether the links of a ring through all ranks are there: in their order, or where no rank
-    /// has more neighbours than that.
-    [[nodiscard]] bool has_ring() const;
+    /// Ranks by position on a ring through all of them: in their own order where that has the
+    /// links, else as ring_through_all() finds it; empty where it finds none.
+    [[nodiscard]] RankOrder ring() const;
+    [[nodiscard]] bool has_ring() const { return !ring().empty(); }
     /// A rank that has no link to any other, or none from any.
     [[nodiscard]] std::optional<Rank> cut_off() const;
     /// Whether all that the ranks send goes over these links.
