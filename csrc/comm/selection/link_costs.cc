@@ -144,7 +144,7 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
                                const MachineCosts& costs) {
     LinkModel model;
     model.far = far_cost(layout, costs);
-    const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host);
+    const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host, reach.ranks);
     model.near = reach.shares_memory
                      ? measured_cost(layout, ring_cost(ring, costs), topo::MeasuredLink::kMemory)
                      : model.far;

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kSmallest = 16 * kKiB;
+// A message between hosts takes some 10 us before its bytes: at 10 GB/s 64 KiB take as long.
+constexpr std::size_t kSmallestBesideOtherHosts = 64 * kKiB;
 // A line should have left its reader's own caches, of 1 to 2 MiB on servers, before it is written
 // again.
 constexpr std::size_t kLargest = 2 * kMiB;
@@ -51,13 +53,13 @@ Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
 
 }  // namespace
 
-std::size_t ring_bytes(int ranks) {
+std::size_t ring_bytes(int host_ranks, int group_size) {
     const std::size_t configured = process_config().shm_ring_bytes;
-    const auto all = static_cast<std::size_t>(std::max(1, ranks));
+    const auto all = static_cast<std::size_t>(std::max(1, host_ranks));
     const std::size_t pairs = std::max<std::size_t>(1, all * (all - 1));
-    const std::size_t wanted =
-        configured != 0 ? configured : std::min(kHostBudget / pairs, kLargest);
-    return std::bit_floor(std::max(wanted, kSmallest));
+    const std::size_t least = group_size > host_ranks ? kSmallestBesideOtherHosts : kSmallest;
+    if (configured != 0) return std::bit_floor(std::max(configured, kSmallest));
+    return std::bit_floor(std::max(std::min(kHostBudget / pairs, kLargest), least));
 }
 
 Result<std::unique_ptr<RingFile>> RingFile::create(std::size_t bytes) {

@@ -19,10 +19,11 @@
 
 namespace pccl::transport::shm {
 
-/// Bytes of each ring between `ranks` of a host: its rings stay near 16 MiB together. A power
-/// of two from 16 KiB to 2 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a
-/// power of two).
-[[nodiscard]] PCCL_API std::size_t ring_bytes(int ranks);
+/// Bytes of each ring between the `host_ranks` of a host, in a group of `group_size`: its rings
+/// stay near 16 MiB together. A power of two from 16 KiB to 2 MiB; from 64 KiB on where the group
+/// has ranks elsewhere, for what goes to these in one message must fit into rings, too. Unless
+/// PCCL_SHM_RING_BYTES says otherwise (then rounded down to a power of two).
+[[nodiscard]] PCCL_API std::size_t ring_bytes(int host_ranks, int group_size);
 
 /// Positions count bytes since the ring was made; they never wrap in practice (2^64).
 struct RingCounters {

@@ -78,7 +78,8 @@ class ShmTransport::ShmDial final : public Dial {
 
    private:
     Status offer() {
-        PCCL_ASSIGN_OR_RETURN(rings_, RingFile::create(ring_bytes(request_.host_ranks)));
+        PCCL_ASSIGN_OR_RETURN(
+            rings_, RingFile::create(ring_bytes(request_.host_ranks, request_.group_size)));
         WatchedSocket socket(std::move(client_->take_sockets().front()), waiter_);
         PCCL_TRY(require_same_user(socket.fd()));
         const DoorbellHandles own = waiter_.handles();

@@ -104,7 +104,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     static void check(const SourcePtr& source, DataType type, Reach reach) {
         const bootstrap::Roster roster = roster_of(ranks(), reach);
         const int on_a_host = reach == Reach::kBoth ? ranks() - ranks() / 2 : ranks();
-        const std::size_t ring = transport::shm::ring_bytes(on_a_host);
+        const std::size_t ring = transport::shm::ring_bytes(on_a_host, ranks());
         const std::size_t capacity = reach == Reach::kSharedMemory ? ring
                                      : reach == Reach::kSockets    ? kTcpCapacity
                                                                    : std::min(ring, kTcpCapacity);
@@ -141,6 +141,19 @@ TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
         }
 }
 
+/// However many ranks a host has, what goes to another is worth its message.
+TEST(LinkCapacity, MessagesToOtherHostsAreNotBoundByTheRingsOfManyRanks) {
+    const auto source =
+        schedule::built_in("recursive_doubling", CollectiveKind::kAllGather).value();
+    const auto bytes_in_message = [&](int ranks) {
+        const auto decision =
+            decision_of(roster_of(ranks, Reach::kBoth), 0, source, DataType::kUint8, 1 << 20);
+        EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
+        return most_bytes(*decision, 1);
+    };
+    for (const int ranks : {64, 128, 256}) EXPECT_GT(bytes_in_message(ranks), 16 * kKiB);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, LinkCapacityTest,
                          ::testing::Values(2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 63, 64, 65, 255, 256,
                                            257, 511, 512, 513, 1000, 1023, 1024, 1025, 4095, 4096,
@@ -149,21 +162,24 @@ INSTANTIATE_TEST_SUITE_P(Ranks, LinkCapacityTest,
 /// All ranks of a group in one thread, on links that hold what those of the group would.
 class World {
    public:
-    World(int ranks, const SourcePtr& source, std::size_t count);
+    /// Rank 0 records when its steps happen, up to so many.
+    World(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded = 0);
 
     /// "" when every rank had the right result; else what is wrong.
     std::string run();
+    [[nodiscard]] TimedSteps recorded();
 
    private:
     class Host;
     using Key = std::tuple<Rank, Rank, ChannelId>;
 
+    [[nodiscard]] int ranks() const { return static_cast<int>(hosts_.size()); }
     std::shared_ptr<transport::loopback::Pipe> pipe(const Key& key) {
         auto& pipe = pipes_[key];
         if (pipe == nullptr)
             pipe = std::make_shared<transport::loopback::Pipe>(transport::loopback::PipeArgs{
                 .request = {.source = std::get<0>(key), .destination = std::get<1>(key)},
-                .capacity = transport::shm::ring_bytes(static_cast<int>(hosts_.size())),
+                .capacity = transport::shm::ring_bytes(ranks(), ranks()),
                 .faults = {}});
         return pipe;
     }
@@ -208,6 +224,7 @@ class World::Host final : public LinkTable {
         testing::fill(input_, rank_, world_.count_);
         executor_.start(program_, decision.cut, decision.header, collective_);
     }
+    [[nodiscard]] Timeline& timeline() { return executor_.timeline(); }
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
@@ -235,12 +252,14 @@ class World::Host final : public LinkTable {
     bool done_ = false;
 };
 
-World::World(int ranks, const SourcePtr& source, std::size_t count) : count_(count) {
+World::World(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded)
+    : count_(count) {
     const bootstrap::Roster roster = roster_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
         const auto decision = decision_of(roster, rank, source, DataType::kInt64, count);
         EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         hosts_.push_back(std::make_unique<Host>(*this, rank));
+        if (rank == 0) hosts_.back()->timeline().start(recorded);
         hosts_.back()->start(*decision);
     }
 }
@@ -261,6 +280,34 @@ std::string World::run() {
     for (std::size_t rank = 0; rank < hosts_.size(); rank += std::max(hosts_.size() / 8, 1UL))
         if (std::string wrong = hosts_[rank]->wrong_output(); !wrong.empty()) return wrong;
     return {};
+}
+
+TimedSteps World::recorded() { return hosts_.front()->timeline().take(); }
+
+/// A lane that is through with a window begins the next one, but not the one after that, which has
+/// the same scratch.
+TEST(LinkCapacityWorld, WindowsThatHaveScratchOverlapByOne) {
+    for (const std::string_view name : {"pat", "recursive_halving"}) {
+        const auto source = *schedule::built_in(name, CollectiveKind::kReduceScatter);
+        World world(16, source, 500'000, 1 << 12);
+        ASSERT_EQ(world.run(), "") << name;
+        std::map<std::uint32_t, std::pair<TimePoint, TimePoint>> windows;  // first begin, last end
+        for (const TimedStep& step : world.recorded().steps) {
+            const auto [window, is_new] = windows.try_emplace(step.window, step.begin, step.end);
+            auto& [begin, end] = window->second;
+            begin = std::min(begin, step.begin);
+            end = std::max(end, step.end);
+        }
+        ASSERT_GT(windows.size(), 3U);
+        int overlapping = 0;
+        for (std::uint32_t window = 0; window + 2 < windows.size(); ++window) {
+            overlapping += windows[window + 1].first < windows[window].second ? 1 : 0;
+            EXPECT_GE(windows[window + 2].first, windows[window].second) << name << ", " << window;
+        }
+        if (name == "pat") {
+            EXPECT_GT(overlapping, 0) << "one lane sends and one receives";
+        }
+    }
 }
 
 TEST(LinkCapacityWorld, NobodyIsStuckByAnyAlgorithm) {

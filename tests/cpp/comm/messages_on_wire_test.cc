@@ -17,7 +17,6 @@ namespace {
 using schedule::CollectiveKind;
 
 constexpr int kRanks = 16;
-constexpr int kRounds = 4;  // log2 of the ranks
 constexpr int kCalls = 50;
 
 /// Segments with data in them that all sockets of this process have sent.
@@ -35,42 +34,102 @@ long long segments_sent() {
 
 void barrier(Communicator& comm) { ASSERT_TRUE(comm.barrier().is_ok()); }
 
-Status all_gather(Communicator& comm) {
+/// One element of each rank for each other.
+Status run(Communicator& comm, CollectiveKind kind) {
+    std::vector<std::int32_t> all(static_cast<std::size_t>(comm.size()), comm.rank());
     std::int32_t own = comm.rank();
-    std::vector<std::int32_t> all(static_cast<std::size_t>(comm.size()));
-    const Block input{reinterpret_cast<std::byte*>(&own), 1};
-    std::vector<Block> outputs;
-    for (std::int32_t& each : all) outputs.push_back({reinterpret_cast<std::byte*>(&each), 1});
-    return comm.run({.kind = CollectiveKind::kAllGather,
+    const Block one{reinterpret_cast<std::byte*>(&own), 1};
+    std::vector<Block> many;
+    for (std::int32_t& each : all) many.push_back({reinterpret_cast<std::byte*>(&each), 1});
+    const bool gathers = kind == CollectiveKind::kAllGather;
+    return comm.run({.kind = kind,
                      .type = DataType::kInt32,
-                     .inputs = {&input, 1},
-                     .outputs = outputs});
+                     .op = ReduceOp::kSum,
+                     .inputs = gathers ? std::span(&one, 1) : std::span<const Block>(many),
+                     .outputs = gathers ? std::span<const Block>(many) : std::span(&one, 1)});
 }
 
-class MessagesOnWireTest : public testing::TestWithParam<std::string> {};
+struct Counted {
+    std::string algorithm;
+    CollectiveKind kind;
+    int aggregation;  // 0: what the group chooses
+    int messages;     // of a rank
+};
 
-TEST_P(MessagesOnWireTest, AnAllGatherSendsOneMessageARound) {
+/// `algorithm` with so many blocks in a message, whatever costs least; its name says so.
+std::shared_ptr<const schedule::Catalogue> with_aggregation(const Counted& wanted) {
+    auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
+    const schedule::SourcePtr known = *schedule::built_in(wanted.algorithm, wanted.kind);
+    auto made = std::make_shared<schedule::ScheduleSource>(*known);
+    const auto fixed = [aggregation = wanted.aggregation](schedule::Shape shape) {
+        shape.aggregation = aggregation;
+        return shape;
+    };
+    made->name = "counted";
+    made->digest = known->digest + 1 + static_cast<std::uint64_t>(wanted.aggregation);
+    made->aggregates = false;
+    made->longest_message = [known, fixed](const schedule::Shape& shape) {
+        return known->longest_message(fixed(shape));
+    };
+    made->cost = [known, fixed](const schedule::Shape& shape, double bytes) {
+        return known->cost(fixed(shape), bytes);
+    };
+    made->program = [known, fixed](const schedule::Shape& shape, Rank rank) {
+        return known->program(fixed(shape), rank);
+    };
+    EXPECT_TRUE(catalogue->add(std::move(made)).is_ok());
+    return catalogue;
+}
+
+class MessagesOnWireTest : public testing::TestWithParam<Counted> {};
+
+TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
+    const auto& [algorithm, kind, aggregation, messages] = GetParam();
+    RanksOptions options{.size = kRanks, .transports = transport::TransportKind::kTcp};
+    options.algorithm = std::string(schedule::to_string(kind)) + "=" + algorithm;
+    if (aggregation > 0) {
+        options.catalogue = with_aggregation(GetParam());
+        options.algorithm = std::string(schedule::to_string(kind)) + "=counted";
+    }
     long long sent = 0;
-    const RanksOptions options{.size = kRanks,
-                               .transports = transport::TransportKind::kTcp,
-                               .algorithm = "all_gather=" + GetParam()};
-    run_ranks(options, [&](Communicator& comm) {
-        ASSERT_TRUE(all_gather(comm).is_ok());
-        barrier(comm);
-        if (comm.rank() == 0) sent = segments_sent();
-        barrier(comm);
-        for (int call = 0; call < kCalls; ++call) ASSERT_TRUE(all_gather(comm).is_ok());
-        barrier(comm);
-        if (comm.rank() == 0) sent = segments_sent() - sent;
-        barrier(comm);
+    long long of_barriers = 0;
+    run_ranks(options, [&, kind = kind](Communicator& comm) {
+        const auto count = [&](int calls) {
+            barrier(comm);
+            const long long before = segments_sent();
+            barrier(comm);
+            for (int call = 0; call < calls; ++call) ASSERT_TRUE(run(comm, kind).is_ok());
+            barrier(comm);
+            if (comm.rank() == 0) (calls == 0 ? of_barriers : sent) = segments_sent() - before;
+            barrier(comm);
+        };
+        ASSERT_TRUE(run(comm, kind).is_ok());
+        count(0);
+        count(kCalls);
     });
-    // Barriers take at most a message from each rank to each other.
-    const long long of_barriers = 4LL * kRanks * kRanks;
-    EXPECT_GE(sent, kCalls * kRanks);
-    EXPECT_LE(sent, kCalls * kRanks * kRounds + of_barriers);
+    const long long expected = static_cast<long long>(kCalls) * kRanks * messages;
+    // How barriers overlap differs by some segments; a message more in every call would be 800.
+    EXPECT_LE(sent - of_barriers, expected + kCalls * kRanks / 4);
+    // Two that follow each other to one rank may leave together.
+    EXPECT_GE(sent - of_barriers, expected / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, MessagesOnWireTest, testing::Values("pat", "bruck"));
+INSTANTIATE_TEST_SUITE_P(Schedules, MessagesOnWireTest,
+                         // log2(A) + 16 / A - 1 of PAT; log2(16) of Bruck and halving.
+                         testing::Values(Counted{"pat", CollectiveKind::kAllGather, 0, 4},
+                                         Counted{"pat", CollectiveKind::kAllGather, 1, 15},
+                                         Counted{"pat", CollectiveKind::kAllGather, 4, 5},
+                                         Counted{"pat", CollectiveKind::kReduceScatter, 0, 4},
+                                         Counted{"pat", CollectiveKind::kReduceScatter, 1, 15},
+                                         Counted{"pat", CollectiveKind::kReduceScatter, 4, 5},
+                                         Counted{"bruck", CollectiveKind::kAllGather, 0, 4},
+                                         Counted{"recursive_halving",
+                                                 CollectiveKind::kReduceScatter, 0, 4}),
+                         [](const auto& test) {
+                             return test.param.algorithm + "_" +
+                                    std::string(schedule::to_string(test.param.kind)) + "_" +
+                                    std::to_string(test.param.aggregation);
+                         });
 
 }  // namespace
 }  // namespace pccl::comm
