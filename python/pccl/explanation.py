@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Way", "explain"]
 
 MOST_LINKS_SHOWN = 8
+# Of their lengths, ranks know no more than their own.
+ONE_CHOICE = ("all_to_all",)
 
 
 class Way(NamedTuple):
@@ -36,8 +38,12 @@ class Way(NamedTuple):
         The link that the ranks of a host share most, and its GB/s: ``"eth0 of node7, 1.25 GB/s"``;
         empty where all share memory alone.
     is_chosen
-        Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else as the
-        least predicted time, where links must save 15 % of what the board takes.
+        Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else by the
+        predicted time. That need not be the least. On the board the first of ``shm_one_shot``,
+        ``shm_two_shot`` and ``shm_direct`` is taken, unless a later one saves 15 % (of
+        ``shm_direct``, which moves bytes once, it is enough that it takes no more than 5 % longer,
+        but in an all_reduce). Links must save 15 % of what the board takes; among those within 10 %
+        of the fastest, the one with the fewest messages is taken.
     """
 
     algorithm: str
@@ -117,9 +123,13 @@ class Explanation:
 
     def _remark(self) -> list[str]:
         least = min(self.ways, key=lambda way: way.seconds)
-        if self.chosen.over != "board" or least.over != "links":
+        if self.chosen.seconds <= least.seconds:
             return []
-        return ["  (links: only where they save 15 %, or pccl tune or PCCL_ALGORITHM says so)"]
+        why_not = "one is taken for all lengths" if self.collective in ONE_CHOICE else "not enough"
+        return [
+            f"  ({least.algorithm} is predicted to be faster, but {why_not}; or pccl tune or"
+            " PCCL_ALGORITHM decides)"
+        ]
 
 
 def _alike(links: tuple[str, ...]) -> list[str]:

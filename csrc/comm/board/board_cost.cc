@@ -17,8 +17,10 @@ using costs::MachineCosts;
 using schedule::CollectiveKind;
 
 // Cache lines that a beat hands over, there and back: the one that says what is posted, the first
-// of the data, and the one that says that it was read.
+// of the data, and the one that says that it was read. Of each further rank that is waited for, the
+// one that says what it has posted: its data are on their way beside those of others.
 constexpr double kLinesInBeat = 3;
+constexpr double kLinesOfFurther = 1;
 
 bool moves_blocks(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
@@ -50,8 +52,11 @@ Handing handing_of(std::size_t bytes, Level level, const BoardShape& board,
     return handing_at(std::max(level, level_of_rooms(bytes, board, costs)), costs);
 }
 
-double beat_seconds(const BoardShape& board, const MachineCosts& costs) {
-    const double lines = kLinesInBeat * costs.beat.seconds;
+/// A rank looks at those that it waits for one after the other; a root that sends is ahead of all.
+double beat_seconds(const BoardShape& board, CollectiveKind kind, const MachineCosts& costs) {
+    const bool from_root = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
+    const int further = from_root ? 0 : board.ranks - 2;
+    const double lines = (kLinesInBeat + kLinesOfFurther * further) * costs.beat.seconds;
     if (board.ranks_on_core == 1) return lines;
     // One after the other has its core.
     return lines + costs.shared_core_beat.seconds * board.ranks_on_core / 2;
@@ -64,8 +69,9 @@ std::size_t overlapping_window(const BoardShape& board, const BoardCall& call,
     constexpr std::size_t kWindows = 4;
     const std::size_t bytes = bytes_of(call);
     const Handing handing = handing_of(bytes, Level::kSecond, board, costs);
-    const double fastest = std::sqrt(static_cast<double>(bytes) * beat_seconds(board, costs) /
-                                     std::min(handing.give, handing.take));
+    const double fastest =
+        std::sqrt(static_cast<double>(bytes) * beat_seconds(board, call.kind, costs) /
+                  std::min(handing.give, handing.take));
     return std::max(bytes / kWindows, static_cast<std::size_t>(fastest));
 }
 
@@ -185,7 +191,7 @@ class CallCost {
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                const MachineCosts& costs) {
     const CallCost own(board, call, costs);
-    const double beat = beat_seconds(board, costs);
+    const double beat = beat_seconds(board, call.kind, costs);
     const double in_turns = board.ranks_on_core;
     const bool in_parts = scatters_first(call.kind, algorithm);
     if (passes_board_by(board, call, algorithm, costs))

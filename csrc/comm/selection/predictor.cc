@@ -13,6 +13,10 @@ using schedule::SourcePtr;
 
 namespace {
 
+// Of a call, besides what its way takes: to be understood, locked and cut. With numpy, on a core of
+// 3 GHz or so; the same for all ways.
+constexpr double kCallSeconds = 0.6e-6;
+
 /// How many times longer than what the busiest rank sends is what the longest chain of messages
 /// carries, each after the one before it: trees, whose ranks send less often than there are rounds.
 /// Only the first window waits for it.
@@ -56,6 +60,7 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
         if (!suits(*source, call, wanted)) continue;
         if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
     }
+    for (Prediction& way : ways) way.seconds += turns_ * kCallSeconds;
     std::ranges::stable_sort(ways, {}, &Prediction::seconds);
     return ways;
 }
@@ -98,17 +103,19 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation, .messages = cost.messages};
     const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
-    if (layout_->links() == nullptr) {
-        const BoardCall touched{call.kind, element_bytes, call.count};
-        made.seconds = schedule::predict(model_for(*source, touched), cost,
-                                         {.seconds_per_byte = near_byte(touched, windows)},
-                                         cost.bytes_sent * longer) +
-                       turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
+    const schedule::Traffic* const crossed =
+        layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
+    if (crossed != nullptr) made.busiest = crossed->busiest_name;
+    if (crossed != nullptr && !layout_->is_on_one_host()) {
+        made.seconds = schedule::predict(links_, cost, *crossed, length * longer);
         return made;
     }
-    const schedule::Traffic& crossed = traffic_of(source, shape);
-    made.seconds = schedule::predict(links_, cost, crossed, length * longer);
-    made.busiest = crossed.busiest_name;
+    const BoardCall touched{call.kind, element_bytes, call.count};
+    schedule::Traffic near;
+    if (length > 0) near.seconds_per_byte = near_byte(touched, windows) * cost.bytes_sent / length;
+    if (crossed != nullptr) near.busiest = crossed->busiest;
+    made.seconds = schedule::predict(model_for(*source, touched), cost, near, length * longer) +
+                   turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
     return made;
 }
 
@@ -141,12 +148,16 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
 /// and all windows but the first go while the others are read.
 double Predictor::near_byte(const BoardCall& call, std::size_t windows) const {
     if (!links_.near.copies) return links_.near.seconds_per_byte;
-    const costs::Level level =
-        std::max(level_of(call, ranks_, costs_), level_of_rings(links_.capacity, costs_));
+    const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
+    const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
     const costs::Handing handing = costs::handing_at(level, costs_);
-    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return turns_ * handing.both();
+    // What `pccl topo --measure` found, over what it would have if this machine were like its
+    // costs.
+    const double slower =
+        2 * links_.near.seconds_per_byte / costs::handing_at(of_rings, costs_).both();
+    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return slower * handing.both();
     const auto [less, more] = std::minmax(handing.give, handing.take);
-    return turns_ * (more + less / static_cast<double>(windows));
+    return slower * (more + less / static_cast<double>(windows));
 }
 
 const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,

@@ -84,7 +84,7 @@ class Predictor {
     /// For a call that is made again and again.
     [[nodiscard]] schedule::LinkModel model_for(const schedule::ScheduleSource& source,
                                                 const BoardCall& call) const;
-    /// Seconds for a byte of Cost::bytes_sent, where nothing is known but that all share a host.
+    /// Seconds for a byte of Cost::bytes_sent, where all share a host.
     [[nodiscard]] double near_byte(const BoardCall& call, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);

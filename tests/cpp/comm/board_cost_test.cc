@@ -55,6 +55,20 @@ TEST(BoardCost, MoreBytesNeverTakeLess) {
             }
 }
 
+/// Of no bytes, what is left is looking at the others; who reads from one root looks at that alone.
+TEST(BoardCost, ABeatGrowsWithTheRanksThatAreWaitedFor) {
+    const auto seconds = [](CollectiveKind kind, int ranks) {
+        return seconds_of(board_predictions(shape_of(ranks), {.kind = kind}, MachineCosts()),
+                          BoardAlgorithm::kOneShot);
+    };
+    const double line = MachineCosts().beat.seconds;
+    for (const CollectiveKind kind : kKinds) {
+        const bool from_root =
+            kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
+        EXPECT_NEAR(seconds(kind, 16) - seconds(kind, 2), from_root ? 0 : 14 * line, 1e-12);
+    }
+}
+
 TEST(BoardCost, WhoTakesTurnsOnACoreTakesLonger) {
     for (const CollectiveKind kind : kKinds) {
         const BoardCall call{.kind = kind, .count = 4 * kKiB};

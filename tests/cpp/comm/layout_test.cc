@@ -235,6 +235,46 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
 }
 
+/// `pccl topo --measure` that finds what the costs say must not change what a host's ranks choose.
+TEST(LayoutTest, MeasuredMemoryIsComparedWithABoardAsUsualTimesAre) {
+    const auto explained = [](std::shared_ptr<const bootstrap::Layout> layout, CollectiveKind kind,
+                              std::size_t bytes) {
+        Selector selector(
+            0,
+            {.reach =
+                 {.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
+             .board = BoardShape{.ranks = 4, .half_bytes = kMiB, .part_bytes = kMiB / 4},
+             .layout = std::move(layout)},
+            {});
+        return *selector.explain(kind, bytes);
+    };
+    const auto usual = *bootstrap::Layout::make(4, "");
+    const schedule::LinkCost near =
+        link_model({.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
+                   *usual, {})
+            .near;
+    bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}}, 10'000);
+    std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
+    hosts[0].calibration = *topo::Calibration::parse(
+        concat("memory 0 0 ", (near.round_seconds + near.message_seconds) * 1e6, " ",
+               1e-9 / near.seconds_per_byte, "\n"));
+    roster.job = encode(*topo::JobTopology::make(hosts));
+    const auto measured = *bootstrap::Layout::make(roster);
+    ASSERT_NE(measured->links(), nullptr);
+    for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                      CollectiveKind::kBroadcast, CollectiveKind::kReduceScatter})
+        for (const std::size_t bytes : {std::size_t{0}, 4 * kKiB, 256 * kKiB, 16 * kMiB}) {
+            const auto found = explained(measured, kind, bytes);
+            for (const Prediction& way : explained(usual, kind, bytes)) {
+                const auto same = std::ranges::find(found, way.algorithm(), &Prediction::algorithm);
+                ASSERT_NE(same, found.end());
+                EXPECT_NEAR(same->seconds, way.seconds, 2e-3 * way.seconds)
+                    << schedule::to_string(kind) << " of " << bytes << " by " << way.algorithm();
+                EXPECT_EQ(same->is_chosen, way.is_chosen);
+            }
+        }
+}
+
 TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
     const bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}}, 10'000);
     const auto layout = *bootstrap::Layout::make(roster);

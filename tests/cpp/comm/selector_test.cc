@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tests/cpp/schedule/catalogue.h"
@@ -197,6 +198,46 @@ TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
                 const bool is_alike = way.seconds <= 1.1 * ways.front().seconds;
                 EXPECT_TRUE(!is_alike || chosen->messages <= way.messages) << way.algorithm();
             }
+        }
+}
+
+/// Of an all_gather by PAT among 16 ranks over sockets. Its longest message has A blocks, or 8.
+schedule::Shape shape_of_pat(std::size_t block) {
+    Selector selector(0,
+                      {.reach = {.ranks = 16, .is_on_one_host = true},
+                       .board = {},
+                       .layout = *bootstrap::Layout::make(16, "")},
+                      {.wanted = "all_gather=pat", .tuning = {}});
+    return decision_of(selector, CollectiveKind::kAllGather, 16, block).program->shape;
+}
+
+TEST(SelectorTest, PatTakesAsManyBlocksInAMessageAsALinkHolds) {
+    for (const std::size_t block : {std::size_t{1}, 4 * kKiB, 31 * kKiB})
+        EXPECT_EQ(shape_of_pat(block).aggregation, 0) << "all of them: " << block;
+    EXPECT_EQ(shape_of_pat(60 * kKiB).aggregation, 4);
+    EXPECT_EQ(shape_of_pat(120 * kKiB).aggregation, 2);
+    EXPECT_EQ(shape_of_pat(250 * kKiB).aggregation, 1);
+}
+
+/// A torus of 3 x 3: none of its rings is in the order of ranks.
+TEST(SelectorTest, GoesRoundARingOfTheLinksThatThereAre) {
+    std::vector<schedule::DirectedLink> links;
+    for (Rank rank = 0; rank < 9; ++rank)
+        for (const Rank other : {rank / 3 * 3 + (rank + 1) % 3, (rank + 3) % 9}) {
+            links.push_back({rank, other});
+            links.push_back({other, rank});
+        }
+    const auto torus = std::make_shared<const schedule::LinkGraph>(9, links);
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})
+        for (Rank rank = 0; rank < 9; ++rank) {
+            const std::string wanted = std::string(schedule::to_string(kind)) + "=ring";
+            Selector selector = selector_of(rank, 9, kHalf, {.wanted = wanted, .tuning = {}});
+            selector.follow(torus);
+            const auto program = decision_of(selector, kind, 9, 64 * kKiB).program;
+            ASSERT_NE(program, nullptr);
+            ASSERT_EQ(program->send_ports.size(), 1U);
+            EXPECT_TRUE(torus->has(rank, program->send_ports.front().peer)) << rank;
         }
 }
 
