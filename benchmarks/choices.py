@@ -4,12 +4,13 @@
 
 One set of processes has a group for each algorithm, and one that chooses by itself. For each
 collective and size they take turns, back to back on random data, so that all of them meet the same
-machine: the cores of a virtual one move, and others come and go. The fastest of the odd turns is
-the winner, and the even turns say by how much, so that luck does not count. A cell is good where
-the default takes at most 15 % or 0.5 us more than the winner. Each call sends what the one before
-sent, which others' caches may still hold; with ``--write`` ranks write it again before each, within
-the time that is taken. Needs numpy and pccl alone. Exits with status 1 where fewer than 95 % of the
-cells are good, or one loses more than 40 %.
+machine: the cores of a virtual one move, and others come and go. The fastest is the winner, and a
+second run, of new processes in which it and the default alone take turns, says by how much, so that
+luck does not count. A cell is good where the default takes at most 15 % or 0.5 us more than the
+winner. Each call sends what the one before sent, which others' caches may still hold; with
+``--write`` ranks write it again before each, within the time that is taken. ``--torch`` measures
+tensors and process groups; numpy's arrays need numpy and pccl alone.
+Exits with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from common.told_groups import GROUPS, Seat, join
 
 from pccl.bench import parse_size, sizes_between
-from pccl.bench.cases import COLLECTIVES, Case, make_call
+from pccl.bench.cases import COLLECTIVES, Case
 from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
@@ -48,7 +50,6 @@ WARM_UP_CALLS = 3
 LEAST_TURNS = 8
 LEAST_CALLS = 4  # in a turn
 BATCH_SECONDS = 5e-4  # so long that looking at the clock takes nothing of it
-TIMEOUT_S = 60.0
 # Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
 RANDOM_NUMBERS = 65521
 
@@ -73,7 +74,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Cell:
-    """What was found; ``us`` has the times of the odd turns, the rest those of the even ones."""
+    """What was found; ``us`` has the times of the first run, the rest those of the second."""
 
     ranks: int
     transport: str
@@ -111,7 +112,12 @@ def main() -> int:
     summary = summarise(cells) | {"seconds": round(time.monotonic() - start)}
     print("\n" + "\n".join(f"{name}: {value}" for name, value in summary.items()))
     if options.json:
-        content = {"benchmark": "choices", "machine": machine(), "summary": summary}
+        content = {
+            "benchmark": "choices",
+            "through": options.through,
+            "machine": machine(),
+            "summary": summary,
+        }
         rows = [asdict(cell) | {"loss": cell.loss, "is_good": cell.is_good} for cell in cells]
         options.json.write_text(json.dumps(content | {"cells": rows}, indent=1) + "\n")
     return 0 if summary["good"] >= GOOD_SHARE and summary["worst"] <= WORST_RATIO else 1
@@ -127,56 +133,59 @@ def parse_options() -> argparse.Namespace:
     add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
     add("--seconds", type=float, default=0.02, help="of a cell in one turn")
     add("--write", action="store_true", help="write the input again before each call")
+    add("--torch", dest="through", action="store_const", const="torch", default="numpy")
     add("--no-pin", dest="pin", action="store_false", help="do not bind rank i to core i mod cores")
     add("--json", type=Path)
     return parser.parse_args()
 
 
 def compare(place: Place, options: argparse.Namespace) -> list[Cell]:
-    """Measure all algorithms and the default in turns."""
+    """Measure all algorithms and the default in turns; then the winners and the default again."""
     keys = [(name, size) for name in options.collectives for size in options.sizes]
     ways: dict[Key, Ways] = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
-    work = functools.partial(_work, place, ways, options)
-    return [_cell(place, key, ways[key], turns) for key, turns in run_ranks(work, place.ranks)]
+    first = _run(place, {key: list(ways[key].predicted_us) for key in keys}, options)
+    best = {key: min(us, key=us.__getitem__) for key, us in _without_default(first).items()}
+    second = _run(place, {key: [best[key]] for key in keys}, options)
+    return [
+        Cell(
+            ranks=place.ranks,
+            transport=place.transport,
+            collective=key[0],
+            bytes=key[1],
+            chosen=ways[key].chosen,
+            default_us=second[key][DEFAULT],
+            best=best[key],
+            best_us=second[key][best[key]],
+            us=us,
+            predicted_us=ways[key].predicted_us,
+        )
+        for key, us in _without_default(first).items()
+    ]
 
 
-def _cell(place: Place, key: Key, ways: Ways, turns: dict[str, list[float]]) -> Cell:
-    odd = {name: statistics.median(us[::2]) for name, us in turns.items()}
-    even = {name: statistics.median(us[1::2]) for name, us in turns.items()}
-    del odd[DEFAULT]
-    best = min(odd, key=odd.__getitem__)
-    return Cell(
-        ranks=place.ranks,
-        transport=place.transport,
-        collective=key[0],
-        bytes=key[1],
-        chosen=ways.chosen,
-        default_us=even[DEFAULT],
-        best=best,
-        best_us=even[best],
-        us=odd,
-        predicted_us=ways.predicted_us,
-    )
+def _without_default(times: dict[Key, dict[str, float]]) -> dict[Key, dict[str, float]]:
+    return {key: {name: us[name] for name in us if name != DEFAULT} for key, us in times.items()}
 
 
-def _join(place: Place, rank: int, rendezvous: str, algorithm: str = "") -> Any:
-    os.environ["PCCL_TUNING_FILE"] = os.devnull  # what this machine was tuned to does not count
-    import pccl  # not above: it reads the environment
+def _run(
+    place: Place, names: dict[Key, list[str]], options: argparse.Namespace
+) -> dict[Key, dict[str, float]]:
+    """Return the median microseconds of the default and the named algorithms, by new processes."""
+    work = functools.partial(_work, place, names, options)
+    return {
+        key: {name: statistics.median(us) for name, us in turns.items()}
+        for key, turns in run_ranks(work, place.ranks)
+    }
 
-    return pccl.Communicator(
-        rank=rank,
-        world_size=place.ranks,
-        rendezvous=rendezvous,
-        timeout=TIMEOUT_S,
-        transports=TRANSPORTS[place.transport],
-        algorithm=algorithm,
-    )
+
+def _seat(place: Place, rank: int, rendezvous: str) -> Seat:
+    return Seat(rank, place.ranks, TRANSPORTS[place.transport], rendezvous)
 
 
 def _explain(
     place: Place, keys: list[Key], rank: int, rendezvous: str, send: Callable[[object], None]
 ) -> None:
-    comm = _join(place, rank, rendezvous)
+    comm = join(_seat(place, rank, rendezvous), "explains")
     for collective, size in keys if rank == 0 else ():
         ways = comm.explain(collective, size)
         chosen = next((way.algorithm for way in ways if way.is_chosen), "")
@@ -187,7 +196,7 @@ def _explain(
 
 def _work(
     place: Place,
-    ways: dict[Key, Ways],
+    names: dict[Key, list[str]],
     options: argparse.Namespace,
     rank: int,
     rendezvous: str,
@@ -196,28 +205,25 @@ def _work(
     if options.pin:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    comms = {
-        name: _join(place, rank, f"{rendezvous}-{name}", wanted)
-        for name, wanted in _groups(ways).items()
-    }
-    for key, found in ways.items():
+    seat = _seat(place, rank, rendezvous)
+    referee = join(seat, "referee")
+    groups = GROUPS[options.through](seat, _told(names))
+    for key, able in names.items():
         case, x, out = _buffers(Case.of_bytes(key[0], place.ranks, key[1]), rank)
-        calls = {
-            name: make_call(comms[name], case, x, out) for name in (DEFAULT, *found.predicted_us)
-        }
+        calls = {name: groups.call(name, case, x, out) for name in (DEFAULT, *able)}
         if options.write:
             calls = {name: _after_writing(x, call) for name, call in calls.items()}
-        turns = _take_turns(comms[DEFAULT], calls, options.seconds)
+        turns = _take_turns(referee, calls, options.seconds)
         if rank == 0:
             send((key, turns))
-    comms[DEFAULT].barrier()
+    referee.barrier()
 
 
-def _groups(ways: dict[Key, Ways]) -> dict[str, str]:
-    """Return what each group is told: an algorithm for all that it can make, or nothing."""
+def _told(names: dict[Key, list[str]]) -> dict[str, str]:
+    """Return what each group is told: an algorithm for all that it is to make, or nothing."""
     able: dict[str, set[str]] = collections.defaultdict(set)
-    for (collective, _), found in ways.items():
-        for name in found.predicted_us:
+    for (collective, _), some in names.items():
+        for name in some:
             able[name].add(collective)
     told = {name: ",".join(f"{each}={name}" for each in sorted(able[name])) for name in able}
     return {DEFAULT: ""} | told
