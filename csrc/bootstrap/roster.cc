@@ -35,15 +35,15 @@ Status nobody_came(Store& store, int size) {
         idle);
 }
 
-/// Whom this rank looks at until it has the roster: who gathers for it, or rank 0, which would not
-/// bear to be looked at by all.
-std::vector<Endpoint> awaited_by(Store& store, Rank self, const Meeting& meeting) {
+/// Rank 0, as far as it is for this rank to look whether it is there. Rank 0 would not bear to be
+/// looked at by all: gatherers do, and those for whom it gathers itself.
+std::vector<Endpoint> root_seen_by(Store& store, Rank self, const Meeting& meeting) {
     const Rank gatherer = gatherer_of(self, meeting.size);
-    const Rank awaited = gatherer == self ? 0 : gatherer;
-    const auto blob = store.get(concat(kEndpointKey, "/", awaited), Deadline::after(kStoreSlice));
+    if (gatherer != 0 && gatherer != self) return {};
+    const auto blob = store.get(concat(kEndpointKey, "/0"), Deadline::after(kStoreSlice));
     if (!blob.is_ok()) return {};
-    auto endpoint = Endpoint::deserialise(*blob);
-    return endpoint.is_ok() ? std::vector{std::move(*endpoint)} : std::vector<Endpoint>();
+    auto root = Endpoint::deserialise(*blob);
+    return root.is_ok() ? std::vector{std::move(*root)} : std::vector<Endpoint>();
 }
 
 Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const Meeting& meeting) {
@@ -98,18 +98,25 @@ Result<Endpoint> endpoint_in(const std::string& blob, Rank rank) {
     return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
 }
 
-/// Those that `mine` has gathered: of all ranks on rank 0, of none on most.
-Result<std::vector<Endpoint>> gather_endpoints(Store& store, const Endpoint& mine,
-                                               const Meeting& meeting) {
-    std::vector<Endpoint> gathered;
-    const Gathering endpoints{.key = kEndpointKey,
-                              .longest = kMaxEndpoint,
-                              .take = [&](Rank rank, const std::string& blob) -> Status {
-                                  PCCL_ASSIGN_OR_RETURN(gathered.emplace_back(),
-                                                        endpoint_in(blob, rank));
-                                  return Status::ok();
-                              },
-                              .present = [&] { return std::span<const Endpoint>(gathered); }};
+/// What a rank has of the others before it has the roster; most ranks have nothing.
+struct Gathered {
+    std::vector<Endpoint> endpoints;  // on rank 0 of all
+    std::vector<Endpoint> watched;    // of the own group, and on rank 0 of those who gather
+};
+
+Result<Gathered> gather_endpoints(Store& store, const Endpoint& mine, const Meeting& meeting) {
+    Gathered gathered;
+    const auto take = [&](Rank rank, const std::string& blob) -> Status {
+        PCCL_ASSIGN_OR_RETURN(gathered.endpoints.emplace_back(), endpoint_in(blob, rank));
+        const Rank gatherer = gatherer_of(rank, meeting.size);
+        if (gatherer == mine.rank || gatherer == rank)
+            gathered.watched.push_back(gathered.endpoints.back());
+        return Status::ok();
+    };
+    const Gathering endpoints{
+        .key = kEndpointKey, .longest = kMaxEndpoint, .take = take, .present = [&] {
+            return std::span<const Endpoint>(gathered.watched);
+        }};
     PCCL_TRY(gather(store, endpoints, {mine.rank, mine.serialise()}, meeting));
     return gathered;
 }
@@ -127,10 +134,11 @@ Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all, const Mee
 }
 
 Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(std::vector<Endpoint> gathered, gather_endpoints(store, mine, meeting));
-    if (mine.rank == 0) return publish_roster(store, std::move(gathered), meeting);
-    const std::vector<Endpoint> awaited = awaited_by(store, mine.rank, meeting);
-    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, awaited, meeting));
+    PCCL_ASSIGN_OR_RETURN(Gathered gathered, gather_endpoints(store, mine, meeting));
+    if (mine.rank == 0) return publish_roster(store, std::move(gathered.endpoints), meeting);
+    for (Endpoint& root : root_seen_by(store, mine.rank, meeting))
+        gathered.watched.push_back(std::move(root));
+    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered.watched, meeting));
     PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
     PCCL_TRY(check_own_place(met, mine));
     return met;

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -145,11 +147,11 @@ class ExchangeOfManyTest : public testing::Test {
             threads.emplace_back([&, rank] {
                 const auto place = static_cast<std::size_t>(rank);
                 WatchedStore& own = *stores_[place];
-                met[place] =
-                    exchange_roster(own, endpoint(rank, "node" + std::to_string(rank)),
-                                    {.size = kRanks, .deadline = deadline, .lost = [&](auto, Rank) {
-                                         return lost_ ? lost_(rank) : Status::ok();
-                                     }});
+                met[place] = exchange_roster(
+                    own, endpoint(rank, "node" + std::to_string(rank)),
+                    {.size = kRanks, .deadline = deadline, .lost = [&](auto present, Rank) {
+                         return lost_ ? lost_(present) : Status::ok();
+                     }});
                 if (!met[place]->is_ok())
                     static_cast<void>(agree_on_failure(own, met[place]->status(), rank));
             });
@@ -161,7 +163,7 @@ class ExchangeOfManyTest : public testing::Test {
 
     std::shared_ptr<fakes::MemoryStore> store_ = std::make_shared<fakes::MemoryStore>();
     std::vector<std::unique_ptr<WatchedStore>> stores_;
-    std::function<Status(Rank)> lost_;
+    std::function<Status(std::span<const Endpoint>)> lost_;
 };
 
 TEST_F(ExchangeOfManyTest, AllHaveWhatEachHasPublished) {
@@ -226,16 +228,36 @@ TEST_F(ExchangeOfManyTest, NonsenseIsBlamedOnWhoSaysIt) {
     }
 }
 
-TEST_F(ExchangeOfManyTest, WhoeverIsFoundLostWhileOthersAreAwaitedIsNamedOnAll) {
-    lost_ = [](Rank finder) {
-        return finder == 16 ? Status::peer_lost(17, "rank 17 has ended") : Status::ok();
+/// Rank 18 ends when it has said who it is, and others are still awaited: in its own group, or in
+/// another.
+TEST_F(ExchangeOfManyTest, WhoEndsWhileOthersAreAwaitedIsNamedOnAll) {
+    for (const Rank absent : {20, 39}) {
+        store_ = std::make_shared<fakes::MemoryStore>();
+        for (auto& own : stores_) own = std::make_unique<WatchedStore>(store_);
+        lost_ = [](std::span<const Endpoint> present) {
+            return std::ranges::find(present, 18, &Endpoint::rank) == present.end()
+                       ? Status::ok()
+                       : Status::peer_lost(18, "rank 18 has ended");
+        };
+        const auto met = meet_without(absent, std::chrono::seconds(20));
+        for (Rank rank = 0; rank < kRanks; ++rank) {
+            if (rank == absent) continue;
+            const Status status = met[static_cast<std::size_t>(rank)]->status();
+            EXPECT_EQ(status.code(), StatusCode::kPeerLost) << rank;
+            EXPECT_EQ(status.peer(), 18) << rank;
+        }
+    }
+}
+
+TEST_F(ExchangeOfManyTest, RankZeroIsLookedAtByThoseWhoGather) {
+    lost_ = [](std::span<const Endpoint> present) {
+        return std::ranges::find(present, 0, &Endpoint::rank) == present.end()
+                   ? Status::ok()
+                   : Status::peer_lost(0, "rank 0 has ended");
     };
     const auto met = meet_without(20, std::chrono::seconds(20));
-    for (Rank rank = 0; rank < kRanks; ++rank) {
-        if (rank == 20) continue;
-        const Status status = met[static_cast<std::size_t>(rank)]->status();
-        EXPECT_EQ(status.code(), StatusCode::kPeerLost) << rank;
-        EXPECT_EQ(status.peer(), 17) << rank;
+    for (const Rank rank : {1, 17, 32, 39}) {
+        EXPECT_EQ(met[static_cast<std::size_t>(rank)]->status().peer(), 0) << rank;
     }
 }
 
