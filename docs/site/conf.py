@@ -32,7 +32,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!pccl\.).*"),
     ("py:.*", r".*\._\w+"),
     ("py:.*", r"pccl\.lang\.(geometry\.Geometry|trace\.Trace)"),
-    ("py:.*", r"pccl\._core\.(Capsule|Topology|TopologyPlan|JobTopology)"),
+    ("py:.*", r"pccl\._core\.(Capsule|Network|Topology|TopologyPlan|JobTopology)"),
 ]
 
 html_theme = "furo"

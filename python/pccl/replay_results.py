@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pccl import table, timeline_trace, whole_file
-from pccl.replay_steps import StepTime
+from pccl import replay_steps, table, timeline_trace, whole_file
 
 if TYPE_CHECKING:
     import os
@@ -64,13 +63,13 @@ class Replay:
     peak_chunks: int
     one_for_all: bool
     windows: int
-    critical_path: table.Table[StepTime] = field(compare=False)
+    critical_path: table.Table[replay_steps.StepTime] = field(compare=False)
     _core: _core.Replay = field(compare=False)
 
     @property
-    def steps(self) -> table.Table[StepTime]:
+    def steps(self) -> table.Table[replay_steps.StepTime]:
         """When each step happens: of rank 0 where ``one_for_all``, else of all ranks."""
-        return table.Table(StepTime(*each) for each in self._core.steps)
+        return table.Table(replay_steps.StepTime(*each) for each in self._core.steps)
 
     def row(self) -> table.Fields:
         """Return all figures, flat."""
