@@ -7,6 +7,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/alike_texts.h"
 #include "csrc/bootstrap/gathering.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 #include "csrc/bootstrap/secret_file.h"
@@ -55,7 +56,10 @@ Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const
 std::string serialise(const Roster& roster) {
     ByteWriter out;
     out.u32(static_cast<std::uint32_t>(roster.endpoints.size()));
-    for (const Endpoint& endpoint : roster.endpoints) out.text(endpoint.serialise());
+    std::vector<std::string> endpoints;
+    endpoints.reserve(roster.endpoints.size());
+    for (const Endpoint& endpoint : roster.endpoints) endpoints.push_back(endpoint.serialise());
+    write_alike(endpoints, out);
     out.text(roster.tuning);
     out.text(roster.costs);
     out.text(roster.job);
@@ -70,9 +74,8 @@ Result<Roster> parse(const std::string& text, int size) {
     if (count != static_cast<std::uint32_t>(size))
         return Status::mismatch(
             0, concat("rank 0 made a group of ", count, " ranks, this rank one of ", size));
-    for (std::uint32_t i = 0; i < count; ++i) {
-        std::string blob;
-        PCCL_TRY(in.text(blob, kMaxEndpoint));
+    PCCL_ASSIGN_OR_RETURN(const auto blobs, read_alike(in, count, kMaxEndpoint));
+    for (const std::string& blob : blobs) {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
     }
     PCCL_TRY(in.text(roster.tuning, kMostTuningBytes));
