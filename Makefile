@@ -36,7 +36,7 @@ help:
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
 	@echo "make venv           .venv with torch and all tools"
 
-$(STAMPS)/venv: tools/setup.sh tools/debian_packages.sh pyproject.toml
+$(STAMPS)/venv: tools/setup.sh tools/setup_nixl.sh tools/debian_packages.sh pyproject.toml
 	tools/setup.sh
 	mkdir -p $(STAMPS) && touch $@
 

@@ -1,6 +1,15 @@
 # libplugin_PCCL.so, by which NIXL's agents reach each other over sessions (docs/nixl.md). It holds
 # all of PCCL that it needs, and no symbol of NIXL: it works with every NIXL from 1.0 on.
 
+# Where nothing else is said, those of tools/setup_nixl.sh, for the tests.
+set(nixl ${PROJECT_SOURCE_DIR}/build/nixl/src)
+if(NOT PCCL_NIXL_INCLUDE AND PCCL_BUILD_TESTS AND EXISTS ${nixl}/api/cpp/backend)
+  set(PCCL_NIXL_INCLUDE ${nixl}/api/cpp ${nixl}/core/telemetry ${nixl}/utils)
+endif()
+if(NOT PCCL_NIXL_INCLUDE)
+  return()
+endif()
+
 file(STRINGS ${PROJECT_SOURCE_DIR}/python/pccl/_version.py nixl_version REGEX "^__version__")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" nixl_version "${nixl_version}")
 file(GLOB nixl_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/nixl/*.cc)

@@ -19,7 +19,7 @@ step() {
 }
 
 cxx_format() {
-    find csrc tests benchmarks examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
+    find csrc plugins tests benchmarks examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
         xargs .venv/bin/clang-format "$@"
 }
 

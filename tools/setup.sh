@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up everything that PCCL needs on Debian 12: packages, .venv, torch and the pinned tools.
+# Sets up everything that PCCL needs on Debian 12: packages, .venv, torch, the pinned tools, and the
+# headers of NIXL where its repository is reached.
 #
 #   tools/setup.sh            all of it; what is there already is left alone
 #   tools/setup.sh demo       what make demo needs: the wheel and its example, no tools for developers
@@ -23,7 +24,7 @@ tools='' # of the extra "dev" in pyproject.toml, all where none is named
 if [ "${1:-}" = demo ]; then
     tools='scikit-build-core scikit-learn'
 else
-    packages+=(libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
+    packages+=(etcd-server iperf3 libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
 fi
 
 # A python3 from elsewhere than Debian brings venv and headers itself.
@@ -74,4 +75,6 @@ install_packages "${packages[@]}" $(python_needs)
 make_venv
 install_torch
 install_tools
+[ "${1:-}" = demo ] || tools/setup_nixl.sh ||
+    say "goes on without NIXL's headers: its plugin is not built, and the tests of it are skipped"
 say "done"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Sets up what the benchmarks need besides PCCL, after tools/setup.sh: the MPIs beside cpu_numpy and
 # cpu_scale (Debian's Open MPI; Open MPI, MPICH and Intel's from PyPI, each with an mpi4py in an
-# environment of its own below build/mpi), iperf3, and matplotlib for plot.py. Besides, etcd, without
-# which the tests of pccl.p2p.EtcdStore are skipped. What is there already is left alone.
+# environment of its own below build/mpi), and matplotlib for plot.py. What is there already is left
+# alone.
 #
 # Debian packages need root or a sudo that asks no password; otherwise the line to run is printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(openmpi-bin libopenmpi-dev iperf3 etcd-server)
+packages=(openmpi-bin libopenmpi-dev)
 modules=(mpi4py==4.1.2 matplotlib==3.11.2)
 mpis=(openmpi mpich impi-rt)
 

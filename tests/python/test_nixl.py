@@ -34,7 +34,7 @@ def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a PYTHONPATH with NIXL, which has our plugin."""
     if not PLUGIN.exists():
-        pytest.skip("built without PCCL_NIXL_INCLUDE: there is no plugin")
+        pytest.skip("built without NIXL's headers, so there is no plugin: tools/setup_nixl.sh")
     folder = tmp_path_factory.mktemp("nixl")
     install = run(
         *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder),
