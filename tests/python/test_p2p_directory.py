@@ -181,6 +181,24 @@ def test_a_store_that_lost_its_lease_puts_its_keys_again(etcd):
     assert p2p.EtcdStore(etcd, prefix="lost/").keys() == []
 
 
+def test_a_store_of_torch_that_has_gone_is_told():
+    distributed = pytest.importorskip("torch.distributed")
+    server = distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    client = distributed.TCPStore("127.0.0.1", server.port, is_master=False)
+    store = p2p.TorchStore(client)
+    store.put("a", b"1")
+    del server
+    calls = [
+        lambda: store.put("a", b"2"),
+        lambda: store.get("a"),
+        store.keys,
+        lambda: store.delete("a"),
+    ]
+    for call in calls:
+        with pytest.raises(pccl.UnavailableError, match="the store of torch does not answer: "):
+            call()
+
+
 def test_an_etcd_that_is_not_there_is_told():
     port = free_port()
     store = p2p.EtcdStore(f"http://127.0.0.1:{port}", timeout=1.0)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pccl.errors import CollectiveTimeoutError, InvalidArgumentError
+from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pccl.p2p.memory import Memory, RemoteMemory
     from pccl.p2p.session import Session
 
@@ -88,6 +91,15 @@ class KeyStore(Protocol):
         """
 
 
+@contextlib.contextmanager
+def _told_as_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise UnavailableError(f"the store of torch does not answer: {reason}") from error
+
+
 class TorchStore:
     """Keys in a store of ``torch.distributed``, which has no leases: they outlive their process."""
 
@@ -116,10 +128,14 @@ class TorchStore:
 
         Raises
         ------
-        RuntimeError
-            The store is not there, as torch says it.
+        UnavailableError
+            The store is not there; torch's own error is its cause.
         """
-        self._store.set(self._prefix + key, value)
+        name = self._prefix + key
+        with _told_as_unavailable():
+            self._store.set(name, value)
+            # A TCPStore sends a value without an answer: also to a server that has gone.
+            self._store.check([name])
 
     def get(self, key: str) -> bytes | None:
         """Return what a key has.
@@ -136,11 +152,12 @@ class TorchStore:
 
         Raises
         ------
-        RuntimeError
-            The store is not there, as torch says it.
+        UnavailableError
+            The store is not there; torch's own error is its cause.
         """
         name = self._prefix + key
-        return bytes(self._store.get(name)) if self._store.check([name]) else None
+        with _told_as_unavailable():
+            return bytes(self._store.get(name)) if self._store.check([name]) else None
 
     def keys(self) -> list[str]:
         """Return all keys below the prefix.
@@ -152,10 +169,11 @@ class TorchStore:
 
         Raises
         ------
-        RuntimeError
-            The store is not there, as torch says it.
+        UnavailableError
+            The store is not there; torch's own error is its cause.
         """
-        names = [str(name) for name in self._store.list_keys()]
+        with _told_as_unavailable():
+            names = [str(name) for name in self._store.list_keys()]
         return sorted(
             name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)
         )
@@ -170,10 +188,11 @@ class TorchStore:
 
         Raises
         ------
-        RuntimeError
-            The store is not there, as torch says it.
+        UnavailableError
+            The store is not there; torch's own error is its cause.
         """
-        self._store.delete_key(self._prefix + key)
+        with _told_as_unavailable():
+            self._store.delete_key(self._prefix + key)
 
 
 @dataclass(frozen=True)
