@@ -30,6 +30,24 @@ Status check_strided(const StridedBlocks& blocks, std::uint64_t bytes) {
         " bytes: base ", blocks.base, ", length ", blocks.bytes, ", stride ", blocks.stride));
 }
 
+std::uint64_t bytes_of_all(const Blocks& blocks) {
+    if (const auto* const run = blocks.strided()) return run->bytes * run->count;
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = 0; i < blocks.size(); ++i) bytes += blocks[i].bytes;
+    return bytes;
+}
+
+/// Of as many: the first one whose length is not that of its counterpart; their number where there
+/// is none.
+std::uint64_t first_unlike(const Blocks& here, const Blocks& there) {
+    const auto* const run = here.strided();
+    const auto* const other = there.strided();
+    if (run != nullptr && other != nullptr && run->bytes == other->bytes) return here.size();
+    std::uint64_t index = 0;
+    while (index < here.size() && here[index].bytes == there[index].bytes) ++index;
+    return index;
+}
+
 }  // namespace
 
 std::uint64_t Blocks::size() const {
@@ -50,9 +68,10 @@ Status Blocks::check_within(std::uint64_t bytes) const {
 }
 
 Plan::Plan(Local local, Remote remote, std::uint64_t longest)
-    : local_(std::move(local)), remote_(std::move(remote)), longest_(longest) {
-    for (std::uint64_t i = 0; i < size(); ++i) bytes_ += bytes_of(i);
-}
+    : local_(std::move(local)),
+      remote_(std::move(remote)),
+      longest_(longest),
+      bytes_(bytes_of_all(local_.blocks)) {}
 
 bool Plan::joins(const transport::RmaPiece& last, const transport::RmaPiece& next) const {
     return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
@@ -69,11 +88,11 @@ Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::
                                                " remote ones"));
     PCCL_TRY(local.blocks.check_within(local.memory->memory().bytes).with_context("local"));
     PCCL_TRY(remote.blocks.check_within(remote.memory.descriptor.bytes).with_context("remote"));
-    for (std::uint64_t i = 0; i < local.blocks.size(); ++i)
-        if (local.blocks[i].bytes != remote.blocks[i].bytes)
-            return Status::invalid_argument(concat("block ", i, " has ", local.blocks[i].bytes,
-                                                   " bytes here and ", remote.blocks[i].bytes,
-                                                   " there"));
+    const std::uint64_t unlike = first_unlike(local.blocks, remote.blocks);
+    if (unlike < local.blocks.size())
+        return Status::invalid_argument(concat("block ", unlike, " has ",
+                                               local.blocks[unlike].bytes, " bytes here and ",
+                                               remote.blocks[unlike].bytes, " there"));
     return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote), longest));
 }
 

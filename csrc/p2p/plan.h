@@ -112,7 +112,7 @@ class PCCL_API Plan {
     const Local local_;
     const Remote remote_;
     const std::uint64_t longest_;
-    std::uint64_t bytes_ = 0;
+    const std::uint64_t bytes_;
 };
 
 }  // namespace pccl::p2p

@@ -1,6 +1,7 @@
 // Lists of blocks, against plain copies of the same blocks.
 #include "csrc/p2p/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -56,6 +57,17 @@ TEST_P(PlanTest, StridedBlocksLandWherePlainCopiesPutThem) {
         EXPECT_EQ(mine_.bytes(), expected) << bytes;
         EXPECT_EQ(work->stats().pieces, count);
     }
+}
+
+TEST_P(PlanTest, AsManyBlocksAsThereMayBeAreCountedByTheirNumber) {
+    const StridedBlocks here{.base = 8, .bytes = 24, .stride = 0, .count = Blocks::kMost};
+    StridedBlocks there{.base = 0, .bytes = 24, .stride = 0, .count = Blocks::kMost};
+    const auto plan = Plan::make({mine_.local, here}, {remote_, there});
+    ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+    EXPECT_EQ((*plan)->bytes(), 24 * Blocks::kMost);
+    there.bytes = 23;
+    EXPECT_THAT(Plan::make({mine_.local, here}, {remote_, there}).status().to_string(),
+                testing::HasSubstr("block 0 has 24 bytes here and 23 there"));
 }
 
 TEST_P(PlanTest, PiecesAreAsShortAsIsAskedFor) {
