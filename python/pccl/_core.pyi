@@ -3097,6 +3097,12 @@ class Controller:
     def audit(self) -> list[str]:
         """Return what was done, a JSON object in each line."""
 
+def _echo(descriptor: int) -> None:
+    """Send what a blocking socket brings back over it, until its other end is closed."""
+
+def _time_round_trips(descriptor: int, nbytes: int, rounds: int) -> list[float]:
+    """Return the seconds of each round trip to an ``_echo``."""
+
 class _P2pSession:
     """What ``pccl.p2p.Session`` is made of."""
 

@@ -8,16 +8,19 @@ import itertools
 import json
 import multiprocessing
 import os
+import shutil
 import signal
+import socket
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pccl
-from pccl import p2p
-from pccl.bench import holdings, p2p_soak, p2p_whole
+from pccl import _core, p2p
+from pccl.bench import holdings, p2p_peers, p2p_soak, p2p_whole
 from pccl.cli import p2p as p2p_command
 
 if TYPE_CHECKING:
@@ -298,41 +301,73 @@ def test_a_wait_ends_with_its_deadline_and_with_ctrl_c(transports):
             signal.signal(signal.SIGALRM, old)
 
 
-def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
-    output = tmp_path / "rows.json"
-    p2p_command.bench(
-        transports="shm",
-        smallest="64K",
-        largest="64K",
-        blocks=10,
-        block="4K",
-        seconds=0.01,
-        output=output,
-    )
+def rows_of_bench(output: Path, transports: str, **options: object) -> list[dict[str, Any]]:
+    """Return the rows of a short bench, which has written them."""
+    common = {"smallest": "8K", "largest": "8K", "blocks": 10, "block": "4K", "seconds": 0.01}
+    p2p_command.bench(transports=transports, output=output, **common | options)
     rows = json.loads(output.read_text())["rows"]
-    cases = [(row["path"], row["case"]) for row in rows]
-    for path in ["shm, mapped", "shm, by the kernel"]:
-        for case in ["latency", "bandwidth", "10 blocks"]:
-            assert (path, case) in cases
     assert all(row["seconds"] > 0 and row["peer_seconds"] > 0 for row in rows)
+    return rows
+
+
+def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
+    rows = rows_of_bench(tmp_path / "rows.json", "shm", batch=[1, 3])
+    assert [
+        (row["path"], row["op"], row["case"], row["blocks"], row["nbytes"]) for row in rows
+    ] == [
+        (path, op, case, blocks, nbytes)
+        for path in ["shm, mapped", "shm, by the kernel"]
+        for case, blocks, nbytes in [
+            ("latency", 1, 8),
+            ("latency", 1, 1024),
+            ("bandwidth", 1, 8192),
+            ("3 blocks", 3, 24576),
+            ("10 blocks", 10, 40960),
+        ]
+        for op in ["read", "write"]
+    ]
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
 
 
+@pytest.mark.parametrize("peer", ["iperf3", "socket stream"])
+def test_over_tcp_the_bench_compares_with_one_stream(tmp_path, capsys, monkeypatch, peer):
+    if peer == "socket stream":
+        monkeypatch.setattr(p2p_peers.shutil, "which", lambda _: None)
+    elif shutil.which("iperf3") is None:
+        pytest.skip("no iperf3 is installed here: apt-get install iperf3")
+    rows = rows_of_bench(tmp_path / "rows.json", "tcp")
+    peers = {row["peer"]: row["nbytes"] / row["peer_seconds"] for row in rows}
+    assert set(peers) == {"socket round trip", peer}
+    assert peers[peer] > 1e6  # a stream of a host, in bytes a second
+    capsys.readouterr()
+
+
+def test_a_ping_pong_ends_with_its_other_end():
+    here, there = socket.socketpair()
+    with here:
+        echo = threading.Thread(target=_core._echo, args=(there.fileno(),))
+        echo.start()
+        times = _core._time_round_trips(here.fileno(), 100_000, 3)
+        assert len(times) == 3
+        assert min(times) > 0
+        here.shutdown(socket.SHUT_WR)
+        echo.join(20)
+        assert not echo.is_alive()
+        there.close()
+        with pytest.raises(pccl.UnavailableError, match="bare socket"):
+            _core._time_round_trips(here.fileno(), 8, 1)
+
+
 def test_the_bench_sweeps_over_sockets_chunks_and_windows(tmp_path, capsys):
-    output = tmp_path / "rows.json"
-    p2p_command.bench(
-        transports="tcp",
+    rows = rows_of_bench(
+        tmp_path / "rows.json",
+        "tcp",
         smallest="64K",
         largest="64K",
-        blocks=10,
-        block="4K",
-        seconds=0.01,
         sockets=[1, 2],
         chunk=["16K", "40000"],  # which leaves a shorter one
         window=[1, 3],
-        output=output,
     )
-    rows = json.loads(output.read_text())["rows"]
     swept = [(row["path"], row["case"]) for row in rows if row["case"].startswith("chunk")]
     assert swept == [
         (f"tcp, {sockets} sockets", f"chunk {chunk}, window {window}")
@@ -340,7 +375,6 @@ def test_the_bench_sweeps_over_sockets_chunks_and_windows(tmp_path, capsys):
         for chunk in (16384, 40000)
         for window in (1, 3)
     ]
-    assert all(row["seconds"] > 0 for row in rows)
     capsys.readouterr()
 
 

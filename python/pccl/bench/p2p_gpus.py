@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pccl import p2p
-from pccl.bench.p2p import PATIENCE, Bench, Row, median_of, median_of_reads, start
+from pccl.bench.p2p import PATIENCE, Bench, Row, median_of, median_of_posts, start
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -88,9 +88,10 @@ def _rows(sides: _Sides, bench: Bench) -> list[Row]:
     where = f", {sides.here} from {sides.there}"
 
     def row(case: str, nbytes: int, plan: p2p.Plan) -> Row:
-        seconds, path = median_of_reads(sides.session, plan, bench.seconds)
+        seconds, path = median_of_posts(sides.session, plan, bench.seconds)
         peer = sides.bare_copy(nbytes, bench.seconds)
-        return Row(path + where, case, nbytes, seconds, "one copy by torch", peer)
+        name = "one copy by torch"
+        return Row(path + where, case, nbytes, seconds, name, peer, blocks=len(plan))
 
     def whole(nbytes: int) -> p2p.Plan:
         one = (0, nbytes, 0, 1)

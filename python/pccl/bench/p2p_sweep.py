@@ -84,7 +84,7 @@ def _sweep(bench: Bench, transports: str, sockets: int, nbytes: int) -> list[Row
                 rounds = min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, math.ceil(bench.seconds / first)))
                 seconds = statistics.median(_send(side, pipe, chunk, window, rounds))
                 case = f"chunk {chunk}, window {window}"
-                rows.append(Row(path, case, nbytes, seconds, "memcpy", copy))
+                rows.append(Row(path, case, nbytes, seconds, "memcpy", copy, "send"))
         pipe.send(None)
         process.join()
     return rows

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives, p2p_gpus, p2p_soak, p2p_sweep
+from pccl.bench import collectives, p2p_gpus, p2p_host, p2p_soak, p2p_sweep
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
@@ -17,6 +17,7 @@ from pccl.whole_file import write_whole
 BENCH_EXAMPLES = (
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
+    "pccl p2p bench --min 4K --max 1M --batch 1 --batch 128",
     "pccl p2p bench --device cuda --blocks 10000 --block 16K",
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
     "pccl p2p bench --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
@@ -41,8 +42,13 @@ def bench(
     transports: Annotated[str, typer.Option(help="Among shm and tcp.")] = "shm,tcp",
     smallest: Annotated[str, typer.Option("--min", help="Smallest transfer, bytes.")] = "64K",
     largest: Annotated[str, typer.Option("--max", help="Largest transfer, bytes.")] = "64M",
-    blocks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")] = 20000,
+    blocks: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")
+    ] = 100_000,
     block: Annotated[str, typer.Option(help="Bytes of each of these.")] = "4K",
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="Blocks of each size; again for several.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda: memory of GPUs, too.")] = "cpu",
     seconds: Annotated[float, typer.Option(min=0.01, max=60, help="Of each case.")] = 0.5,
     sockets: Annotated[
@@ -61,14 +67,16 @@ def bench(
         Path | None, typer.Option(help="File for the JSON object, beside the table.")
     ] = None,
 ) -> None:
-    """Time one-sided reads of another process's memory.
+    """Time one-sided reads and writes of another process's memory.
 
     That process makes no call meanwhile. Times are medians; the ratio is time over that of a
-    peer in the same run: for latencies the round trip of a bare TCP socket (Python's), for sizes
-    a memcpy of one thread, and for many blocks numpy.take, which copies block by block. On
-    cuda the peer is torch, which copies as many bytes in one piece and process. With
-    --chunk or --window the largest transfer is also moved as messages with tags, in which the
-    other process takes part: of each chunk, with each window, over each number of sockets.
+    peer in the same run: for latencies the round trip of a bare TCP socket, over TCP one stream of
+    iperf3 (of a bare socket where that is not installed), on one host a memcpy of one thread, and
+    for many blocks numpy.take, which copies block by block. On cuda, reads alone; the peer is
+    torch, which copies as many bytes in one piece and process. With --batch each size is moved so
+    many times in one transfer, scattered, as nixlbench does. With --chunk or --window the largest
+    transfer is also moved as messages with tags, in which the other process takes part: of each
+    chunk, with each window, over each number of sockets.
     """
     if device not in ("cpu", "cuda"):
         raise ValueError(f'--device is cpu or cuda, not "{device}"')
@@ -90,8 +98,9 @@ def bench(
         sockets=tuple(sockets or [0]),
         chunks=tuple(chunks),
         windows=tuple(window or [16]),
+        batches=tuple(batch or [1]),
     )
-    rows = (p2p_gpus if device == "cuda" else benchmark).measure(plan)
+    rows = (p2p_gpus if device == "cuda" else p2p_host).measure(plan)
     if chunks:
         rows += p2p_sweep.measure(plan)
     where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
@@ -105,11 +114,14 @@ def bench(
 
 
 def _print_table(rows: list[benchmark.Row]) -> None:
-    widest = max(len(row.path) for row in rows)
-    typer.echo(f"{'path':<{widest}} {'case':<24} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
+    path = max(len(row.path) for row in rows)
+    case = max(len(row.case) for row in rows)
+    heading = f"{'path':<{path}} {'op':<5} {'case':<{case}} {'blocks':>7} {'of bytes':>9}"
+    typer.echo(f"{heading} {'us':>10} {'GB/s':>7}   ratio to")
     for row in rows:
         typer.echo(
-            f"{row.path:<{widest}} {row.case:<24} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
+            f"{row.path:<{path}} {row.op:<5} {row.case:<{case}} {row.blocks:>7}"
+            f" {row.nbytes // row.blocks:>9} {row.seconds * 1e6:>10.2f}"
             f" {row.gigabytes:>7.2f}   {row.ratio:.2f} {row.peer}"
         )
 
