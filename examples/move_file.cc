@@ -46,6 +46,8 @@ Status write_file(const std::string& path, std::string_view bytes) {
 
 Status offer(const std::string& path, const std::string& handover) {
     PCCL_ASSIGN_OR_RETURN(std::string bytes, contents_of(path));
+    if (bytes.empty())
+        return Status::invalid_argument(path + " is empty: there is nothing to move");
     PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "offer"}));
     PCCL_ASSIGN_OR_RETURN(const auto memory,
                           session->register_memory(std::as_writable_bytes(std::span(bytes))));
