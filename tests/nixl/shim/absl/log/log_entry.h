@@ -1,0 +1,3 @@
+#pragma once
+
+#include "absl/log/log_sink.h"
