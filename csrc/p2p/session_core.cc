@@ -24,9 +24,15 @@ constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers t
 
 Status closed() { return Status::aborted("this session is closed"); }
 
+/// For both sides of the connections to its earlier lives.
 Status came_back(const SessionId& peer) {
-    return Status::peer_lost(
-        kNoRank, concat("it has come back in another life: session \"", peer.name, "\""));
+    return Status::peer_lost(kNoRank,
+                             concat("session \"", peer.name, "\" has come back in another life"));
+}
+
+Status unknown(const std::string& peer) {
+    return Status::invalid_argument(concat("no session \"", peer.substr(0, SessionId::kLongestName),
+                                           "\" is known here: load its connection info first"));
 }
 
 }  // namespace
@@ -131,21 +137,21 @@ Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
 }
 
 Status SessionCore::load(const ConnectionInfo& peer) {
+    Connections others;
     {
         const std::lock_guard lock(mutex_);
         if (closed_) return closed();
-        known_[peer.id.name] = peer;
+        lives_.load(peer);
+        others = take_others(peer.id);
     }
-    for (const auto& old : take_older(peer.id)) old->close(came_back(peer.id));
+    for (const auto& other : others) other->close(came_back(peer.id));
     return Status::ok();
 }
 
 Result<SessionId> SessionCore::known(const std::string& peer) const {
     const std::lock_guard lock(mutex_);
-    const auto found = known_.find(peer);
-    if (found != known_.end()) return found->second.id;
-    return Status::invalid_argument(concat("no session \"", peer.substr(0, SessionId::kLongestName),
-                                           "\" is known here: load its connection info first"));
+    const ConnectionInfo* const found = lives_.find(peer);
+    return found == nullptr ? Result<SessionId>(unknown(peer)) : found->id;
 }
 
 Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
@@ -195,20 +201,16 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
     const bool goes_by_messages =
         connection != nullptr && connection->is_whole() && !connection->path().is_direct;
     if (!reach.is_ok() && !goes_by_messages) connection = find(peer, true);
-    const auto known = known_.find(peer);
-    if (connection == nullptr && known == known_.end())
-        return Status::invalid_argument(concat("no session \"",
-                                               peer.substr(0, SessionId::kLongestName),
-                                               "\" is known here: load its connection info first"));
-    const SessionId& found = connection ? connection->peer().id : known->second.id;
-    if (life != nullptr && found != *life)
+    const ConnectionInfo* const known = lives_.find(peer);
+    if (known == nullptr) return unknown(peer);
+    if (life != nullptr && known->id != *life)
         return Status::unavailable(concat("session \"", peer,
                                           "\" has come back in another life since its memory was ",
                                           "imported: import what it has now"));
     if (connection != nullptr) return connection;
-    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), known->second, reach));
-    connection = std::make_shared<Connection>(parts_for(known->second.id), known->second,
-                                              std::move(approach), patience());
+    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), *known, reach));
+    connection = std::make_shared<Connection>(parts_for(known->id), *known, std::move(approach),
+                                              patience());
     add_locked(connection);
     return connection;
 }
@@ -228,19 +230,18 @@ void SessionCore::add_locked(const std::shared_ptr<Connection>& connection) {
     waiter_->wake();
 }
 
-SessionCore::Connections SessionCore::take_older(const SessionId& life) {
-    Connections older;
-    const std::lock_guard lock(mutex_);
+SessionCore::Connections SessionCore::take_others(const SessionId& life) {
+    Connections others;
     const auto [first, last] = connections_.equal_range(life.name);
     for (auto each = first; each != last;) {
         if (each->second->peer().id == life) {
             ++each;
             continue;
         }
-        older.push_back(each->second);
+        others.push_back(each->second);
         each = connections_.erase(each);
     }
-    return older;
+    return others;
 }
 
 SessionCore::Connections SessionCore::all_connections() const {
@@ -397,14 +398,31 @@ Status SessionCore::take(Greeting greeting, std::unique_ptr<transport::RecvLink>
 }
 
 Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link) {
-    for (const auto& old : take_older(hello.from.id)) old->close(came_back(hello.from.id));
+    if (const Status admitted = admit(hello.from); !admitted.is_ok()) {
+        link->abort(admitted);
+        return admitted.with_context(hello.from.to_string());
+    }
     PCCL_ASSIGN_OR_RETURN(auto approach, Approach::answer(own_side(), hello, std::move(link)));
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
-    const auto connection = std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
-                                                         std::move(approach), patience());
-    known_[hello.from.id.name] = hello.from;
-    add_locked(connection);
+    // Its successor may have been loaded meanwhile.
+    if (const Status admitted = lives_.greet(hello.from); !admitted.is_ok()) {
+        approach->give_up(admitted);
+        return admitted.with_context(hello.from.to_string());
+    }
+    add_locked(std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
+                                            std::move(approach), patience()));
+    return Status::ok();
+}
+
+Status SessionCore::admit(const ConnectionInfo& caller) {
+    Connections others;
+    {
+        const std::lock_guard lock(mutex_);
+        PCCL_TRY(lives_.greet(caller));
+        others = take_others(caller.id);
+    }
+    for (const auto& other : others) other->close(came_back(caller.id));
     return Status::ok();
 }
 

@@ -13,6 +13,7 @@
 
 #include "csrc/base/limited_log.h"
 #include "csrc/p2p/connection.h"
+#include "csrc/p2p/lives.h"
 #include "csrc/p2p/matcher.h"
 #include "csrc/p2p/session_options.h"
 #include "csrc/runtime/participant.h"
@@ -96,6 +97,8 @@ class SessionCore final : public runtime::Participant,
     bool hear(Caller& caller);
     Status take(Greeting greeting, std::unique_ptr<transport::RecvLink> link);
     Status take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link);
+    /// Lets who greets take the place of earlier lives, whose connections it closes.
+    Status admit(const ConnectionInfo& caller);
     Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
     void refuse(const Status& why);
 
@@ -110,8 +113,8 @@ class SessionCore final : public runtime::Participant,
     /// Whether memory of this host is copied with no help of its owner, and else why not.
     [[nodiscard]] Status reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
-    /// Takes out all to other lives of the session than `life`.
-    [[nodiscard]] Connections take_older(const SessionId& life);
+    /// Under mutex_: takes out all to other lives of the session than `life`.
+    [[nodiscard]] Connections take_others(const SessionId& life);
 
     runtime::Runtime* const runtime_;
     const std::shared_ptr<transport::Waiter> waiter_;
@@ -131,7 +134,7 @@ class SessionCore final : public runtime::Participant,
     std::atomic<bool> is_busy_{false};
     mutable std::mutex mutex_;  // guards what follows
     bool closed_ = false;
-    std::map<std::string, ConnectionInfo> known_;
+    Lives lives_;
     /// Of memory of GPUs of peers, by id and nonce: what reach() found.
     std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reach_;
     std::set<std::shared_ptr<LocalMemory>> memories_;

@@ -377,6 +377,83 @@ TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
 INSTANTIATE_TEST_SUITE_P(Transports, SessionTest, testing::Values("shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
+/// Another life of the server, which has displaced it; the old one is not dead, and calls later.
+class DisplacedTest : public Pair {
+   protected:
+    void SetUp() override {
+        ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+        ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    }
+    /// What the old life's user reads, who tries again and again.
+    void expect_refusals() {
+        const Deadline deadline = patience();  // until it has noticed that its connection is closed
+        while (!server_->peers().empty() && !deadline.passed())
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const auto all = Block{0, kBytes};
+        Transfer messages = server_->create_transfer("client").value();
+        static_cast<void>(messages.post_send({theirs_.local, all}, 1, patience()));
+        static_cast<void>(server_->notify("client", bytes_of("of the old life")));
+        for (int i = 0; i < 3; ++i) {
+            const Status refused = server_->connect("client", patience());
+            EXPECT_EQ(refused.code(), StatusCode::kPeerLost) << refused.to_string();
+            EXPECT_THAT(refused.message(),
+                        testing::AllOf(HasSubstr("session \"client\""),
+                                       HasSubstr("this life of session \"server\" was displaced")));
+        }
+        EXPECT_EQ(messages.wait(patience()).code(), StatusCode::kPeerLost);
+    }
+    /// By one-sided access, messages and notifications.
+    void expect_to_be_with(Session& successor, Stamped& its) {
+        const RemoteMemory remote =
+            client_->import_memory("server", its.local->serialised_descriptor()).value();
+        ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote))).to_string(), "ok");
+        EXPECT_EQ(mine_.bytes(), its.bytes());
+        std::ranges::fill(mine_.bytes(), std::byte{0});
+        Transfer incoming = client_->create_transfer("server").value();
+        Transfer outgoing = successor.create_transfer("client").value();
+        const Message received = incoming.post_recv(mine_.all(), 1, patience()).value();
+        ASSERT_TRUE(outgoing.post_send(its.all(), 1, patience()).is_ok());
+        ASSERT_EQ(received.wait(patience()).to_string(), "ok");
+        EXPECT_EQ(mine_.bytes(), its.bytes());
+        ASSERT_EQ(outgoing.wait(patience()).to_string(), "ok");
+        ASSERT_EQ(successor.notify("client", bytes_of("of the successor")).to_string(), "ok");
+        const auto heard = client_->await_notifications(patience());
+        ASSERT_EQ(heard.size(), 1U);
+        EXPECT_EQ(text_of(heard.front()), "of the successor");
+        EXPECT_EQ(client_->peers(), std::vector{successor.id()});
+    }
+
+    std::unique_ptr<Session> successor_ = session("server", GetParam());
+    Stamped its_{*successor_, kBytes, 6};
+};
+
+TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatWasLoaded) {
+    ASSERT_TRUE(client_->load_remote_conn_info(successor_->connection_info()).is_ok());
+    ASSERT_TRUE(successor_->load_remote_conn_info(client_->connection_info()).is_ok());
+    expect_refusals();
+    expect_to_be_with(*successor_, its_);
+    expect_refusals();
+    expect_to_be_with(*successor_, its_);
+}
+
+TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatHasCalled) {
+    ASSERT_TRUE(successor_->load_remote_conn_info(client_->connection_info()).is_ok());
+    ASSERT_EQ(successor_->connect("client", patience()).to_string(), "ok");
+    expect_refusals();
+    expect_to_be_with(*successor_, its_);
+}
+
+TEST_P(DisplacedTest, TheProgramMayLoadItAgain) {
+    ASSERT_TRUE(client_->load_remote_conn_info(successor_->connection_info()).is_ok());
+    expect_refusals();
+    ASSERT_TRUE(client_->load_remote_conn_info(server_->connection_info()).is_ok());
+    ASSERT_EQ(server_->connect("client", patience()).to_string(), "ok");
+    expect_to_be_with(*server_, theirs_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, DisplacedTest, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
 class ServedTest : public Pair {
    protected:
     /// Reads and writes where nobody may.
