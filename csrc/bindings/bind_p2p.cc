@@ -136,7 +136,7 @@ Work post(Session& session, bool writes, const PlanPtr& plan,
     return released([&]() -> Result<Work> {
         PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
         return session.post(op, plan, chosen, span_of(notify), std::move(after));
-    });
+    }, plan->remote().owner.name);
 }
 
 Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
@@ -148,7 +148,7 @@ Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uin
         PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
         return writes ? session.write(here, there, span_of(notify), std::move(after))
                       : session.read(here, there, span_of(notify), std::move(after));
-    });
+    }, remote.first.owner.name);
 }
 
 /// Seconds of each of so many posts of all blocks, one after the other. An interpreter's own time
@@ -187,7 +187,7 @@ bool is_work_done(const Work& work) {
         return work.poll();
     }();
     if (!ended) return false;
-    throw_unless_ok(work.status());
+    throw_unless_ok(work.status(), work.peer().name);
     return true;
 }
 
@@ -222,7 +222,7 @@ void bind_session(extension::Module& module) {
             [](Session& self, const std::string& peer, std::optional<double> timeout) {
                 wait_for_signals_too(
                     timeout, [&](Deadline deadline) { return self.connect(peer, deadline); },
-                    &unless_timeout);
+                    &unless_timeout, peer);
             },
             arg("peer"), arg("timeout"))
         .def(
@@ -255,7 +255,7 @@ void bind_session(extension::Module& module) {
         .def(
             "import_memory",
             [](const Session& self, const std::string& peer, std::string_view descriptor) {
-                return value_or_throw(self.import_memory(peer, descriptor));
+                return value_or_throw(self.import_memory(peer, descriptor), peer);
             },
             arg("peer"), arg("descriptor"))
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
@@ -266,17 +266,18 @@ void bind_session(extension::Module& module) {
             "create_transfer",
             [](Session& self, const std::string& peer, std::size_t window, std::uint64_t chunk) {
                 return value_or_throw(
-                    self.create_transfer(peer, {.window = window, .chunk = chunk}));
+                    self.create_transfer(peer, {.window = window, .chunk = chunk}), peer);
             },
             arg("peer"), arg("window"), arg("chunk"))
         .def("time_posts", &time_posts, arg("writes"), arg("plan"), arg("rounds"))
         .def(
             "notify",
             [](Session& self, const std::string& peer, std::string_view word) {
-                throw_unless_ok([&] {
+                const Status said = [&] {
                     const py::gil_scoped_release released;
                     return self.notify(peer, span_of(word));
-                }());
+                }();
+                throw_unless_ok(said, peer);
             },
             arg("peer"), arg("word"))
         .def("notifications", &notifications, arg("timeout"))

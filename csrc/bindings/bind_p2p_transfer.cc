@@ -34,20 +34,21 @@ Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& mem
         if (message.is_ok()) posted = *message;
         return message.status();
     };
-    wait_for_signals_too(timeout, try_until, &unless_timeout);
+    wait_for_signals_too(timeout, try_until, &unless_timeout, transfer.peer());
     return *posted;
 }
 
 bool is_message_done(const Message& message) {
     if (!message.is_complete()) return false;
-    throw_unless_ok(message.status());
+    throw_unless_ok(message.status(), message.peer().name);
     return true;
 }
 
 void wait_for_all(Transfer& transfer, std::optional<double> timeout) {
     wait_for_signals_too(
-        timeout, [&](Deadline deadline) { return transfer.await_end(deadline); }, &unless_timeout);
-    throw_unless_ok(transfer.take_error());
+        timeout, [&](Deadline deadline) { return transfer.await_end(deadline); }, &unless_timeout,
+        transfer.peer());
+    throw_unless_ok(transfer.take_error(), transfer.peer());
 }
 
 }  // namespace

@@ -6,13 +6,14 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 
-void throw_status(const Status& status) {
+void throw_status(const Status& status, std::string_view session) {
     // What a signal handler raised while this thread waited comes first.
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
     const py::object error =
         py::module_::import("pccl.errors")
             .attr("error_of")(std::string(to_string(status.code())), status.message(),
-                              status.peer(), status.process().host, status.process().pid);
+                              status.peer(), status.process().host, status.process().pid,
+                              session);
     PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
     throw py::error_already_set();
 }

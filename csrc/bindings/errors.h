@@ -3,33 +3,34 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string_view>
 #include <utility>
 
 #include "csrc/base/status.h"
 
 namespace pccl::bindings {
 
-/// Needs the GIL.
-[[noreturn]] void throw_status(const Status& status);
+/// Needs the GIL. `session` is the peer of p2p that the call was with; empty: none.
+[[noreturn]] void throw_status(const Status& status, std::string_view session = {});
 
-inline void throw_unless_ok(const Status& status) {
-    if (!status.is_ok()) throw_status(status);
+inline void throw_unless_ok(const Status& status, std::string_view session = {}) {
+    if (!status.is_ok()) throw_status(status, session);
 }
 
 template <typename T>
-[[nodiscard]] T value_or_throw(Result<T> result) {
-    throw_unless_ok(result.status());
+[[nodiscard]] T value_or_throw(Result<T> result, std::string_view session = {}) {
+    throw_unless_ok(result.status(), session);
     return std::move(result).value();
 }
 
 /// What `work` gives, called without the GIL; it comes back before anything is thrown.
 template <typename Work>
-auto released(const Work& work) {
+auto released(const Work& work, std::string_view session = {}) {
     auto result = [&] {
         const pybind11::gil_scoped_release release;
         return work();
     }();
-    return value_or_throw(std::move(result));
+    return value_or_throw(std::move(result), session);
 }
 
 }  // namespace pccl::bindings

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/sliced_wait.h"
@@ -28,13 +30,16 @@ inline Deadline deadline_after(std::optional<double> seconds) {
 }
 
 /// Without the GIL. `wait` and `ending` as wait_in_slices() of csrc/base/sliced_wait.h has them.
+/// `session` is the peer; empty: any.
 template <typename Wait, typename Ending>
-void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const Ending& ending) {
+void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const Ending& ending,
+                          std::string_view session) {
     const Deadline deadline = deadline_after(timeout);
-    throw_unless_ok([&] {
+    const Status ended = [&] {
         const pybind11::gil_scoped_release released;
         return wait_in_slices(deadline, kSignalSlice, wait, ending, &extension::check_signals);
-    }());
+    }();
+    throw_unless_ok(ended, session);
 }
 
 /// For `ending`: of what is begun anew by each wait.
@@ -45,12 +50,14 @@ inline std::optional<Status> unless_timeout(const Status& said) {
 /// Of work or a message.
 template <typename Handle>
 void wait_for_end(const Handle& handle, std::optional<double> timeout) {
-    if (handle.is_complete()) return throw_unless_ok(handle.status());
+    const std::string& peer = handle.peer().name;
+    if (handle.is_complete()) return throw_unless_ok(handle.status(), peer);
     wait_for_signals_too(
         timeout, [&](Deadline deadline) { return handle.wait(deadline); },
         [&](const Status&) {
             return handle.is_complete() ? std::optional(handle.status()) : std::nullopt;
-        });
+        },
+        peer);
 }
 
 }  // namespace pccl::bindings

@@ -33,6 +33,8 @@ std::uint64_t Message::tag() const { return posting_->order().tag; }
 
 bool Message::is_send() const { return posting_->order().direction == Direction::kSend; }
 
+const SessionId& Message::peer() const { return posting_->through()->peer().id; }
+
 std::string Message::to_string() const {
     const MessageOrder& order = posting_->order();
     return concat("a ", text_of(order.direction), " of ", order.block.bytes, " bytes with tag ",
@@ -141,6 +143,8 @@ Status Transfer::await_room(const MessageOrder& order, Deadline deadline) {
         backoff.pause();
     }
 }
+
+const std::string& Transfer::peer() const { return state_->peer; }
 
 bool Transfer::is_complete() const { return state_->under_way().empty(); }
 

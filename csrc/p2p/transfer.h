@@ -56,6 +56,8 @@ class PCCL_API Message {
     /// Gives it up, and returns at once: it ends soon, done or kAborted, and only then is its
     /// memory free. Nothing where it is complete.
     void release() const;
+    /// Whom it is with, and whom its errors are about.
+    [[nodiscard]] const SessionId& peer() const;
     [[nodiscard]] std::string to_string() const;
 
    private:
@@ -86,6 +88,8 @@ class PCCL_API Transfer {
     Result<Message> post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline);
     /// The same. The message may be shorter than the block.
     Result<Message> post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline);
+    /// Whom all of it is with.
+    [[nodiscard]] const std::string& peer() const;
     /// Whether all that were posted have ended.
     [[nodiscard]] bool is_complete() const;
     /// Until all have ended. kTimeout says what has not, and leaves it going.

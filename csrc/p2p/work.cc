@@ -71,6 +71,8 @@ void Work::release() const {
     task_->connection()->waiter().wake();
 }
 
+const SessionId& Work::peer() const { return task_->connection()->peer().id; }
+
 WorkStats Work::stats() const {
     WorkStats stats{.bytes = task_->bytes(),
                     .blocks = task_->blocks(),

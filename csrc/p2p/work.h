@@ -7,6 +7,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {
 
@@ -39,6 +40,8 @@ class PCCL_API Work {
     /// Gives up what is not on its way yet, and returns at once: it ends soon, and only then is its
     /// memory free. No notification comes of it. Nothing where it is complete.
     void release() const;
+    /// Whom it is with, and whom its errors are about.
+    [[nodiscard]] const SessionId& peer() const;
     [[nodiscard]] WorkStats stats() const;
 
    private:

@@ -31,20 +31,30 @@ class Error(RuntimeError):
         The machine that this rank runs on; empty when unknown.
     pid
         Its process there, or None.
+    peer
+        The name of the session that the call was with (:mod:`pccl.p2p`), or None. Sessions have no
+        ranks.
     """
 
     code: str = "internal"
     rank: int | None
     host: str
     pid: int | None
+    peer: str | None
 
     def __init__(
-        self, message: str, rank: int | None = None, host: str = "", pid: int | None = None
+        self,
+        message: str,
+        rank: int | None = None,
+        host: str = "",
+        pid: int | None = None,
+        peer: str | None = None,
     ) -> None:
         super().__init__(message)
         self.rank = rank
         self.host = host
         self.pid = pid
+        self.peer = peer
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -66,7 +76,7 @@ class UnavailableError(Error):
 
 
 class PeerLostError(Error, ConnectionError):
-    """A peer died, closed its connection or spoke nonsense; ``rank`` says which."""
+    """A peer died, closed its connection or spoke nonsense; ``rank`` or ``peer`` says which."""
 
     code = "peer_lost"
 
@@ -122,9 +132,11 @@ def class_of(code: str) -> type[Error]:
     return _CLASSES.get(code, InternalError)
 
 
-def error_of(code: str, message: str, rank: int, host: str = "", pid: int = 0) -> Error:
+def error_of(
+    code: str, message: str, rank: int, host: str = "", pid: int = 0, peer: str = ""
+) -> Error:
     """Return the exception for a status of the C++ library.
 
-    A negative rank blames nobody, and a process 0 is not known.
+    A negative rank blames nobody, a process 0 is not known, and no peer is an empty name.
     """
-    return class_of(code)(message, None if rank < 0 else rank, host, pid or None)
+    return class_of(code)(message, None if rank < 0 else rank, host, pid or None, peer or None)

@@ -128,6 +128,43 @@ def test_messages_are_given_up_are_too_long_and_have_a_window(pair):
         a.transfer("nobody")
 
 
+def test_errors_name_the_peer_that_the_call_was_with(pair):
+    a, b = pair
+    a.load(b.connection_info())
+    theirs, mine = a.register(random_bytes(1)), b.register(random_bytes(2))
+    remote = imported(a, b, theirs)
+    outgoing = a.transfer("decode-3", window=1)
+    message = outgoing.post_send(theirs, 0, 10)
+    raised = {}
+
+    def expect(kind: type[pccl.Error], call, *arguments, **options) -> None:
+        with pytest.raises(kind) as error:
+            call(*arguments, **options)
+        raised[call] = error.value.peer
+
+    expect(pccl.CollectiveTimeoutError, message.wait, 0.01)
+    expect(pccl.CollectiveTimeoutError, outgoing.wait, 0.01)
+    expect(pccl.CollectiveTimeoutError, outgoing.post_send, theirs, 0, 10, timeout=0.01)
+    assert set(raised.values()) == {"decode-3"}
+    raised.clear()
+    theirs_is_free = a.transfer("decode-3")
+    outgoing.release()
+    expect(pccl.AbortedError, message.wait, 20)
+    a.close()
+    expect(pccl.PeerLostError, b.read(mine, remote).wait, 20)
+    expect(pccl.PeerLostError, b.connect, "prefill-0", 20)
+    expect(pccl.PeerLostError, b.transfer("prefill-0").post_recv(mine, 0, 1).wait, 20)
+    expect(pccl.AbortedError, theirs_is_free.post_send, theirs, 0, 10)
+    expect(pccl.InvalidArgumentError, b.import_memory, "prefill-0", b"none")
+    expect(pccl.InvalidArgumentError, b.notify, "nobody", b"word")
+    assert list(raised.values()) == [
+        *("decode-3", "prefill-0", "prefill-0", "prefill-0", "decode-3", "prefill-0", "nobody")
+    ]
+    with pytest.raises(pccl.InvalidArgumentError) as other:
+        b.load(b"none")
+    assert other.value.peer is None
+
+
 def test_torch_tensors_bytearrays_and_addresses_are_memory(pair):
     torch = pytest.importorskip("torch")
     a, b = pair
@@ -279,10 +316,13 @@ def test_a_killed_peer_is_lost_and_its_successor_reached(transports):
         with pytest.raises(pccl.PeerLostError, match=rf"process {process.pid} ") as lost:
             b.read(local, remote).wait(20)
         assert lost.value.rank is None
+        assert lost.value.peer == "prefill-0"
+        assert lost.value.pid == process.pid
         successor, info, descriptor = start(transports, 2)
         b.load(info)
-        with pytest.raises(pccl.UnavailableError, match="another life"):
+        with pytest.raises(pccl.UnavailableError, match="another life") as stale:
             b.read(local, remote)
+        assert stale.value.peer == "prefill-0"
         b.read(local, b.import_memory("prefill-0", descriptor)).wait(20)
         assert (local.array() == 2).all()
         successor.kill()

@@ -342,7 +342,7 @@ class Directory:
         while (value := self._store.get(peer)) is None:
             if time.monotonic() >= until:
                 raise CollectiveTimeoutError(
-                    f'session "{peer}" has no entry in the directory after {timeout:g} s'
+                    f'session "{peer}" has no entry in the directory after {timeout:g} s', peer=peer
                 )
             time.sleep(_BETWEEN_LOOKS)
         return value
