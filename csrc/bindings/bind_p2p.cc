@@ -181,6 +181,18 @@ Words notifications(Session& session, std::optional<double> timeout) {
     return words;
 }
 
+/// Of any peer where there is no name.
+std::string accept(Session& session, const std::string& peer, std::optional<double> timeout) {
+    std::string caller;
+    const auto try_until = [&](Deadline deadline) {
+        const auto accepted = session.accept(peer, deadline);
+        if (accepted.is_ok()) caller = accepted->name;
+        return accepted.status();
+    };
+    wait_for_signals_too(timeout, try_until, &unless_timeout, peer);
+    return caller;
+}
+
 bool is_work_done(const Work& work) {
     const bool ended = [&] {
         const py::gil_scoped_release released;
@@ -225,6 +237,7 @@ void bind_session(extension::Module& module) {
                     &unless_timeout, peer);
             },
             arg("peer"), arg("timeout"))
+        .def("accept", &accept, arg("peer"), arg("timeout"))
         .def(
             "disconnect",
             [](Session& self, const std::string& peer) {

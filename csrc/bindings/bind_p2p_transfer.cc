@@ -1,9 +1,12 @@
-// Messages with tags, as pccl.p2p has them.
+// Transfers with a window, as pccl.p2p has them.
 
 #include <pybind11/stl.h>
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
@@ -16,7 +19,10 @@ namespace py = pybind11;
 using p2p::LocalBlock;
 using p2p::LocalMemory;
 using p2p::Message;
+using p2p::RemoteBlock;
+using p2p::RemoteMemory;
 using p2p::Transfer;
+using p2p::Work;
 using py::arg;
 
 namespace {
@@ -33,6 +39,26 @@ Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& mem
         auto message = (transfer.*Post)(block, tag, deadline);
         if (message.is_ok()) posted = *message;
         return message.status();
+    };
+    wait_for_signals_too(timeout, try_until, &unless_timeout, transfer.peer());
+    return *posted;
+}
+
+using PostOneSided = Result<Work> (Transfer::*)(const LocalBlock&, const RemoteBlock&, Deadline,
+                                                std::span<const std::byte>);
+
+template <PostOneSided Post>
+Work post_one_sided(Transfer& transfer,
+                    const std::pair<std::shared_ptr<LocalMemory>, std::uint64_t>& local,
+                    const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
+                    std::string_view notify, std::optional<double> timeout) {
+    const LocalBlock here{local.first, {local.second, nbytes}};
+    const RemoteBlock there{remote.first, {remote.second, nbytes}};
+    std::optional<Work> posted;
+    const auto try_until = [&](Deadline deadline) {
+        auto work = (transfer.*Post)(here, there, deadline, std::as_bytes(std::span(notify)));
+        if (work.is_ok()) posted = *work;
+        return work.status();
     };
     wait_for_signals_too(timeout, try_until, &unless_timeout, transfer.peer());
     return *posted;
@@ -73,6 +99,10 @@ void bind_p2p_transfer(extension::Module& module) {
              arg("nbytes"), arg("tag"), arg("timeout"))
         .def("post_recv", &post_message<&Transfer::post_recv>, arg("memory"), arg("offset"),
              arg("nbytes"), arg("tag"), arg("timeout"))
+        .def("post_read", &post_one_sided<&Transfer::post_read>, arg("local"), arg("remote"),
+             arg("nbytes"), arg("notify"), arg("timeout"))
+        .def("post_write", &post_one_sided<&Transfer::post_write>, arg("local"), arg("remote"),
+             arg("nbytes"), arg("notify"), arg("timeout"))
         .def("is_complete", &Transfer::is_complete)
         .def("wait", &wait_for_all, arg("timeout"))
         .def("release", [](Transfer& self) {

@@ -125,4 +125,10 @@ Status check_notification(std::span<const std::byte> bytes) {
                                            kMostNotification, " are possible"));
 }
 
+Result<std::vector<std::byte>> word_of(std::span<const std::byte> notification) {
+    if (notification.empty()) return std::vector<std::byte>();
+    PCCL_TRY(check_notification(notification));
+    return serialise(Notified{{notification.begin(), notification.end()}});
+}
+
 }  // namespace pccl::p2p

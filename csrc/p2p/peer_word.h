@@ -51,5 +51,7 @@ using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn>;
 
 /// kInvalidArgument unless it has 1 to kMostNotification bytes.
 [[nodiscard]] Status check_notification(std::span<const std::byte> bytes);
+/// As a transfer carries it: empty where there is none. kInvalidArgument for one that is too long.
+[[nodiscard]] Result<std::vector<std::byte>> word_of(std::span<const std::byte> notification);
 
 }  // namespace pccl::p2p

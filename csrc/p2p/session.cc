@@ -1,5 +1,6 @@
 #include "csrc/p2p/session.h"
 
+#include <optional>
 #include <utility>
 
 #include "csrc/base/config.h"
@@ -49,13 +50,6 @@ Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& opti
         {.allowed = allowed, .interface = interface, .tcp_sockets = options.tcp_sockets});
 }
 
-/// As a transfer carries it; empty where there is none.
-Result<std::vector<std::byte>> word_of(std::span<const std::byte> notification) {
-    if (notification.empty()) return std::vector<std::byte>();
-    PCCL_TRY(check_notification(notification));
-    return serialise(Notified{{notification.begin(), notification.end()}});
-}
-
 Status check_indices(std::span<const std::uint32_t> indices, std::uint64_t blocks) {
     for (const std::uint32_t index : indices)
         if (index >= blocks)
@@ -102,20 +96,28 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 Status Session::connect(const std::string& peer, Deadline deadline) {
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    Help help(*core_);
-    transport::Backoff backoff(*core_->waiter());
-    while (!connection->is_whole() && !connection->is_lost()) {
-        if (help.carry()) {
-            backoff.reset();
-            continue;
-        }
-        if (deadline.passed())
-            return Status::timeout(
-                       concat(connection->peer().to_string(), " is not connected in time"))
-                .with_process(connection->peer().process);
-        backoff.pause();
-    }
-    return connection->why_lost();
+    const auto is_decided = [&] { return connection->is_whole() || connection->is_lost(); };
+    if (carry_until(*core_, deadline, is_decided)) return connection->why_lost();
+    return Status::timeout(concat(connection->peer().to_string(), " is not connected in time"))
+        .with_process(connection->peer().process);
+}
+
+Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
+
+Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
+    PCCL_TRY(check_usable());
+    if (!peer.empty()) PCCL_TRY(check_name(peer));
+    Result<std::optional<SessionId>> caller = std::optional<SessionId>();
+    const auto is_decided = [&] {
+        caller = core_->take_caller(peer);
+        return !caller.is_ok() || caller->has_value();
+    };
+    if (!carry_until(*core_, deadline, is_decided))
+        return Status::timeout(peer.empty() ? std::string("no session has connected in time")
+                                            : concat("session \"", peer,
+                                                     "\" has not connected in time"));
+    PCCL_TRY(caller.status());
+    return std::move(**caller);
 }
 
 Status Session::disconnect(const std::string& peer) {
@@ -192,13 +194,12 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_TRY(check_indices(indices, plan->size()));
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_for(*plan));
-    PCCL_TRY(plan->local().begin_use());
-    return Work(connection->begin({.op = op,
-                                   .plan = std::move(plan),
-                                   .indices = {indices.begin(), indices.end()},
-                                   .notification = std::move(word),
-                                   .after = std::move(after)}));
+    PCCL_ASSIGN_OR_RETURN(auto task, core_->begin({.op = op,
+                                                   .plan = std::move(plan),
+                                                   .indices = {indices.begin(), indices.end()},
+                                                   .notification = std::move(word),
+                                                   .after = std::move(after)}));
+    return Work(std::move(task));
 }
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {

@@ -40,12 +40,6 @@ class Runtime;
 
 namespace pccl::p2p {
 
-/// Of a transfer, there.
-struct RemoteBlock {
-    RemoteMemory memory;
-    Block block;
-};
-
 class SessionCore;
 
 class PCCL_API Session {
@@ -70,6 +64,13 @@ class PCCL_API Session {
     /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
     /// kTimeout.
     Status connect(const std::string& peer, Deadline deadline);
+    /// Waits until a peer has connected, and says who. Each is told once, in the order in which
+    /// they came, and again when it has connected anew; one that has gone by then is passed over.
+    /// kTimeout, kAborted where this session closes.
+    Result<SessionId> accept(Deadline deadline);
+    /// The same of one peer, which need not be known yet: at once where there is a connection to
+    /// it, whoever made that. With no name: any peer.
+    Result<SessionId> accept(const std::string& peer, Deadline deadline);
     /// Ends what is under way with this peer, and tells it who has gone. It may connect again.
     Status disconnect(const std::string& peer);
     /// Those that there is a connection to.

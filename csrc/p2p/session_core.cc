@@ -252,6 +252,41 @@ SessionCore::Connections SessionCore::all_connections() const {
     return all;
 }
 
+Result<std::shared_ptr<Task>> SessionCore::begin(Order order) {
+    PCCL_ASSIGN_OR_RETURN(const auto connection, connection_for(*order.plan));
+    PCCL_TRY(order.plan->local().begin_use());
+    return connection->begin(std::move(order));
+}
+
+Result<std::optional<SessionId>> SessionCore::take_caller(const std::string& peer) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return closed();
+    const auto connection = peer.empty() ? first_untold() : first_whole(peer);
+    if (connection == nullptr) return std::optional<SessionId>();
+    const SessionId& caller = connection->peer().id;
+    for (Arrival& each : arrived_) each.is_told |= each.who() == caller;
+    return std::optional(caller);
+}
+
+std::shared_ptr<Connection> SessionCore::first_untold() const {
+    // One that has connected anew before its last connection was found to be lost is told then.
+    const auto is_known = [this](const SessionId& who) {
+        return std::ranges::any_of(arrived_, [&who](const Arrival& each) {
+            return each.is_told && each.who() == who && each.is_there();
+        });
+    };
+    for (const Arrival& each : arrived_)
+        if (!each.is_told && each.is_there() && !is_known(each.who())) return each.connection;
+    return nullptr;
+}
+
+std::shared_ptr<Connection> SessionCore::first_whole(const std::string& peer) const {
+    const auto [first, last] = connections_.equal_range(peer);
+    const auto found =
+        std::find_if(first, last, [](const auto& each) { return is_there(*each.second); });
+    return found == last ? nullptr : found->second;
+}
+
 void SessionCore::disconnect(const std::string& peer, const Status& reason) {
     Connections gone;
     {
@@ -288,8 +323,8 @@ std::vector<SessionId> SessionCore::peers() const {
     std::vector<SessionId> peers;
     for (const auto& connection : all_connections()) {
         const SessionId& id = connection->peer().id;
-        const bool is_there = connection->is_whole() && !connection->is_lost();
-        if (is_there && std::ranges::find(peers, id) == peers.end()) peers.push_back(id);
+        if (is_there(*connection) && std::ranges::find(peers, id) == peers.end())
+            peers.push_back(id);
     }
     return peers;
 }
@@ -338,6 +373,11 @@ void SessionCore::drop_lost() {
         lost.push_back(each->second);
         each = connections_.erase(each);
     }
+    arrived_.remove_if([&lost](const Arrival& each) {
+        const bool is_lost = each.connection->is_lost();
+        if (is_lost) lost.push_back(each.connection);
+        return is_lost;
+    });
 }
 
 void SessionCore::look_around(Duration) { look_at_all(); }
@@ -410,8 +450,10 @@ Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::Re
         approach->give_up(admitted);
         return admitted.with_context(hello.from.to_string());
     }
-    add_locked(std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
-                                            std::move(approach), patience()));
+    const auto connection = std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
+                                                         std::move(approach), patience());
+    arrived_.push_back({connection});
+    add_locked(connection);
     return Status::ok();
 }
 
@@ -463,6 +505,7 @@ void SessionCore::close() {
     for (const auto& memory : memories) static_cast<void>(memory->deregister());
     const std::lock_guard lock(mutex_);
     connections_.clear();
+    arrived_.clear();
 }
 
 }  // namespace pccl::p2p

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@
 #include "csrc/transport/rma/over_links.h"
 
 namespace pccl::p2p {
+
+[[nodiscard]] inline bool is_there(const Connection& connection) {
+    return connection.is_whole() && !connection.is_lost();
+}
 
 class SessionCore final : public runtime::Participant,
                           public std::enable_shared_from_this<SessionCore> {
@@ -50,6 +55,9 @@ class SessionCore final : public runtime::Participant,
                                                         const abi::MemoryDescriptor& memory);
     /// Of that life of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
+    Result<std::shared_ptr<Task>> begin(Order order);
+    /// As Session::accept(), without waiting; kAborted once this is closed.
+    Result<std::optional<SessionId>> take_caller(const std::string& peer);
     void disconnect(const std::string& peer, const Status& reason);
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
@@ -79,6 +87,14 @@ class SessionCore final : public runtime::Participant,
         GreetingReader reader;
         Deadline deadline;
     };
+    /// A connection that a peer has made.
+    struct Arrival {
+        std::shared_ptr<Connection> connection;
+        bool is_told = false;  // by take_caller()
+
+        [[nodiscard]] bool is_there() const { return p2p::is_there(*connection); }
+        [[nodiscard]] const SessionId& who() const { return connection->peer().id; }
+    };
     using Connections = std::vector<std::shared_ptr<Connection>>;
 
     SessionCore(const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
@@ -106,6 +122,9 @@ class SessionCore final : public runtime::Participant,
     /// Closes them once what was said to these peers has left, for which it waits a moment.
     void see_off(const Connections& leaving, const Status& reason);
     void drop_lost();
+    /// Under mutex_: of those that have called; null while there is none.
+    [[nodiscard]] std::shared_ptr<Connection> first_untold() const;
+    [[nodiscard]] std::shared_ptr<Connection> first_whole(const std::string& peer) const;
     /// Logs refusals that were not yet told.
     void tell_refusals();
     /// Under mutex_: the first that is not lost.
@@ -139,6 +158,7 @@ class SessionCore final : public runtime::Participant,
     std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reach_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
+    std::list<Arrival> arrived_;
     /// Of lives of peers, while there are connections to them.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
     std::list<Caller> callers_;                 // of the acceptor, for the next advance()
@@ -164,5 +184,21 @@ class Help {
     SessionCore& core_;
     bool moved_ = false;  // the last time
 };
+
+/// Carries all connections of a session on until `is_done()`; false where `deadline` passes first.
+template <typename Predicate>
+bool carry_until(SessionCore& core, Deadline deadline, const Predicate& is_done) {
+    Help help(core);
+    transport::Backoff backoff(*core.waiter());
+    while (!is_done()) {
+        const bool moved = help.carry();
+        if (deadline.passed()) return is_done();
+        if (moved)
+            backoff.reset();
+        else
+            backoff.pause();
+    }
+    return true;
+}
 
 }  // namespace pccl::p2p

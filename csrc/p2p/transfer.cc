@@ -1,8 +1,11 @@
 #include "csrc/p2p/transfer.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "csrc/base/text.h"
@@ -10,6 +13,7 @@
 #include "csrc/p2p/matcher.h"
 #include "csrc/p2p/posting.h"
 #include "csrc/p2p/session_core.h"
+#include "csrc/p2p/task.h"
 
 namespace pccl::p2p {
 namespace {
@@ -67,33 +71,81 @@ void Message::carry_until(Deadline deadline) const {
 
 void Message::release() const { matcher_->give_up(posting_); }
 
+enum class Transfer::Kind : std::uint8_t { kSend, kReceive, kRead, kWrite };
+
+/// One that was posted, of any kind.
+class Transfer::Posted {
+   public:
+    Posted(Kind kind, std::variant<Message, Work> handle)
+        : kind_(kind), handle_(std::move(handle)) {}
+
+    [[nodiscard]] static std::string_view plural(Kind kind) {
+        constexpr std::array<std::string_view, 4> kPlurals{"sends", "receives", "reads", "writes"};
+        return kPlurals[static_cast<std::size_t>(kind)];
+    }
+    [[nodiscard]] Kind kind() const { return kind_; }
+    [[nodiscard]] bool is_complete() const {
+        return std::visit([](const auto& handle) { return handle.is_complete(); }, handle_);
+    }
+    [[nodiscard]] Status status() const {
+        return std::visit([](const auto& handle) { return handle.status(); }, handle_);
+    }
+    [[nodiscard]] Status wait(Deadline deadline) const {
+        return std::visit([&](const auto& handle) { return handle.wait(deadline); }, handle_);
+    }
+    void release() const {
+        std::visit([](const auto& handle) { handle.release(); }, handle_);
+    }
+    [[nodiscard]] std::string to_string() const {
+        return std::visit([](const auto& handle) { return handle.to_string(); }, handle_);
+    }
+
+   private:
+    Kind kind_;
+    std::variant<Message, Work> handle_;
+};
+
 struct Transfer::State {
     State(std::shared_ptr<SessionCore> own, std::string other, const TransferOptions& wanted)
         : core(std::move(own)), peer(std::move(other)), options(wanted) {}
 
-    /// Those that have not ended. Keeps the first error of those that have.
-    std::vector<Message> under_way() {
+    void keep(Kind kind, std::variant<Message, Work> handle) {
         const std::lock_guard lock(mutex);
-        std::erase_if(messages, [this](const Message& message) {
-            if (!message.is_complete()) return false;
-            if (failure.is_ok()) failure = message.status();
+        all.emplace_back(kind, std::move(handle));
+    }
+    /// Those that have not ended. Keeps the first error of those that have.
+    std::vector<Posted> under_way() {
+        const std::lock_guard lock(mutex);
+        std::erase_if(all, [this](const Posted& posted) {
+            if (!posted.is_complete()) return false;
+            if (failure.is_ok()) failure = posted.status();
             return true;
         });
-        return messages;
+        return all;
+    }
+    std::vector<Posted> under_way(Kind kind) {
+        std::vector<Posted> alike = under_way();
+        std::erase_if(alike, [kind](const Posted& each) { return each.kind() != kind; });
+        return alike;
     }
 
     const ForkMark made_in;
     const std::shared_ptr<SessionCore> core;
     const std::string peer;
     const TransferOptions options;
-    std::mutex mutex;               // guards what follows
-    std::vector<Message> messages;  // in the order of their posts
+    std::mutex mutex;         // guards what follows
+    std::vector<Posted> all;  // in the order of their posts
     Status failure;
 };
 
 Transfer::Transfer(std::shared_ptr<SessionCore> core, std::string peer,
                    const TransferOptions& options)
     : state_(std::make_shared<State>(std::move(core), std::move(peer), options)) {}
+
+Status Transfer::check_usable() const {
+    if (!state_->made_in.is_child()) return Status::ok();
+    return Status::unavailable("this transfer is of the process that this one was forked from");
+}
 
 Result<Message> Transfer::post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline) {
     return post({Direction::kSend, tag, from.memory, from.block, state_->options.chunk}, deadline);
@@ -103,11 +155,42 @@ Result<Message> Transfer::post_recv(const LocalBlock& into, std::uint64_t tag, D
     return post({Direction::kReceive, tag, into.memory, into.block}, deadline);
 }
 
+Result<Work> Transfer::post_read(const LocalBlock& into, const RemoteBlock& from, Deadline deadline,
+                                 std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
+    PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(into, from));
+    return post({.op = transport::RmaOp::kRead,
+                 .plan = std::move(plan),
+                 .notification = std::move(word)},
+                deadline);
+}
+
+Result<Work> Transfer::post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
+                                  std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
+    PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(from, to));
+    return post({.op = transport::RmaOp::kWrite,
+                 .plan = std::move(plan),
+                 .notification = std::move(word)},
+                deadline);
+}
+
+Result<std::shared_ptr<const Plan>> Transfer::plan(const LocalBlock& here,
+                                                   const RemoteBlock& there) const {
+    const std::string& owner = there.memory.owner.name;
+    if (owner != state_->peer)
+        return Status::invalid_argument(concat("memory of session \"", owner,
+                                               "\" in a transfer with session \"", state_->peer,
+                                               "\""));
+    return Plan::make({here.memory, here.block}, {there.memory, there.block},
+                      state_->options.chunk);
+}
+
 Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
-    if (state_->made_in.is_child())
-        return Status::unavailable("this transfer is of the process that this one was forked from");
+    PCCL_TRY(check_usable());
     PCCL_TRY(Blocks(order.block).check_within(order.memory->memory().bytes));
-    PCCL_TRY(await_room(order, deadline));
+    const Kind kind = order.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
+    PCCL_TRY(await_room(kind, deadline));
     PCCL_ASSIGN_OR_RETURN(auto connection, state_->core->connection_for(state_->peer, order));
     PCCL_TRY(order.memory->begin_use());
     const auto memory = order.memory;
@@ -118,30 +201,31 @@ Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
         return posted;
     }
     Message message(posting, matcher);
-    const std::lock_guard lock(state_->mutex);
-    state_->messages.push_back(message);
+    state_->keep(kind, message);
     return message;
 }
 
-Status Transfer::await_room(const MessageOrder& order, Deadline deadline) {
-    const bool sends = order.direction == Direction::kSend;
-    Help help(*state_->core);
-    transport::Backoff backoff(*state_->core->waiter());
-    for (;;) {
-        std::vector<Message> alike = state_->under_way();
-        std::erase_if(alike, [sends](const Message& each) { return each.is_send() != sends; });
-        if (alike.size() < state_->options.window) return Status::ok();
-        if (help.carry()) {
-            backoff.reset();
-            continue;
-        }
-        if (deadline.passed())
-            return Status::timeout(concat(
-                "session \"", state_->peer, "\" takes its time: ", alike.size(), " ",
-                text_of(order.direction), "s have not ended, as many as the window has, the first ",
-                alike.front().to_string()));
-        backoff.pause();
-    }
+Result<Work> Transfer::post(Order order, Deadline deadline) {
+    PCCL_TRY(check_usable());
+    const Kind kind = order.op == transport::RmaOp::kRead ? Kind::kRead : Kind::kWrite;
+    PCCL_TRY(await_room(kind, deadline));
+    PCCL_ASSIGN_OR_RETURN(auto task, state_->core->begin(std::move(order)));
+    Work work(std::move(task));
+    state_->keep(kind, work);
+    return work;
+}
+
+Status Transfer::await_room(Kind kind, Deadline deadline) {
+    std::vector<Posted> alike;
+    const auto has_room = [&] {
+        alike = state_->under_way(kind);
+        return alike.size() < state_->options.window;
+    };
+    if (carry_until(*state_->core, deadline, has_room)) return Status::ok();
+    return Status::timeout(concat("session \"", state_->peer, "\" takes its time: ", alike.size(),
+                                  " ", Posted::plural(kind),
+                                  " have not ended, as many as the window has, the first ",
+                                  alike.front().to_string()));
 }
 
 const std::string& Transfer::peer() const { return state_->peer; }
@@ -149,9 +233,9 @@ const std::string& Transfer::peer() const { return state_->peer; }
 bool Transfer::is_complete() const { return state_->under_way().empty(); }
 
 Status Transfer::await_end(Deadline deadline) {
-    for (const Message& message : state_->under_way()) {
-        const Status ended = message.wait(deadline);
-        if (!message.is_complete()) return ended;
+    for (const Posted& posted : state_->under_way()) {
+        const Status ended = posted.wait(deadline);
+        if (!posted.is_complete()) return ended;
     }
     return Status::ok();
 }
@@ -168,7 +252,7 @@ Status Transfer::wait(Deadline deadline) {
 }
 
 void Transfer::release() {
-    for (const Message& message : state_->under_way()) message.release();
+    for (const Posted& posted : state_->under_way()) posted.release();
 }
 
 }  // namespace pccl::p2p

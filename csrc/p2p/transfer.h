@@ -1,8 +1,10 @@
-// Messages with tags to and from one peer, where both sides' programs take part.
+// What goes to and from one peer, at most so much at a time: messages with tags, where both sides'
+// programs take part, and one-sided reads and writes.
 //
 //     Transfer transfer = session->create_transfer("decode-3").value();
 //     transfer.post_recv({theirs, {0, n}}, 2, deadline);
 //     transfer.post_send({mine, {0, n}}, 1, deadline);
+//     transfer.post_read({mine, {0, n}}, {cache, {0, n}}, deadline);
 //     transfer.wait(Deadline::after(2s));
 //
 // Tags are between two sessions: a send goes into the first receive of its tag that the peer has
@@ -12,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "csrc/base/clock.h"
@@ -19,6 +22,7 @@
 #include "csrc/base/status.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/plan.h"
+#include "csrc/p2p/work.h"
 
 namespace pccl::p2p {
 
@@ -26,10 +30,17 @@ class Matcher;
 class Posting;
 class SessionCore;
 struct MessageOrder;
+struct Order;
 
 /// Of a transfer, here.
 struct LocalBlock {
     std::shared_ptr<LocalMemory> memory;
+    Block block;
+};
+
+/// Of a transfer, there.
+struct RemoteBlock {
+    RemoteMemory memory;
     Block block;
 };
 
@@ -68,15 +79,16 @@ class PCCL_API Message {
 };
 
 struct TransferOptions {
-    /// Sends, and receives, of a transfer that have not ended: at most so many of each.
+    /// Sends, receives, reads and writes of a transfer that have not ended: at most so many of
+    /// each.
     std::size_t window = 16;
-    /// Bytes of the pieces in which a send goes, kLeastChunk to Plan::kLongestPiece: a piece that
-    /// has begun is not given up.
+    /// Bytes of the pieces in which a send, a read or a write goes, kLeastChunk to
+    /// Plan::kLongestPiece: a piece that has begun is not given up.
     std::uint64_t chunk = Plan::kLongestPiece;
     static constexpr std::uint64_t kLeastChunk = 4 * kKiB;
 };
 
-/// A handle, cheap to copy, safe from every thread. Messages go on when all are dropped.
+/// A handle, cheap to copy, safe from every thread. What was posted goes on when all are dropped.
 class PCCL_API Transfer {
    public:
     /// Of Session::create_transfer().
@@ -88,6 +100,12 @@ class PCCL_API Transfer {
     Result<Message> post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline);
     /// The same. The message may be shorter than the block.
     Result<Message> post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline);
+    /// As Session::read(), with the waits and errors of post_send(). The memory is this peer's.
+    Result<Work> post_read(const LocalBlock& into, const RemoteBlock& from, Deadline deadline,
+                           std::span<const std::byte> notification = {});
+    /// As Session::write(), likewise.
+    Result<Work> post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
+                            std::span<const std::byte> notification = {});
     /// Whom all of it is with.
     [[nodiscard]] const std::string& peer() const;
     /// Whether all that were posted have ended.
@@ -103,8 +121,14 @@ class PCCL_API Transfer {
 
    private:
     struct State;
+    enum class Kind : std::uint8_t;
+    class Posted;
+    [[nodiscard]] Status check_usable() const;
     Result<Message> post(MessageOrder order, Deadline deadline);
-    Status await_room(const MessageOrder& order, Deadline deadline);
+    Result<Work> post(Order order, Deadline deadline);
+    [[nodiscard]] Result<std::shared_ptr<const Plan>> plan(const LocalBlock& here,
+                                                           const RemoteBlock& there) const;
+    Status await_room(Kind kind, Deadline deadline);
 
     std::shared_ptr<State> state_;
 };

@@ -9,14 +9,6 @@
 namespace pccl::p2p {
 namespace {
 
-Status late(const Task& task) {
-    const ConnectionInfo& peer = task.connection()->peer();
-    const char* const verb = task.order().op == transport::RmaOp::kRead ? "a read" : "a write";
-    return Status::timeout(concat(peer.to_string(), ": ", verb, " of ", task.bytes(),
-                                  " bytes has not ended in time"))
-        .with_process(peer.process);
-}
-
 std::string_view how(const Path& path, const Plan& plan) {
     if (!path.is_direct) return "by messages";
     const bool here = plan.local().memory().kind == abi::MemoryKind::kGpu;
@@ -47,7 +39,10 @@ Status Work::status() const { return task_->status(); }
 
 Status Work::wait(Deadline deadline) const {
     carry_until(deadline);  // may end it even as it leaves
-    return task_->is_complete() ? task_->status() : late(*task_);
+    if (task_->is_complete()) return status();
+    const ConnectionInfo& peer = task_->connection()->peer();
+    return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
+        .with_process(peer.process);
 }
 
 void Work::carry_until(Deadline deadline) const {
@@ -72,6 +67,11 @@ void Work::release() const {
 }
 
 const SessionId& Work::peer() const { return task_->connection()->peer().id; }
+
+std::string Work::to_string() const {
+    const bool reads = task_->order().op == transport::RmaOp::kRead;
+    return concat(reads ? "a read" : "a write", " of ", task_->bytes(), " bytes");
+}
 
 WorkStats Work::stats() const {
     WorkStats stats{.bytes = task_->bytes(),

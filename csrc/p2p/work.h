@@ -43,6 +43,8 @@ class PCCL_API Work {
     /// Whom it is with, and whom its errors are about.
     [[nodiscard]] const SessionId& peer() const;
     [[nodiscard]] WorkStats stats() const;
+    /// "a read of 4096 bytes"
+    [[nodiscard]] std::string to_string() const;
 
    private:
     void carry_until(Deadline deadline) const;

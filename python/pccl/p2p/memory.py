@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pccl._core import _P2pMemory, _P2pRemoteMemory, _P2pSession
 
-__all__ = ["Descriptor", "LocalSlice", "Memory", "RemoteMemory", "RemoteSlice"]
+__all__ = ["Descriptor", "LocalSlice", "Memory", "RemoteMemory", "RemoteSlice", "sides_of"]
 
 
 def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
@@ -142,3 +142,16 @@ class RemoteMemory:
     def __repr__(self) -> str:
         """Name the owner and the size."""
         return f"<pccl.p2p.RemoteMemory of {self.nbytes} bytes of {self.owner}>"
+
+
+def sides_of(
+    local: LocalSlice | Memory, remote: RemoteSlice | RemoteMemory
+) -> tuple[LocalSlice, RemoteSlice]:
+    """Return the bytes of both sides of a transfer, which are as many."""
+    here = local[:] if isinstance(local, Memory) else local
+    there = remote[:] if isinstance(remote, RemoteMemory) else remote
+    if here.nbytes != there.nbytes:
+        raise InvalidArgumentError(
+            f"a transfer has as many bytes here as there, not {here.nbytes} and {there.nbytes}"
+        )
+    return here, there

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pccl import _core
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
-from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
 from pccl.p2p.notification import Notification
 from pccl.p2p.transfer import Transfer
 from pccl.p2p.work import Blocks, Plan, Work, indices_of
@@ -135,6 +135,38 @@ class Session:
             ``timeout`` seconds, or those of ``connect_timeout``, passed.
         """
         self._core.connect(peer, timeout)
+
+    def accept(self, peer: str | None = None, timeout: float | None = 10.0) -> str:
+        """Wait until a peer has connected, and say who.
+
+        Without a name each peer is told once, in the order in which they came, and again when it
+        has connected anew; one that has gone by then is passed over.
+
+        Parameters
+        ----------
+        peer
+            The name of the one that is awaited, which need not be known yet: at once where there is
+            a connection to it, whoever made that. None: any.
+        timeout
+            Seconds to wait at most; None: for as long as it takes.
+
+        Returns
+        -------
+        str
+            The peer's name.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            Nobody has connected in time.
+        InvalidArgumentError
+            No session has such a name.
+        AbortedError
+            This session was closed.
+        """
+        if peer == "":
+            raise InvalidArgumentError("no session has an empty name; None awaits any")
+        return self._core.accept(peer or "", timeout)
 
     def disconnect(self, peer: str) -> None:
         """End what is under way with a peer, which hears who has gone. It may connect again.
@@ -314,12 +346,7 @@ class Session:
         notify: bytes,
         stream: object | None,
     ) -> Work:
-        here = local[:] if isinstance(local, Memory) else local
-        there = remote[:] if isinstance(remote, RemoteMemory) else remote
-        if here.nbytes != there.nbytes:
-            raise InvalidArgumentError(
-                f"a transfer has as many bytes here as there, not {here.nbytes} and {there.nbytes}"
-            )
+        here, there = sides_of(local, remote)
         return Work(
             self._core.transfer(
                 writes,
@@ -439,18 +466,19 @@ class Session:
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
 
     def transfer(self, peer: str, *, window: int = 16, chunk: int = 4 << 20) -> Transfer:
-        """Return what sends messages with tags to a peer, and receives them.
+        """Return what moves bytes to and from a peer, at most so many transfers at a time.
 
         Parameters
         ----------
         peer
             Its name.
         window
-            How many sends, and how many receives, may be under way: posting waits for room.
+            How many sends, receives, reads and writes may be under way, of each: posting waits for
+            room.
         chunk
-            Bytes of the pieces in which a send goes, 4 KiB to 4 MiB. A piece that has begun is not
-            given up; the peer's memory is written piece by piece. How many sockets these go over
-            is the session's: ``Session(tcp_sockets=)``.
+            Bytes of the pieces in which a send, a read or a write goes, 4 KiB to 4 MiB. A piece
+            that has begun is not given up; memory is written piece by piece. How many sockets these
+            go over is the session's: ``Session(tcp_sockets=)``.
 
         Returns
         -------

@@ -1,14 +1,18 @@
-"""Messages with tags, in which the programs of both sides take part."""
+"""What goes to and from one peer within a window: messages with tags, reads and writes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pccl.errors import InvalidArgumentError
+from pccl.p2p.memory import sides_of
+from pccl.p2p.work import Work
 
 if TYPE_CHECKING:
-    from pccl._core import _P2pMessage, _P2pTransfer
-    from pccl.p2p.memory import Memory
+    from collections.abc import Callable
+
+    from pccl._core import _P2pMessage, _P2pTransfer, _P2pWork
+    from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 
 __all__ = ["Message", "Transfer"]
 
@@ -82,10 +86,11 @@ class Message:
 
 
 class Transfer:
-    """Messages to and from one peer, from ``Session.transfer()``.
+    """What goes to and from one peer, at most so much at a time, from ``Session.transfer()``.
 
     A send goes into the first receive of its tag that the peer has posted; its bytes move once,
     from memory to memory. Tags are those of the two sessions, whichever of their transfers posts.
+    Of reads and writes the peer's program knows nothing.
     """
 
     def __init__(self, core: _P2pTransfer) -> None:
@@ -183,6 +188,90 @@ class Transfer:
                 timeout,
             )
         )
+
+    def post_read(
+        self,
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        *,
+        notify: bytes = b"",
+        timeout: float | None = 10.0,
+    ) -> Work:
+        """Begin to copy ``remote`` to ``local``, of as many bytes, as ``Session.read()``.
+
+        Parameters
+        ----------
+        local, remote
+            Slices, or whole memories; the remote one is this peer's.
+        notify
+            At most 16 KiB, which the peer gets once all bytes have been read.
+        timeout
+            Seconds to wait for room in the window; None: for as long as it takes.
+
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            As many reads as the window has did not end in time; nothing is posted.
+        InvalidArgumentError
+            The sides differ in length, the remote memory is another peer's, or the local one is not
+            registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
+        return self._post_one_sided(self._core.post_read, local, remote, notify, timeout)
+
+    def post_write(
+        self,
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        *,
+        notify: bytes = b"",
+        timeout: float | None = 10.0,
+    ) -> Work:
+        """Begin to copy ``local`` to ``remote``, of as many bytes, as ``Session.write()``.
+
+        Parameters
+        ----------
+        local, remote
+            Slices, or whole memories; the remote one is this peer's.
+        notify
+            At most 16 KiB, which the peer gets once all bytes are there.
+        timeout
+            Seconds to wait for room in the window; None: for as long as it takes.
+
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            As many writes as the window has did not end in time; nothing is posted.
+        InvalidArgumentError
+            The sides differ in length, the remote memory is another peer's, or the local one is not
+            registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
+        return self._post_one_sided(self._core.post_write, local, remote, notify, timeout)
+
+    def _post_one_sided(
+        self,
+        post: Callable[..., _P2pWork],
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        notify: bytes,
+        timeout: float | None,
+    ) -> Work:
+        here, there = sides_of(local, remote)
+        mine, theirs = (here.memory._core, here.offset), (there.memory._core, there.offset)
+        return Work(post(mine, theirs, here.nbytes, notify, timeout))
 
     def is_complete(self) -> bool:
         """Tell whether all that were posted have ended, well or not."""

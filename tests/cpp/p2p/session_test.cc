@@ -293,6 +293,61 @@ TEST_P(SessionTest, BothMayCallAtTheSameTime) {
     EXPECT_EQ(server_->peers().size(), 1U);
 }
 
+TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
+    std::vector<std::unique_ptr<Session>> guests;
+    for (const std::string name : {"first", "second", "third"}) {
+        guests.push_back(session(name, GetParam()));
+        ASSERT_TRUE(guests.back()->load_remote_conn_info(server_->connection_info()).is_ok());
+    }
+    for (const auto& guest : guests) {
+        std::thread call([&] { EXPECT_TRUE(guest->connect("server", patience()).is_ok()); });
+        const auto caller = server_->accept(patience());
+        call.join();
+        ASSERT_TRUE(caller.is_ok()) << caller.status().to_string();
+        EXPECT_EQ(*caller, guest->id());
+    }
+    const Status none = server_->accept(Deadline::after(Duration::zero())).status();
+    EXPECT_EQ(none.code(), StatusCode::kTimeout) << none.to_string();
+    ASSERT_TRUE(guests[1]->disconnect("server").is_ok());
+    ASSERT_EQ(guests[1]->connect("server", patience()).to_string(), "ok");
+    EXPECT_EQ(server_->accept(patience()).value(), guests[1]->id()) << "it has connected anew";
+}
+
+TEST_P(SessionTest, AcceptAwaitsOnePeerWhoeverCalls) {
+    const auto guest = session("guest", GetParam());
+    const Status early = server_->accept("client", Deadline::after(Duration::zero())).status();
+    EXPECT_EQ(early.code(), StatusCode::kTimeout);
+    EXPECT_THAT(early.message(), HasSubstr("session \"client\""));
+    ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
+    ASSERT_EQ(guest->connect("server", patience()).to_string(), "ok");
+    std::thread call([&] { EXPECT_TRUE(client_->connect("server", patience()).is_ok()); });
+    EXPECT_EQ(server_->accept("client", patience()).value(), client_->id());
+    call.join();
+    EXPECT_EQ(server_->accept("client", patience()).value(), client_->id()) << "it is still there";
+    EXPECT_EQ(client_->accept("server", patience()).value(), server_->id()) << "which was called";
+    EXPECT_EQ(server_->accept(patience()).value(), guest->id()) << "the client was told";
+    EXPECT_EQ(server_->accept("a b", patience()).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(SessionTest, AcceptPassesOverWhoHasGoneAndEndsWithItsSession) {
+    {
+        const auto guest = session("guest", GetParam());
+        ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
+        ASSERT_EQ(guest->connect("server", patience()).to_string(), "ok");
+    }
+    const Deadline deadline = patience();
+    while (!server_->peers().empty() && !deadline.passed())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(server_->accept(Deadline::after(Duration::zero())).status().code(),
+              StatusCode::kTimeout);
+    std::thread closing([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        server_->close();
+    });
+    EXPECT_EQ(server_->accept(patience()).status().code(), StatusCode::kAborted);
+    closing.join();
+}
+
 TEST_P(SessionTest, ReachesItself) {
     Stamped to(*server_, kBytes, 7);
     const RemoteMemory own = seen_by(*server_, *server_, *theirs_.local);

@@ -124,6 +124,93 @@ TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
     EXPECT_EQ(client_->create_transfer("nobody").status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_P(TransferTest, ReadsAndWritesMoveWhatTheySayAndNotifyBehindIt) {
+    const auto theirs = theirs_.bytes();
+    const auto mine = mine_.bytes();
+    const Work read = to_server_
+                          .post_read({mine_.local, {0, kBytes / 3}}, {remote_, {7, kBytes / 3}},
+                                     patience(), bytes_of("read"))
+                          .value();
+    const Work written =
+        to_server_
+            .post_write({mine_.local, {kBytes / 2, 1000}}, {remote_, {kBytes / 2, 1000}},
+                        patience(), bytes_of("written"))
+            .value();
+    ASSERT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(to_server_.is_complete());
+    EXPECT_TRUE(read.is_complete());
+    EXPECT_EQ(written.stats().bytes, 1000U);
+    auto expected = mine;
+    std::copy_n(theirs.begin() + 7, kBytes / 3, expected.begin());
+    EXPECT_EQ(mine_.bytes(), expected);
+    expected = theirs;
+    std::copy_n(mine.begin() + kBytes / 2, 1000, expected.begin() + kBytes / 2);
+    EXPECT_EQ(theirs_.bytes(), expected);
+    std::vector<std::string> heard;
+    for (const Deadline deadline = patience(); heard.size() < 2 && !deadline.passed();)
+        for (const auto& each : server_->await_notifications(deadline))
+            heard.push_back(text_of(each));
+    EXPECT_THAT(heard, testing::UnorderedElementsAre("read", "written"));
+}
+
+TEST_P(TransferTest, PiecesOfReadsAndWritesAreChunks) {
+    constexpr std::uint64_t kChunk = 64 * kKiB;
+    Transfer fine = client_->create_transfer("server", {.chunk = kChunk}).value();
+    const Block block{0, 10 * kChunk + 1};
+    const Work read = fine.post_read({mine_.local, block}, {remote_, block}, patience()).value();
+    ASSERT_EQ(fine.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(read.stats().pieces, 11U);
+    EXPECT_TRUE(std::equal(theirs_.bytes().begin(), theirs_.bytes().begin() + 10 * kChunk + 1,
+                           mine_.bytes().begin()));
+}
+
+TEST_P(TransferTest, ReadsAndWritesCountInAWindowOfTheirOwn) {
+    Stamped large(*client_, 256 * kMiB, 4);
+    Stamped source(*server_, 256 * kMiB, 5);
+    const RemoteMemory remote = seen_by(*client_, *server_, *source.local);
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    Transfer narrow = client_->create_transfer("server", {.window = 1}).value();
+    const auto post = [&](Duration timeout) {
+        return narrow.post_read(large.all(), all_of(remote), Deadline::after(timeout));
+    };
+    const Work first = post(std::chrono::seconds(20)).value();
+    const Status full = post(Duration::zero()).status();
+    if (!full.is_ok()) {
+        EXPECT_EQ(full.code(), StatusCode::kTimeout) << full.to_string();
+        EXPECT_THAT(full.message(), testing::AllOf(HasSubstr("session \"server\""),
+                                                   HasSubstr("1 reads"), HasSubstr("a read of")));
+        EXPECT_FALSE(narrow.is_complete());
+    }
+    const Block some{0, 8};
+    EXPECT_TRUE(narrow.post_write({large.local, some}, {remote_, some}, patience()).is_ok());
+    EXPECT_TRUE(narrow.post_send({large.local, some}, 5, patience()).is_ok());
+    const auto next = post(std::chrono::seconds(20));
+    ASSERT_TRUE(next.is_ok()) << next.status().to_string();
+    EXPECT_TRUE(first.is_complete()) << "or the window had no room";
+    narrow.release();
+    EXPECT_EQ(next->wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(narrow.wait(patience()).code(), StatusCode::kAborted);
+}
+
+TEST_P(TransferTest, ReadsAndWritesAreCheckedAndTheirMemoryIsThePeers) {
+    const auto other = session("other", GetParam());
+    Stamped its(*other, 100, 3);
+    const RemoteMemory of_other = seen_by(*client_, *other, *its.local);
+    const Status wrong =
+        to_server_.post_read({mine_.local, {0, 100}}, all_of(of_other), patience()).status();
+    EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(wrong.message(), HasSubstr("session \"other\""));
+    for (const Block there : {Block{kBytes, 1}, Block{~0ULL, 2}, Block{0, kBytes + 1}})
+        EXPECT_EQ(to_server_
+                      .post_write({mine_.local, {0, there.bytes}}, {remote_, there}, patience())
+                      .status()
+                      .code(),
+                  StatusCode::kInvalidArgument);
+    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
+    ASSERT_TRUE(to_server_.post_read(mine_.all(), all_of(remote_), patience()).is_ok());
+    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kUnavailable);
+}
+
 TEST_P(TransferTest, WhatIsGivenUpIsToldApartFromWhatIsDone) {
     const Message done = receive(0, 10, 1);
     const Message unwanted = receive(100, 10, 2);
