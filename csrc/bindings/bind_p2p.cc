@@ -133,10 +133,12 @@ Work post(Session& session, bool writes, const PlanPtr& plan,
     std::span<const std::uint32_t> chosen;
     if (indices) chosen = {indices->data(), static_cast<std::size_t>(indices->size())};
     const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
-    return released([&]() -> Result<Work> {
-        PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
-        return session.post(op, plan, chosen, span_of(notify), std::move(after));
-    }, plan->remote().owner.name);
+    return released(
+        [&]() -> Result<Work> {
+            PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+            return session.post(op, plan, chosen, span_of(notify), std::move(after));
+        },
+        plan->remote().owner.name);
 }
 
 Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
@@ -144,11 +146,13 @@ Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uin
               std::string_view notify, const StreamOf& stream) {
     const p2p::LocalBlock here{local.first, {local.second, nbytes}};
     const p2p::RemoteBlock there{remote.first, {remote.second, nbytes}};
-    return released([&]() -> Result<Work> {
-        PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
-        return writes ? session.write(here, there, span_of(notify), std::move(after))
-                      : session.read(here, there, span_of(notify), std::move(after));
-    }, remote.first.owner.name);
+    return released(
+        [&]() -> Result<Work> {
+            PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+            return writes ? session.write(here, there, span_of(notify), std::move(after))
+                          : session.read(here, there, span_of(notify), std::move(after));
+        },
+        remote.first.owner.name);
 }
 
 /// Seconds of each of so many posts of all blocks, one after the other. An interpreter's own time
@@ -191,6 +195,18 @@ std::string accept(Session& session, const std::string& peer, std::optional<doub
     };
     wait_for_signals_too(timeout, try_until, &unless_timeout, peer);
     return caller;
+}
+
+RemoteMemory fetch(Session& session, const std::string& peer, const std::string& name,
+                   std::optional<double> timeout) {
+    std::optional<RemoteMemory> fetched;
+    const auto try_until = [&](Deadline deadline) {
+        auto memory = session.fetch(peer, name, deadline);
+        if (memory.is_ok()) fetched = *memory;
+        return memory.status();
+    };
+    wait_for_signals_too(timeout, try_until, &unless_timeout, peer);
+    return *fetched;
 }
 
 bool is_work_done(const Work& work) {
@@ -271,6 +287,17 @@ void bind_session(extension::Module& module) {
                 return value_or_throw(self.import_memory(peer, descriptor), peer);
             },
             arg("peer"), arg("descriptor"))
+        .def(
+            "publish",
+            [](Session& self, const std::string& name, const MemoryPtr& memory) {
+                throw_unless_ok([&] {
+                    const py::gil_scoped_release released;
+                    return self.publish(name, memory);
+                }());
+            },
+            arg("name"), arg("memory"))
+        .def("withdraw", &Session::withdraw, arg("name"))
+        .def("fetch", &fetch, arg("peer"), arg("name"), arg("timeout"))
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
              arg("notify"), arg("stream"))
         .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"),

@@ -284,7 +284,7 @@ Status Connection::cause_of(const Status& failure) {
 
 Result<bool> Connection::hear_words() {
     bool heard = false;
-    while (parts_.inbox->has_room()) {
+    while (parts_.inbox->has_room_for(peer_.id.name)) {
         PCCL_ASSIGN_OR_RETURN(const bool more, hear_word());
         if (!more) break;
         heard = true;
@@ -307,9 +307,15 @@ Result<bool> Connection::hear_word() {
         parts_.inbox->put({peer_.id.name, std::move(notified->bytes)});
         waiter().wake();
     } else {
-        PCCL_TRY(listener().hear(shared_from_this(), std::move(*said)));
+        PCCL_TRY(listener_of(*said).hear(shared_from_this(), std::move(*said)));
     }
     return true;
+}
+
+WordListener& Connection::listener_of(const PeerWord& word) const {
+    const bool is_of_inquiry =
+        std::holds_alternative<Asked>(word) || std::holds_alternative<Answered>(word);
+    return is_of_inquiry ? *parts_.inquiries : *parts_.listener;
 }
 
 void Connection::finish(Task& task) {
@@ -336,7 +342,8 @@ void Connection::lose(const Status& why) {
     words_ = {};  // they hold their tasks, which hold this connection
     approach_.reset();
     lost_.store(true, std::memory_order_release);
-    listener().lost(*this, why_lost_);
+    parts_.listener->lost(*this, why_lost_);
+    parts_.inquiries->lost(*this, why_lost_);
     waiter().wake();
 }
 

@@ -29,7 +29,8 @@ namespace pccl::p2p {
 struct ConnectionParts {
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
-    std::shared_ptr<WordListener> listener;
+    std::shared_ptr<WordListener> listener;           // of messages
+    std::shared_ptr<WordListener> inquiries;          // of questions and answers
     std::shared_ptr<transport::RmaTransport> direct;  // null: there is none here
     std::shared_ptr<transport::RmaTransport> by_messages;
 };
@@ -109,6 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void hear_last_words();
     /// False when there is none.
     Result<bool> hear_word();
+    [[nodiscard]] WordListener& listener_of(const PeerWord& word) const;
     void finish(Task& task);
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;

@@ -20,9 +20,8 @@ void Lives::load(const ConnectionInfo& peer) {
 
 Status Lives::greet(const ConnectionInfo& peer) {
     const auto known = known_.find(peer.id.name);
-    if (known != known_.end() &&
-        std::ranges::find(known->second.displaced, peer.id.incarnation) !=
-            known->second.displaced.end())
+    if (known != known_.end() && std::ranges::find(known->second.displaced, peer.id.incarnation) !=
+                                     known->second.displaced.end())
         return Status::aborted(concat("this life of session \"", peer.id.name,
                                       "\" was displaced: a later one of that name is known here"));
     load(peer);

@@ -1,7 +1,6 @@
 #include "csrc/p2p/matcher.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
@@ -9,10 +8,6 @@
 
 namespace pccl::p2p {
 namespace {
-
-Status nonsense(std::string_view what) {
-    return Status::peer_lost(kNoRank, concat("the peer's session speaks of ", what));
-}
 
 Status given_up(const MessageOrder& order) {
     return Status::aborted(
@@ -55,11 +50,11 @@ Status Matcher::add(const PostingPtr& posting) {
     }
     const std::uint64_t number = next_number_++;
     receives_.emplace(number, posting);
-    say(posting->through(), Wanted{.number = number,
-                                   .tag = order.tag,
-                                   .offset = order.block.offset,
-                                   .bytes = order.block.bytes,
-                                   .memory = order.memory->descriptor()});
+    sayings_.add(posting->through(), Wanted{.number = number,
+                                            .tag = order.tag,
+                                            .offset = order.block.offset,
+                                            .bytes = order.block.bytes,
+                                            .memory = order.memory->descriptor()});
     return Status::ok();
 }
 
@@ -83,10 +78,6 @@ void Matcher::end(Posting& posting, const Status& status, std::uint64_t bytes) {
     posting.through()->waiter().wake();
 }
 
-void Matcher::say(const ConnectionPtr& to, PeerWord word) {
-    sayings_.push_back({to, std::move(word)});
-}
-
 void Matcher::give_up(const PostingPtr& posting) {
     {
         const std::lock_guard lock(mutex_);
@@ -94,7 +85,7 @@ void Matcher::give_up(const PostingPtr& posting) {
         posting->give_up();
         const MessageOrder& order = posting->order();
         for (auto& [number, receive] : receives_)
-            if (receive == posting) say(posting->through(), Withdrawn{number});
+            if (receive == posting) sayings_.add(posting->through(), Withdrawn{number});
         for (const Flight& flight : flights_)
             if (flight.match.send == posting) flight.write->give_up();
         const auto waiting = sends_.find(order.tag);
@@ -112,17 +103,15 @@ bool Matcher::advance() {
     const std::unique_lock advancing(advancing_, std::try_to_lock);
     if (!advancing.owns_lock()) return false;
     std::vector<Match> matches;
-    std::deque<Saying> sayings;
     {
         const std::lock_guard lock(mutex_);
         matches.swap(matches_);
-        sayings.swap(sayings_);
     }
-    const bool moved = !matches.empty() || !sayings.empty();
+    const bool began = !matches.empty();
     begin_all(std::move(matches));
-    say_all(std::move(sayings));
+    const bool said = sayings_.say();
     const std::lock_guard lock(mutex_);
-    return end_flights() || moved;
+    return end_flights() || began || said;
 }
 
 void Matcher::begin_all(std::vector<Match> matches) {
@@ -130,7 +119,7 @@ void Matcher::begin_all(std::vector<Match> matches) {
         auto write = this->write(match);
         const std::lock_guard lock(mutex_);
         if (!write.is_ok()) {
-            say(match.place.through, Failed{match.place.wanted.number, write.status()});
+            sayings_.add(match.place.through, Failed{match.place.wanted.number, write.status()});
             end(*match.send, write.status().with_context(match.place.through->peer().to_string()));
             continue;
         }
@@ -154,23 +143,13 @@ Result<std::shared_ptr<Task>> Matcher::write(const Match& match) {
                        .notification = serialise(Sent{wanted.number, order.block.bytes})});
 }
 
-void Matcher::say_all(std::deque<Saying> sayings) {
-    for (; !sayings.empty(); sayings.pop_front()) {
-        const Saying& next = sayings.front();
-        if (next.to->say(next.word).code() != StatusCode::kResourceExhausted) continue;
-        const std::lock_guard lock(mutex_);
-        sayings_.insert(sayings_.begin(), std::make_move_iterator(sayings.begin()),
-                        std::make_move_iterator(sayings.end()));
-        return;
-    }
-}
-
 bool Matcher::end_flights() {
     return std::erase_if(flights_, [this](const Flight& flight) {
                if (!flight.write->is_complete()) return false;
                const auto& [send, place] = flight.match;
                const Status status = flight.write->status();
-               if (!status.is_ok()) say(place.through, Failed{place.wanted.number, status});
+               if (!status.is_ok())
+                   sayings_.add(place.through, Failed{place.wanted.number, status});
                end(*send, status, send->order().block.bytes);
                return true;
            }) > 0;
@@ -222,16 +201,12 @@ Status Matcher::hear_kind(const ConnectionPtr& from, const Withdrawn& withdrawn)
         if (std::erase_if(places, is_meant) == 0) continue;
         --waiting_places_;
         if (places.empty()) places_.erase(tag);
-        say(from, Failed{withdrawn.number, Status::aborted("it was withdrawn")});
+        sayings_.add(from, Failed{withdrawn.number, Status::aborted("it was withdrawn")});
         from->waiter().wake();
         break;
     }
     // Else the answer is under way already.
     return Status::ok();
-}
-
-Status Matcher::hear_kind(const ConnectionPtr&, const Notified&) {
-    return Status::internal("a notification is for the program");
 }
 
 Matcher::PostingPtr Matcher::take_receive(std::uint64_t number) {
@@ -263,7 +238,7 @@ void Matcher::lost(const Connection& connection, const Status& why) {
             places, [&](const Place& place) { return place.through.get() == &connection; });
     std::erase_if(sends_, [](const auto& each) { return each.second.empty(); });
     std::erase_if(places_, [](const auto& each) { return each.second.empty(); });
-    std::erase_if(sayings_, [&](const Saying& each) { return each.to.get() == &connection; });
+    sayings_.forget(connection);
     std::erase_if(matches_, [&](const Match& each) {
         if (each.place.through.get() != &connection) return false;
         end(*each.send, why);

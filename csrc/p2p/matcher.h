@@ -24,6 +24,7 @@
 #include "csrc/p2p/peer_word.h"
 #include "csrc/p2p/posting.h"
 #include "csrc/p2p/relay_lock.h"
+#include "csrc/p2p/sayings.h"
 #include "csrc/p2p/session_id.h"
 #include "csrc/p2p/word_listener.h"
 
@@ -78,23 +79,21 @@ class Matcher final : public WordListener {
         Match match;
         std::shared_ptr<Task> write;
     };
-    struct Saying {
-        ConnectionPtr to;
-        PeerWord word;
-    };
 
     // Under mutex_:
 
     Status add(const PostingPtr& posting);
     void match(std::uint64_t tag);
     void end(Posting& posting, const Status& status, std::uint64_t bytes = 0);
-    void say(const ConnectionPtr& to, PeerWord word);
     bool end_flights();
     Status hear_kind(const ConnectionPtr& from, const Wanted& wanted);
     Status hear_kind(const ConnectionPtr& from, const Sent& sent);
     Status hear_kind(const ConnectionPtr& from, const Failed& failed);
     Status hear_kind(const ConnectionPtr& from, const Withdrawn& withdrawn);
-    Status hear_kind(const ConnectionPtr& from, const Notified& notified);
+    template <typename Other>
+    Status hear_kind(const ConnectionPtr&, const Other&) {
+        return Status::internal("a word that is of no message");
+    }
     /// The receive that the peer speaks of, on any connection; null where there is none.
     PostingPtr take_receive(std::uint64_t number);
 
@@ -102,11 +101,11 @@ class Matcher final : public WordListener {
 
     void begin_all(std::vector<Match> matches);
     Result<std::shared_ptr<Task>> write(const Match& match);
-    void say_all(std::deque<Saying> sayings);
 
     const SessionId peer_;
     const std::shared_ptr<transport::Waiter> waiter_;
     const FindWay find_way_;
+    Sayings sayings_{*waiter_};
     RelayLock advancing_{*waiter_};                          // held by who advances; before mutex_
     std::mutex mutex_;                                       // after those of connections
     std::map<std::uint64_t, std::deque<PostingPtr>> sends_;  // waiting for a place, by tag
@@ -117,7 +116,6 @@ class Matcher final : public WordListener {
     std::uint64_t next_number_ = 0;
     std::vector<Match> matches_;  // to be begun
     std::list<Flight> flights_;
-    std::deque<Saying> sayings_;  // to be said
 };
 
 }  // namespace pccl::p2p

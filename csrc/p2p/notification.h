@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -19,15 +20,18 @@ struct Notification {
 /// Those that have come and were not asked for yet. Safe from every thread.
 class Inbox {
    public:
+    /// Of one peer: one that sends more stops only itself.
     static constexpr std::size_t kMost = 8192;
 
-    /// Else they stay with those who sent them.
-    [[nodiscard]] bool has_room() const {
+    /// Else they stay with who sent them.
+    [[nodiscard]] bool has_room_for(const std::string& peer) const {
         const std::lock_guard lock(mutex_);
-        return notifications_.size() < kMost;
+        const auto count = count_of_.find(peer);
+        return count == count_of_.end() || count->second < kMost;
     }
     void put(Notification notification) {
         const std::lock_guard lock(mutex_);
+        ++count_of_[notification.from];
         notifications_.push_back(std::move(notification));
     }
     [[nodiscard]] std::vector<Notification> take_all() {
@@ -35,12 +39,14 @@ class Inbox {
         std::vector<Notification> all(std::make_move_iterator(notifications_.begin()),
                                       std::make_move_iterator(notifications_.end()));
         notifications_.clear();
+        count_of_.clear();
         return all;
     }
 
    private:
     mutable std::mutex mutex_;
     std::deque<Notification> notifications_;
+    std::map<std::string, std::size_t> count_of_;  // by peer
 };
 
 }  // namespace pccl::p2p

@@ -5,13 +5,23 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
+#include "csrc/p2p/session_id.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::p2p {
 namespace {
 
-enum class WordKind : std::uint8_t { kNotified, kWanted, kSent, kFailed, kWithdrawn };
+enum class WordKind : std::uint8_t {
+    kNotified,
+    kWanted,
+    kSent,
+    kFailed,
+    kWithdrawn,
+    kAsked,
+    kFound,
+    kNotFound,
+};
 
 constexpr std::size_t kLongestReason = 1024;
 constexpr std::size_t kLongestDescriptor = 256;
@@ -46,6 +56,19 @@ void write(ByteWriter& out, const Failed& word) {
 void write(ByteWriter& out, const Withdrawn& word) {
     out.u8(static_cast<std::uint8_t>(WordKind::kWithdrawn));
     out.u64(word.number);
+}
+
+void write(ByteWriter& out, const Asked& word) {
+    out.u8(static_cast<std::uint8_t>(WordKind::kAsked));
+    out.u64(word.number);
+    out.text(word.name);
+}
+
+void write(ByteWriter& out, const Answered& word) {
+    const auto kind = word.memory ? WordKind::kFound : WordKind::kNotFound;
+    out.u8(static_cast<std::uint8_t>(kind));
+    out.u64(word.number);
+    out.text(word.memory ? transport::serialise(*word.memory) : word.why.substr(0, kLongestReason));
 }
 
 Result<PeerWord> read_notified(std::span<const std::byte> bytes) {
@@ -90,6 +113,33 @@ Result<PeerWord> read_withdrawn(ByteReader& in) {
     return PeerWord(word);
 }
 
+Result<PeerWord> read_asked(ByteReader& in) {
+    Asked word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.text(word.name, SessionId::kLongestName));
+    PCCL_TRY(in.finish());
+    PCCL_TRY(check_name(word.name));
+    return PeerWord(std::move(word));
+}
+
+Result<PeerWord> read_found(ByteReader& in) {
+    Answered word;
+    std::string memory;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.text(memory, kLongestDescriptor));
+    PCCL_TRY(in.finish());
+    PCCL_ASSIGN_OR_RETURN(word.memory, transport::parse_memory_descriptor(memory));
+    return PeerWord(std::move(word));
+}
+
+Result<PeerWord> read_not_found(ByteReader& in) {
+    Answered word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.text(word.why, kLongestReason));
+    PCCL_TRY(in.finish());
+    return PeerWord(std::move(word));
+}
+
 }  // namespace
 
 std::vector<std::byte> serialise(const PeerWord& word) {
@@ -115,6 +165,12 @@ Result<PeerWord> parse_peer_word(std::span<const std::byte> bytes) {
             return read_failed(in);
         case WordKind::kWithdrawn:
             return read_withdrawn(in);
+        case WordKind::kAsked:
+            return read_asked(in);
+        case WordKind::kFound:
+            return read_found(in);
+        case WordKind::kNotFound:
+            return read_not_found(in);
     }
     return Status::invalid_argument(concat("a word of unknown kind ", int{kind}));
 }

@@ -1,10 +1,13 @@
-// What two sessions say to each other once they are connected: notifications of their programs, and
-// how messages with tags find their place (matcher.h). Each is one word of the link (rma.h).
+// What two sessions say to each other once they are connected: notifications of their programs, how
+// messages with tags find their place (matcher.h), and what memory they have published
+// (inquiries.h). Each is one word of the link (rma.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -43,7 +46,19 @@ struct Withdrawn {
     std::uint64_t number = 0;
 };
 
-using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn>;
+/// "What have you published under that name?"
+struct Asked {
+    std::uint64_t number = 0;  // names the question in its answer
+    std::string name;
+};
+/// That memory, or why there is none.
+struct Answered {
+    std::uint64_t number = 0;
+    std::optional<abi::MemoryDescriptor> memory{};
+    std::string why{};
+};
+
+using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Asked, Answered>;
 
 [[nodiscard]] PCCL_API std::vector<std::byte> serialise(const PeerWord& word);
 /// From bytes of any origin: kInvalidArgument names what is wrong.

@@ -113,9 +113,9 @@ Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
         return !caller.is_ok() || caller->has_value();
     };
     if (!carry_until(*core_, deadline, is_decided))
-        return Status::timeout(peer.empty() ? std::string("no session has connected in time")
-                                            : concat("session \"", peer,
-                                                     "\" has not connected in time"));
+        return Status::timeout(peer.empty()
+                                   ? std::string("no session has connected in time")
+                                   : concat("session \"", peer, "\" has not connected in time"));
     PCCL_TRY(caller.status());
     return std::move(**caller);
 }
@@ -168,6 +168,27 @@ Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
     PCCL_ASSIGN_OR_RETURN(const SessionId owner, core_->known(peer));
     return import_descriptor(owner, descriptor);
+}
+
+Status Session::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
+    PCCL_TRY(check_usable());
+    return core_->publish(name, memory);
+}
+
+void Session::withdraw(const std::string& name) { core_->inquiries().catalog().withdraw(name); }
+
+Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& name,
+                                    Deadline deadline) {
+    PCCL_TRY(check_usable());
+    PCCL_TRY(check_name(name));
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
+    PCCL_ASSIGN_OR_RETURN(const auto inquiry, core_->inquiries().ask(connection, name));
+    if (carry_until(*core_, deadline, [&] { return inquiry->is_answered(); }))
+        return inquiry->answer();
+    const ConnectionInfo& asked = connection->peer();
+    return Status::timeout(
+               concat(asked.to_string(), " has not said in time what memory \"", name, "\" is"))
+        .with_process(asked.process);
 }
 
 Result<Work> Session::read(const LocalBlock& into, const RemoteBlock& from,

@@ -97,6 +97,18 @@ class PCCL_API Session {
     [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
                                                      std::string_view descriptor) const;
 
+    /// Tells peers that ask of a memory of this session, by that name (check_name() says what it
+    /// may be), until withdraw(), deregister_memory() or close(); in the place of what the name
+    /// stood for. kInvalidArgument for memory of another session, or of none, kResourceExhausted
+    /// beyond 4096 names.
+    Status publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory);
+    /// Nothing where the name is not published. Who has fetched the memory still reaches it.
+    void withdraw(const std::string& name);
+    /// Asks `peer` itself for what it has published, over the connection, which it makes if need
+    /// be. kUnavailable, with names that there are, where it has not that one; kTimeout, kPeerLost,
+    /// kResourceExhausted where 256 questions wait for its answer.
+    Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
+
     /// Requests of peers that were refused so far, for they were for what is not registered here,
     /// or beyond it. Those that peers of the host copy by themselves come not here.
     [[nodiscard]] std::uint64_t refused_requests() const;

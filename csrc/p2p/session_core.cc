@@ -77,7 +77,7 @@ Status SessionCore::start(const SessionOptions& options) {
 OwnSide SessionCore::own_side() const { return {*runtime_, info_, allowed_}; }
 
 ConnectionParts SessionCore::parts_for(const SessionId& peer) {
-    return {waiter_, inbox_, matcher_locked(peer), direct_, by_messages_};
+    return {waiter_, inbox_, matcher_locked(peer), inquiries_, direct_, by_messages_};
 }
 
 std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
@@ -133,7 +133,18 @@ Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
     PCCL_TRY(memory->deregister());
     const std::lock_guard lock(mutex_);
     memories_.erase(memory);
+    inquiries_->catalog().forget(memory->descriptor());
     return Status::ok();
+}
+
+Status SessionCore::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
+    const std::lock_guard lock(mutex_);  // end() comes before or after it
+    if (closed_) return closed();
+    if (!memories_.contains(memory))
+        return Status::invalid_argument(
+            "the memory is not registered with this session, or not "
+            "any more");
+    return inquiries_->catalog().publish(name, memory->descriptor());
 }
 
 Status SessionCore::load(const ConnectionInfo& peer) {
@@ -209,8 +220,8 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
                                           "imported: import what it has now"));
     if (connection != nullptr) return connection;
     PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), *known, reach));
-    connection = std::make_shared<Connection>(parts_for(known->id), *known, std::move(approach),
-                                              patience());
+    connection =
+        std::make_shared<Connection>(parts_for(known->id), *known, std::move(approach), patience());
     add_locked(connection);
     return connection;
 }
@@ -335,7 +346,7 @@ bool SessionCore::carry_all() {
         moved |= connection->try_carry();
         moved |= connection->listener().advance();
     }
-    return moved;
+    return inquiries_->advance() || moved;
 }
 
 Duration SessionCore::longest_sleep() const {
@@ -501,6 +512,7 @@ void SessionCore::close() {
     callers.splice(callers.end(), heard_);
     for (const Caller& caller : callers) caller.link->abort(reason);
     for (const auto& connection : all_connections()) connection->close(reason);
+    tell_refusals();
     // Nothing uses them any more; peers have heard why.
     for (const auto& memory : memories) static_cast<void>(memory->deregister());
     const std::lock_guard lock(mutex_);

@@ -14,6 +14,7 @@
 
 #include "csrc/base/limited_log.h"
 #include "csrc/p2p/connection.h"
+#include "csrc/p2p/inquiries.h"
 #include "csrc/p2p/lives.h"
 #include "csrc/p2p/matcher.h"
 #include "csrc/p2p/session_options.h"
@@ -36,6 +37,7 @@ class SessionCore final : public runtime::Participant,
 
     [[nodiscard]] const ConnectionInfo& info() const { return info_; }
     [[nodiscard]] Inbox& inbox() const { return *inbox_; }
+    [[nodiscard]] Inquiries& inquiries() const { return *inquiries_; }
     [[nodiscard]] const std::shared_ptr<transport::Waiter>& waiter() const { return waiter_; }
 
     Status load(const ConnectionInfo& peer);
@@ -65,6 +67,8 @@ class SessionCore final : public runtime::Participant,
     /// Requests of peers that were refused so far.
     [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
     Status end(const std::shared_ptr<LocalMemory>& memory);
+    /// As Session::publish().
+    Status publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory);
     /// Carries all connections on; true when something moved. Callers that wait use Help.
     bool carry_all();
     void look_at_all();
@@ -139,6 +143,7 @@ class SessionCore final : public runtime::Participant,
     const std::shared_ptr<transport::Waiter> waiter_;
     const Duration connect_timeout_;
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    const std::shared_ptr<Inquiries> inquiries_ = std::make_shared<Inquiries>(waiter_);
     std::shared_ptr<transport::RmaTransport> direct_;  // null: nobody's memory is reached so
     const std::shared_ptr<transport::RmaOverLinks> by_messages_ =
         std::make_shared<transport::RmaOverLinks>();

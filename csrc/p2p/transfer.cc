@@ -159,29 +159,26 @@ Result<Work> Transfer::post_read(const LocalBlock& into, const RemoteBlock& from
                                  std::span<const std::byte> notification) {
     PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(into, from));
-    return post({.op = transport::RmaOp::kRead,
-                 .plan = std::move(plan),
-                 .notification = std::move(word)},
-                deadline);
+    return post(
+        {.op = transport::RmaOp::kRead, .plan = std::move(plan), .notification = std::move(word)},
+        deadline);
 }
 
 Result<Work> Transfer::post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
                                   std::span<const std::byte> notification) {
     PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(from, to));
-    return post({.op = transport::RmaOp::kWrite,
-                 .plan = std::move(plan),
-                 .notification = std::move(word)},
-                deadline);
+    return post(
+        {.op = transport::RmaOp::kWrite, .plan = std::move(plan), .notification = std::move(word)},
+        deadline);
 }
 
 Result<std::shared_ptr<const Plan>> Transfer::plan(const LocalBlock& here,
                                                    const RemoteBlock& there) const {
     const std::string& owner = there.memory.owner.name;
     if (owner != state_->peer)
-        return Status::invalid_argument(concat("memory of session \"", owner,
-                                               "\" in a transfer with session \"", state_->peer,
-                                               "\""));
+        return Status::invalid_argument(concat(
+            "memory of session \"", owner, "\" in a transfer with session \"", state_->peer, "\""));
     return Plan::make({here.memory, here.block}, {there.memory, there.block},
                       state_->options.chunk);
 }
@@ -222,10 +219,9 @@ Status Transfer::await_room(Kind kind, Deadline deadline) {
         return alike.size() < state_->options.window;
     };
     if (carry_until(*state_->core, deadline, has_room)) return Status::ok();
-    return Status::timeout(concat("session \"", state_->peer, "\" takes its time: ", alike.size(),
-                                  " ", Posted::plural(kind),
-                                  " have not ended, as many as the window has, the first ",
-                                  alike.front().to_string()));
+    return Status::timeout(concat(
+        "session \"", state_->peer, "\" takes its time: ", alike.size(), " ", Posted::plural(kind),
+        " have not ended, as many as the window has, the first ", alike.front().to_string()));
 }
 
 const std::string& Transfer::peer() const { return state_->peer; }

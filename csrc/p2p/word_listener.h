@@ -2,13 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "csrc/base/status.h"
+#include "csrc/base/text.h"
 #include "csrc/p2p/peer_word.h"
 
 namespace pccl::p2p {
 
 class Connection;
+
+/// Of a peer that says what makes no sense.
+[[nodiscard]] inline Status nonsense(std::string_view what) {
+    return Status::peer_lost(kNoRank, concat("the peer's session speaks of ", what));
+}
 
 class WordListener {
    public:

@@ -150,6 +150,7 @@ def test_errors_name_the_peer_that_the_call_was_with(pair):
     theirs_is_free = a.transfer("decode-3")
     outgoing.release()
     expect(pccl.AbortedError, message.wait, 20)
+    assert b.accept("prefill-0", 20) == "prefill-0"
     a.close()
     expect(pccl.PeerLostError, b.read(mine, remote).wait, 20)
     expect(pccl.PeerLostError, b.connect, "prefill-0", 20)
@@ -163,6 +164,41 @@ def test_errors_name_the_peer_that_the_call_was_with(pair):
     with pytest.raises(pccl.InvalidArgumentError) as other:
         b.load(b"none")
     assert other.value.peer is None
+
+
+def test_a_peer_is_accepted_and_says_what_it_has_published(pair):
+    a, b = pair
+    cache, mine = random_bytes(1), random_bytes(2)
+    memory, local = a.register(cache), b.register(mine)
+    a.publish("cache", memory)
+    with pytest.raises(pccl.CollectiveTimeoutError):
+        a.accept(timeout=0.05)
+    remote = b.fetch("prefill-0", "cache", timeout=20)
+    assert remote.owner == "prefill-0"
+    assert a.accept(timeout=20) == "decode-3"
+    assert a.accept("decode-3", timeout=20) == "decode-3"
+    pages = b.transfer("prefill-0", window=2)
+    for page in range(0, NBYTES, NBYTES // 8):
+        end = page + NBYTES // 8
+        pages.post_read(local[page:end], remote[page:end], timeout=20)
+    pages.wait(timeout=20)
+    np.testing.assert_array_equal(mine, cache)
+    mine[:100] = 9
+    written = pages.post_write(local[:100], remote[:100], notify=b"written", timeout=20)
+    written.wait(timeout=20)
+    assert a.notifications(timeout=20) == [("decode-3", b"written")]
+    assert (cache[:100] == 9).all()
+    with pytest.raises(pccl.InvalidArgumentError, match="100 and 99"):
+        pages.post_write(local[:100], remote[:99])
+    a.withdraw("cache")
+    with pytest.raises(pccl.UnavailableError, match='no memory "cache"; there is none') as none:
+        b.fetch("prefill-0", "cache", timeout=20)
+    assert none.value.peer == "prefill-0"
+    for name in ("", "a b", "x" * 65):
+        with pytest.raises(pccl.InvalidArgumentError):
+            a.publish(name, memory)
+    with pytest.raises(pccl.InvalidArgumentError, match="None awaits any"):
+        a.accept("")
 
 
 def test_torch_tensors_bytearrays_and_addresses_are_memory(pair):

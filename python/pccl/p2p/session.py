@@ -268,6 +268,70 @@ class Session:
         """
         return RemoteMemory(self._core.import_memory(peer, descriptor))
 
+    def publish(self, name: str, memory: Memory) -> None:
+        """Tell peers that ask, by ``fetch()``, of a memory of this session.
+
+        Until ``withdraw()``, ``memory.deregister()``, or the end of the session.
+
+        Parameters
+        ----------
+        name
+            What they ask for: 1 to 64 printable characters without blanks. It may have stood for
+            another memory before.
+        memory
+            From ``register()`` or ``allocate()``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is no such name, or the memory is not registered with this session.
+        ResourceExhaustedError
+            4096 names are published.
+        """
+        self._core.publish(name, memory._core)
+
+    def withdraw(self, name: str) -> None:
+        """Tell peers of a memory no more; those that have fetched it still reach it.
+
+        Parameters
+        ----------
+        name
+            As it was published; nothing happens where it was not.
+        """
+        self._core.withdraw(name)
+
+    def fetch(self, peer: str, name: str, timeout: float | None = 10.0) -> RemoteMemory:
+        """Ask a peer itself for memory that it has published; its program makes no call.
+
+        Parameters
+        ----------
+        peer
+            Its name.
+        name
+            Of the memory, from the peer's ``publish()``.
+        timeout
+            Seconds to wait for a connection and the answer; None: for as long as it takes.
+
+        Returns
+        -------
+        RemoteMemory
+            As ``import_memory()`` gives it.
+
+        Raises
+        ------
+        UnavailableError
+            The peer has published nothing of that name; says what it has. Ask again later.
+        CollectiveTimeoutError
+            It has not answered in time.
+        PeerLostError
+            Nobody is there.
+        InvalidArgumentError
+            The peer is not known, or no memory has such a name.
+        ResourceExhaustedError
+            256 questions wait for the peer to answer.
+        """
+        return RemoteMemory(self._core.fetch(peer, name, timeout))
+
     def read(
         self,
         local: LocalSlice | Memory,

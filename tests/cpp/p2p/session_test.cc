@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <thread>
 
 #include "csrc/base/text.h"
@@ -189,6 +190,18 @@ TEST_P(SessionTest, AFailureOfOneTransferSilencesNoOther) {
     EXPECT_TRUE(server_->notifications().empty());
 }
 
+TEST_P(SessionTest, TheOtherSideHearsWhoHasDisconnected) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(server_->accept("client", patience()).status().to_string(), "ok");
+    Transfer incoming = server_->create_transfer("client").value();
+    const Message awaited = incoming.post_recv(theirs_.all(), 1, patience()).value();
+    ASSERT_EQ(client_->disconnect("server").to_string(), "ok");
+    const Status gone = awaited.wait(patience());
+    EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
+    EXPECT_THAT(gone.message(), HasSubstr("session \"client\" has disconnected"));
+    EXPECT_EQ(awaited.peer(), client_->id());
+}
+
 TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
@@ -293,6 +306,116 @@ TEST_P(SessionTest, BothMayCallAtTheSameTime) {
     EXPECT_EQ(server_->peers().size(), 1U);
 }
 
+TEST_P(SessionTest, WhatIsPublishedIsFetchedFromThePeerItself) {
+    ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
+    const auto fetched = client_->fetch("server", "cache", patience());
+    ASSERT_TRUE(fetched.is_ok()) << fetched.status().to_string();
+    EXPECT_EQ(fetched->owner, server_->id());
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(*fetched))).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+    ASSERT_EQ(client_->publish("weights", mine_.local).to_string(), "ok");
+    EXPECT_TRUE(server_->fetch("client", "weights", patience()).is_ok()) << "both ask";
+}
+
+TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
+    const Stamped other(*server_, 100, 3);
+    const auto is_told = [&](const LocalMemory& memory) {
+        const auto fetched = client_->fetch("server", "cache", patience());
+        return fetched.is_ok() && fetched->descriptor.id == memory.descriptor().id;
+    };
+    const auto expect_none = [&](const std::string& names) {
+        const Status none = client_->fetch("server", "cache", patience()).status();
+        EXPECT_EQ(none.code(), StatusCode::kUnavailable) << none.to_string();
+        EXPECT_THAT(none.message(),
+                    testing::AllOf(HasSubstr("session \"server\""),
+                                   HasSubstr("no memory \"cache\""), HasSubstr(names)));
+    };
+    expect_none("there is none");
+    ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
+    ASSERT_EQ(server_->publish("other", theirs_.local).to_string(), "ok");
+    EXPECT_TRUE(is_told(*theirs_.local));
+    ASSERT_EQ(server_->publish("cache", other.local).to_string(), "ok");
+    EXPECT_TRUE(is_told(*other.local));
+    ASSERT_EQ(server_->deregister_memory(other.local).to_string(), "ok");
+    expect_none("there are: other");
+    ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
+    server_->withdraw("cache");
+    expect_none("there are: other");
+    EXPECT_EQ(server_->publish("cache", other.local).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(server_->publish("cache", mine_.local).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(server_->publish("a b", theirs_.local).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_->fetch("server", "", patience()).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_->fetch("nobody", "cache", patience()).status().code(),
+              StatusCode::kInvalidArgument);
+}
+
+TEST_P(SessionTest, ManyThreadsFetchAtTheSameTime) {
+    constexpr int kNames = 40;
+    std::vector<std::unique_ptr<Stamped>> all;
+    for (int i = 0; i < kNames; ++i) {
+        all.push_back(std::make_unique<Stamped>(*server_, 64 + i, i));
+        ASSERT_TRUE(server_->publish(std::to_string(i), all.back()->local).is_ok());
+    }
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&] {
+            for (int i = 0; i < kNames; ++i) {
+                const auto fetched = client_->fetch("server", std::to_string(i), patience());
+                if (fetched.is_ok() && fetched->descriptor.bytes == 64U + static_cast<unsigned>(i))
+                    ++right;
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(right.load(), 4 * kNames);
+}
+
+TEST_P(SessionTest, WhoFetchesFromOneThatHasGoneHearsThat) {
+    ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
+    ASSERT_TRUE(client_->fetch("server", "cache", patience()).is_ok());
+    const Status late =
+        client_->fetch("server", "cache", Deadline::after(Duration::zero())).status();
+    if (!late.is_ok()) {
+        EXPECT_EQ(late.code(), StatusCode::kTimeout) << late.to_string();
+    }
+    server_->close();
+    const Status gone = client_->fetch("server", "cache", patience()).status();
+    EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
+    EXPECT_THAT(gone.message(), HasSubstr("session \"server\""));
+}
+
+TEST_P(SessionTest, APeerThatFloodsStopsNobodyButItself) {
+    const auto flood = session("flood", GetParam());
+    ASSERT_TRUE(flood->load_remote_conn_info(server_->connection_info()).is_ok());
+    // More than the server keeps of one peer: those that it does not take wait there, too.
+    std::size_t sent = 0;
+    const auto say_some = [&] {
+        while (sent < 2 * Inbox::kMost && flood->notify("server", bytes_of("flood")).is_ok())
+            ++sent;
+    };
+    const Deadline deadline = patience();
+    while (sent < Inbox::kMost + 100 && !deadline.passed()) say_some();
+    ASSERT_GE(sent, Inbox::kMost + 100);
+
+    ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    Transfer incoming = server_->create_transfer("client").value();
+    Transfer outgoing = client_->create_transfer("server").value();
+    ASSERT_TRUE(outgoing.post_send(mine_.all(), 1, patience()).is_ok());
+    ASSERT_TRUE(incoming.post_recv(theirs_.all(), 1, patience()).is_ok());
+    EXPECT_EQ(incoming.wait(patience()).to_string(), "ok") << "a message of another peer";
+    EXPECT_EQ(theirs_.bytes(), mine_.bytes());
+    ASSERT_EQ(client_->notify("server", bytes_of("of another")).to_string(), "ok");
+
+    std::size_t heard = 0;
+    std::size_t others = 0;
+    while ((heard < sent || others == 0) && !deadline.passed())
+        for (const auto& each : server_->await_notifications(deadline))
+            ++(each.from == "flood" ? heard : others);
+    EXPECT_EQ(heard, sent) << "nothing is lost";
+    EXPECT_EQ(others, 1U);
+}
+
 TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
     std::vector<std::unique_ptr<Session>> guests;
     for (const std::string name : {"first", "second", "third"}) {
@@ -330,12 +453,14 @@ TEST_P(SessionTest, AcceptAwaitsOnePeerWhoeverCalls) {
 }
 
 TEST_P(SessionTest, AcceptPassesOverWhoHasGoneAndEndsWithItsSession) {
+    const Deadline deadline = patience();
     {
         const auto guest = session("guest", GetParam());
         ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
         ASSERT_EQ(guest->connect("server", patience()).to_string(), "ok");
+        while (server_->peers().empty() && !deadline.passed())
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    const Deadline deadline = patience();
     while (!server_->peers().empty() && !deadline.passed())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(server_->accept(Deadline::after(Duration::zero())).status().code(),
@@ -438,6 +563,7 @@ class DisplacedTest : public Pair {
     void SetUp() override {
         ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
         ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+        ASSERT_EQ(server_->accept("client", patience()).status().to_string(), "ok");
     }
     /// What the old life's user reads, who tries again and again.
     void expect_refusals() {
@@ -547,6 +673,25 @@ TEST_P(ServedTest, NoSessionServesWhatAnotherHasRegistered) {
     remote_.descriptor = its.local->descriptor();
     const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
     EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+}
+
+TEST_P(ServedTest, ARefusedRequestIsLoggedWithWhoRefusedIt) {
+    testing::internal::CaptureStderr();
+    remote_.descriptor.nonce ^= 2;
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).code(),
+                  StatusCode::kUnavailable);
+    ASSERT_EQ(server_->refused_requests(), 3U);
+    server_->close();
+    const std::string log = testing::internal::GetCapturedStderr();
+    const std::regex line(
+        "warning.*session \"server\" refused ([0-9]+) requests for memory that is not registered "
+        "with it, or beyond it\n");
+    int told = 0;
+    for (std::sregex_iterator each(log.begin(), log.end(), line); each != std::sregex_iterator();
+         ++each)
+        told += std::stoi((*each)[1]);
+    EXPECT_EQ(told, 3) << log;
 }
 
 TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {

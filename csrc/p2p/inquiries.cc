@@ -1,0 +1,97 @@
+#include "csrc/p2p/inquiries.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+#include "csrc/p2p/connection.h"
+
+namespace pccl::p2p {
+
+void Inquiry::end(Result<RemoteMemory> answer) {
+    answer_ = std::move(answer);
+    answered_.store(true, std::memory_order_release);
+}
+
+Result<std::shared_ptr<Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
+                                                const std::string& name) {
+    InquiryPtr inquiry;
+    {
+        const std::lock_guard lock(mutex_);
+        inquiry = find(*to, name);
+        if (inquiry != nullptr) return inquiry;
+        if (count_to(*to) >= kMost)
+            return Status::resource_exhausted(
+                concat(kMost, " questions wait for ", to->peer().to_string(), " to answer"));
+        inquiry = std::make_shared<Inquiry>(to, name);
+        // lost() comes after that: either it finds the inquiry, or this finds the loss.
+        if (to->is_lost()) {
+            inquiry->end(to->why_lost());
+            return inquiry;
+        }
+        const std::uint64_t number = next_number_++;
+        open_.emplace(number, inquiry);
+        sayings_.add(to, Asked{number, name});
+    }
+    advance();
+    return inquiry;
+}
+
+std::shared_ptr<Inquiry> Inquiries::find(const Connection& to, const std::string& name) const {
+    for (const auto& [number, inquiry] : open_)
+        if (inquiry->to().get() == &to && inquiry->name() == name) return inquiry;
+    return nullptr;
+}
+
+std::size_t Inquiries::count_to(const Connection& peer) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        open_, [&peer](const auto& each) { return each.second->to().get() == &peer; }));
+}
+
+Status Inquiries::hear(const std::shared_ptr<Connection>& from, PeerWord word) {
+    return std::visit([&](const auto& kind) { return hear_kind(from, kind); }, word);
+}
+
+Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked) {
+    if (sayings_.count_to(*from) >= kMost) return nonsense("too many questions");
+    const auto found = catalog_.find(asked.name);
+    Answered answer{.number = asked.number};
+    if (found.is_ok())
+        answer.memory = *found;
+    else
+        answer.why = found.status().message();
+    sayings_.add(from, std::move(answer));
+    waiter_->wake();
+    return Status::ok();
+}
+
+Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Answered& answered) {
+    const std::lock_guard lock(mutex_);
+    const auto open = open_.find(answered.number);
+    if (open == open_.end() || open->second->to() != from)
+        return nonsense("a question that there is not");
+    const ConnectionInfo& peer = from->peer();
+    if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
+        return nonsense("memory that is another's");
+    if (answered.memory)
+        open->second->end(RemoteMemory{.owner = peer.id, .descriptor = *answered.memory});
+    else
+        open->second->end(Status::unavailable(answered.why)
+                              .with_context(peer.to_string())
+                              .with_process(peer.process));
+    open_.erase(open);
+    waiter_->wake();
+    return Status::ok();
+}
+
+void Inquiries::lost(const Connection& connection, const Status& why) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(open_, [&](const auto& each) {
+        if (each.second->to().get() != &connection) return false;
+        each.second->end(why);
+        return true;
+    });
+    sayings_.forget(connection);
+    waiter_->wake();
+}
+
+}  // namespace pccl::p2p

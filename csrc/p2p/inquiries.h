@@ -1,0 +1,87 @@
+// What sessions ask each other about the memory that they have published.
+//
+//     asks                                    is asked
+//       | -- asked: number, name -------------> |   looks into its catalog
+//       | <- answered: number, memory or why -- |
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "csrc/p2p/catalog.h"
+#include "csrc/p2p/memory.h"
+#include "csrc/p2p/sayings.h"
+#include "csrc/p2p/word_listener.h"
+
+namespace pccl::p2p {
+
+/// A question that was asked.
+class Inquiry {
+   public:
+    Inquiry(std::shared_ptr<Connection> to, std::string name)
+        : to_(std::move(to)), name_(std::move(name)) {}
+
+    [[nodiscard]] const std::shared_ptr<Connection>& to() const { return to_; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] bool is_answered() const { return answered_.load(std::memory_order_acquire); }
+    /// Of one that is answered.
+    [[nodiscard]] const Result<RemoteMemory>& answer() const { return answer_; }
+    /// Once.
+    void end(Result<RemoteMemory> answer);
+
+   private:
+    const std::shared_ptr<Connection> to_;
+    const std::string name_;
+    Result<RemoteMemory> answer_ = Status::unavailable("it has not answered");  // once answered_
+    std::atomic<bool> answered_{false};
+};
+
+/// Of one session, to and from all its peers. Safe from every thread.
+class Inquiries final : public WordListener {
+   public:
+    /// Of one connection, without an answer.
+    static constexpr std::size_t kMost = 256;
+
+    explicit Inquiries(std::shared_ptr<transport::Waiter> waiter) : waiter_(std::move(waiter)) {}
+
+    /// Of which peers ask.
+    [[nodiscard]] Catalog& catalog() { return catalog_; }
+    /// Without locks of connections. The same where this is asked already; kResourceExhausted where
+    /// kMost are.
+    Result<std::shared_ptr<Inquiry>> ask(const std::shared_ptr<Connection>& to,
+                                         const std::string& name);
+
+    // As WordListener has them:
+
+    Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
+    void lost(const Connection& connection, const Status& why) override;
+    bool advance() override { return sayings_.say(); }
+
+   private:
+    using InquiryPtr = std::shared_ptr<Inquiry>;
+
+    Status hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked);
+    Status hear_kind(const std::shared_ptr<Connection>& from, const Answered& answered);
+    template <typename Other>
+    Status hear_kind(const std::shared_ptr<Connection>&, const Other&) {
+        return Status::internal("a word that is no question");
+    }
+    // Under mutex_:
+    [[nodiscard]] InquiryPtr find(const Connection& to, const std::string& name) const;
+    [[nodiscard]] std::size_t count_to(const Connection& peer) const;
+
+    const std::shared_ptr<transport::Waiter> waiter_;
+    Catalog catalog_;
+    Sayings sayings_{*waiter_};
+    mutable std::mutex mutex_;                  // after those of connections
+    std::map<std::uint64_t, InquiryPtr> open_;  // by number
+    std::uint64_t next_number_ = 0;
+};
+
+}  // namespace pccl::p2p
