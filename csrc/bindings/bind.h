@@ -22,6 +22,7 @@ void bind_capsule(extension::Module& module);
 void bind_p2p(extension::Module& module);
 void bind_p2p_transfer(extension::Module& module);
 void bind_bare_socket(extension::Module& module);
+void bind_store(extension::Module& module);
 void bind_simulator(extension::Module& module);  // after bind_capsule
 
 }  // namespace pccl::bindings

@@ -12,8 +12,7 @@ void throw_status(const Status& status, std::string_view session) {
     const py::object error =
         py::module_::import("pccl.errors")
             .attr("error_of")(std::string(to_string(status.code())), status.message(),
-                              status.peer(), status.process().host, status.process().pid,
-                              session);
+                              status.peer(), status.process().host, status.process().pid, session);
     PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
     throw py::error_already_set();
 }

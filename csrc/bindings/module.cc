@@ -22,5 +22,6 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_capsule(module);
     pccl::bindings::bind_p2p(module);
     pccl::bindings::bind_bare_socket(module);
+    pccl::bindings::bind_store(module);
     pccl::bindings::bind_simulator(module);
 }

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import shutil
 import subprocess
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -67,10 +68,15 @@ def await_that(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(params=["torch", "etcd"])
-def store(request: pytest.FixtureRequest) -> Iterator[p2p.KeyStore]:
+@pytest.fixture(params=["torch", "etcd", "file", "tcp"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[p2p.KeyStore]:
     prefix = f"{request.node.name}/"
-    if request.param == "torch":
+    if request.param == "file":
+        yield p2p.RendezvousStore(f"file://{tmp_path}/store", host=True, prefix=prefix)
+    elif request.param == "tcp":
+        url = f"tcp://127.0.0.1:{free_port()}"
+        yield p2p.RendezvousStore(url, host=True, prefix=prefix)
+    elif request.param == "torch":
         yield p2p.TorchStore(pytest.importorskip("torch.distributed").HashStore(), prefix=prefix)
     else:
         with p2p.EtcdStore(request.getfixturevalue("etcd"), prefix=prefix) as made:
@@ -136,6 +142,92 @@ def test_what_is_not_there_or_is_no_entry_is_told(store):
         store.put("c", entry)
         with pytest.raises(pccl.InvalidArgumentError, match='"c" is of session "a"'):
             directory.find("c")
+
+
+def test_keys_are_listed_once_however_often_they_are_put_and_deleted(store):
+    names = [".count", "count", "key/a", "a", "1"]
+    for _ in range(2):
+        for name in names:
+            store.put(name, b"1")
+            store.put(name, b"2")
+        assert store.keys() == sorted(names)
+        assert [store.get(name) for name in names] == [b"2"] * len(names)
+        for name in names:
+            store.delete(name)
+            store.delete(name)
+        assert store.keys() == []
+        assert store.get("a") is None
+
+
+@pytest.fixture(params=["file", "tcp"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return (
+        f"file://{tmp_path}/store" if request.param == "file" else f"tcp://127.0.0.1:{free_port()}"
+    )
+
+
+def publish_at(url: str, pipe: Connection) -> None:
+    store = p2p.RendezvousStore(url)
+    with p2p.Session("prefill-0") as session:
+        p2p.Directory(session, store).publish(cache=session.register(stamps(1)))
+        pipe.send(True)
+        pipe.recv()
+
+
+def test_processes_meet_in_a_store_that_one_of_them_hosts(url):
+    context = multiprocessing.get_context("spawn")
+    stays, there = context.Pipe()
+    process = context.Process(target=publish_at, args=(url, there), daemon=True)
+    process.start()
+    try:
+        store = p2p.RendezvousStore(url, host=True)
+        with p2p.Session("decode-3") as session:
+            found = p2p.Directory(session, store).find("prefill-0", PATIENCE)
+            np.testing.assert_array_equal(read(session, found["cache"]), stamps(1))
+            assert stays.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_threads_share_a_store(url):
+    host = p2p.RendezvousStore(url, host=True)
+    stores = [host, p2p.RendezvousStore(url)]
+    failures = []
+
+    def put(number: int) -> None:
+        try:
+            for each in range(20):
+                stores[number % 2].put(f"{number}-{each}", str(number).encode())
+        except pccl.Error as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=put, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    names = sorted(f"{number}-{each}" for number in range(4) for each in range(20))
+    for each in stores:
+        assert each.keys() == names
+
+
+def test_what_a_rendezvous_store_does_not_take_is_told(url, tmp_path):
+    with pytest.raises(pccl.CollectiveTimeoutError):
+        p2p.RendezvousStore(url, timeout=0.1)
+    store = p2p.RendezvousStore(url, host=True)
+    with pytest.raises(pccl.InvalidArgumentError, match="at most 65536"):
+        store.put("a", b"x" * 65537)
+    with pytest.raises(pccl.InvalidArgumentError, match="use 1 to 256"):
+        store.put("x" * 250, b"1")
+    assert store.keys() == []
+    for wrong in ("127.0.0.1:1", "tcp://127.0.0.1", "file://store"):
+        with pytest.raises(pccl.InvalidArgumentError):
+            p2p.RendezvousStore(wrong)
+    (tmp_path / "taken").write_text("something")
+    with pytest.raises(pccl.InvalidArgumentError):
+        p2p.RendezvousStore(f"file://{tmp_path}/taken", host=True)
 
 
 def serve(pipe: Connection, endpoint: str, seed: int) -> None:

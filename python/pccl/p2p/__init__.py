@@ -8,6 +8,7 @@ from pccl.p2p.directory import Directory, KeyStore, TorchStore
 from pccl.p2p.etcd import EtcdStore
 from pccl.p2p.memory import Descriptor, LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
+from pccl.p2p.rendezvous import RendezvousStore
 from pccl.p2p.session import Session
 from pccl.p2p.transfer import Message, Transfer
 from pccl.p2p.work import Plan, Work, WorkStats
@@ -24,6 +25,7 @@ __all__ = [
     "Plan",
     "RemoteMemory",
     "RemoteSlice",
+    "RendezvousStore",
     "Session",
     "TorchStore",
     "Transfer",

@@ -25,7 +25,11 @@ _BETWEEN_LOOKS = 0.05  # seconds
 
 
 class KeyStore(Protocol):
-    """What a directory needs: :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, or your own."""
+    """What a directory needs.
+
+    :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, :class:`~pccl.p2p.RendezvousStore`, or your
+    own.
+    """
 
     def put(self, key: str, value: bytes) -> None:
         """Set a key.

@@ -1,0 +1,105 @@
+// The library's own rendezvous store, for directories of sessions.
+
+#include <pybind11/stl.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "csrc/base/interruptible.h"
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/p2p_waits.h"
+#include "csrc/bootstrap/open_store.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using py::arg;
+
+namespace {
+
+/// Safe from every thread, which a store is not.
+class SharedStore {
+   public:
+    explicit SharedStore(std::shared_ptr<bootstrap::Store> store) : store_(std::move(store)) {}
+
+    Status set(const std::string& key, const std::string& value) {
+        const std::lock_guard lock(mutex_);
+        return store_->set(key, value);
+    }
+    /// nullopt, at once, where there is no such key.
+    Result<std::optional<std::string>> look_up(const std::string& key) {
+        const std::lock_guard lock(mutex_);
+        auto value = store_->get(key, Deadline::after(Duration::zero()));
+        if (value.is_ok()) return std::optional(std::move(*value));
+        if (value.status().code() == StatusCode::kTimeout) return std::optional<std::string>();
+        return value.status();
+    }
+    Result<std::int64_t> add(const std::string& key, std::int64_t delta) {
+        const std::lock_guard lock(mutex_);
+        return store_->add(key, delta);
+    }
+    Status remove(const std::string& key) {
+        const std::lock_guard lock(mutex_);
+        return store_->remove(key);
+    }
+
+   private:
+    std::mutex mutex_;
+    const std::shared_ptr<bootstrap::Store> store_;
+};
+
+std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, double timeout) {
+    const Deadline deadline = deadline_after(timeout);
+    // Of a store that two share: rank 0 makes it, or serves it.
+    const auto attempt = [&](const Cancellation& cancellation) {
+        return bootstrap::open_store(url, hosts ? 0 : 1, 2, deadline.unless(cancellation.is_set()));
+    };
+    return std::make_unique<SharedStore>(released(
+        [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); }));
+}
+
+std::optional<py::bytes> look_up(SharedStore& store, const std::string& key) {
+    const auto value = released([&] { return store.look_up(key); });
+    return value ? std::optional(py::bytes(*value)) : std::nullopt;
+}
+
+void throw_unless_done(const std::function<Status()>& call) {
+    throw_unless_ok([&] {
+        const py::gil_scoped_release released;
+        return call();
+    }());
+}
+
+}  // namespace
+
+void bind_store(extension::Module& module) {
+    extension::Class<SharedStore>(module, "_RendezvousStore")
+        .def_init(&open_shared, arg("url"), arg("hosts"), arg("timeout"))
+        .def(
+            "set",
+            [](SharedStore& self, const std::string& key, const py::bytes& value) {
+                const std::string bytes = value;
+                throw_unless_done([&] { return self.set(key, bytes); });
+            },
+            arg("key"), arg("value"))
+        .def("look_up", &look_up, arg("key"))
+        .def(
+            "add",
+            [](SharedStore& self, const std::string& key, std::int64_t delta) {
+                return released([&] { return self.add(key, delta); });
+            },
+            arg("key"), arg("delta"))
+        .def(
+            "remove",
+            [](SharedStore& self, const std::string& key) {
+                throw_unless_done([&] { return self.remove(key); });
+            },
+            arg("key"));
+}
+
+}  // namespace pccl::bindings
