@@ -482,6 +482,21 @@ def test_a_short_soak_finds_nothing_wrong(transports):
     assert tally.reads > 0
     assert tally.writes > 0
     assert tally.notifications > 0
+    assert tally.messages > 0
+    assert not tally.has_failed()
+
+
+def test_a_soak_fails_where_memory_grows(monkeypatch):
+    tally = p2p_soak.Tally()
+    assert not tally.has_failed()
+    for failing in ({"grown": (32 << 20) + 1}, {"wrong": 1}, {"left": ["1 threads"]}):
+        assert p2p_soak.Tally(**failing).has_failed()
+    hoard: list[bytes] = []
+    monkeypatch.setattr(p2p_soak, "_WARM", 0.0)
+    monkeypatch.setattr(p2p_soak.Soaker, "step", lambda _: hoard.append(bytes([1]) * (64 << 20)))
+    tally = p2p_soak.soak(p2p_soak.Soak("shm", seed=1, seconds=0.01))
+    assert tally.grown > 32 << 20
+    assert tally.has_failed()
 
 
 def test_nothing_is_left_of_peers_that_went_or_were_killed(transports):

@@ -141,10 +141,11 @@ def soak(
 ) -> None:
     """Read and write memory of a process that is killed and comes back.
 
-    Lists of blocks of any size, notifications, connections that are ended, and processes that
-    are killed in the middle of a transfer; all bytes are compared. The status is 1 if a transfer
-    was done with other bytes than those that were written, a notification got lost, or
-    connections left descriptors, threads or shared memory behind.
+    Lists of blocks of any size, messages with tags, notifications, connections that are ended,
+    and processes that are killed in the middle of reads, writes, lists and messages; all bytes
+    are compared. The status is 1 if a transfer was done with other bytes than those that were
+    written, a notification got lost, connections left descriptors, threads or shared memory
+    behind, or this process's memory grew by more than 32 MiB beyond its most in the first 10 s.
     """
     nbytes = collectives.parse_size(whole) if whole else 0
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills, nbytes))
@@ -154,5 +155,5 @@ def soak(
         for name, value in tally.values().items():
             shown = ", ".join(value) or "nothing" if name == "left" else value
             typer.echo(f"{name:<14} {shown:>16}")
-    if tally.wrong or tally.left:
+    if tally.has_failed():
         raise typer.Exit(1)
