@@ -157,30 +157,30 @@ Result<Message> Transfer::post_recv(const LocalBlock& into, std::uint64_t tag, D
 
 Result<Work> Transfer::post_read(const LocalBlock& into, const RemoteBlock& from, Deadline deadline,
                                  std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
-    PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(into, from));
-    return post(
-        {.op = transport::RmaOp::kRead, .plan = std::move(plan), .notification = std::move(word)},
-        deadline);
+    PCCL_ASSIGN_OR_RETURN(Order order, this->order(into, from, notification));
+    order.op = transport::RmaOp::kRead;
+    return post(std::move(order), deadline);
 }
 
 Result<Work> Transfer::post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
                                   std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
-    PCCL_ASSIGN_OR_RETURN(auto plan, this->plan(from, to));
-    return post(
-        {.op = transport::RmaOp::kWrite, .plan = std::move(plan), .notification = std::move(word)},
-        deadline);
+    PCCL_ASSIGN_OR_RETURN(Order order, this->order(from, to, notification));
+    order.op = transport::RmaOp::kWrite;
+    return post(std::move(order), deadline);
 }
 
-Result<std::shared_ptr<const Plan>> Transfer::plan(const LocalBlock& here,
-                                                   const RemoteBlock& there) const {
+Result<Order> Transfer::order(const LocalBlock& here, const RemoteBlock& there,
+                              std::span<const std::byte> notification) const {
     const std::string& owner = there.memory.owner.name;
     if (owner != state_->peer)
         return Status::invalid_argument(concat(
             "memory of session \"", owner, "\" in a transfer with session \"", state_->peer, "\""));
-    return Plan::make({here.memory, here.block}, {there.memory, there.block},
-                      state_->options.chunk);
+    Order order;
+    PCCL_ASSIGN_OR_RETURN(order.notification, word_of(notification));
+    PCCL_ASSIGN_OR_RETURN(
+        order.plan,
+        Plan::make({here.memory, here.block}, {there.memory, there.block}, state_->options.chunk));
+    return order;
 }
 
 Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {

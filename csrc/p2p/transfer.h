@@ -126,8 +126,9 @@ class PCCL_API Transfer {
     [[nodiscard]] Status check_usable() const;
     Result<Message> post(MessageOrder order, Deadline deadline);
     Result<Work> post(Order order, Deadline deadline);
-    [[nodiscard]] Result<std::shared_ptr<const Plan>> plan(const LocalBlock& here,
-                                                           const RemoteBlock& there) const;
+    /// To read or to write.
+    [[nodiscard]] Result<Order> order(const LocalBlock& here, const RemoteBlock& there,
+                                      std::span<const std::byte> notification) const;
     Status await_room(Kind kind, Deadline deadline);
 
     std::shared_ptr<State> state_;
