@@ -10,6 +10,7 @@
 #include "csrc/base/words.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
+#include "csrc/capsule/links_text.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/refusal.h"
 
@@ -49,18 +50,6 @@ std::string first_difference(std::string_view stated, std::string_view found) {
     return {};
 }
 
-/// Of bytes that are nothing but these parts.
-Result<Capsule> made_of(const FileParts& parts, std::string_view whole) {
-    PCCL_ASSIGN_OR_RETURN(FileContent content, content_of(parts));
-    PCCL_ASSIGN_OR_RETURN(Capsule capsule,
-                          Capsule::make(content.description, std::move(content.schedule)));
-    if (capsule.bytes() == whole) return capsule;
-    const std::string key = first_difference(parts.manifest, capsule.manifest());
-    return key.empty()
-               ? refuse("its programs are not written in the one way that capsules have them")
-               : refuse("its manifest says something else than its programs, at ", key);
-}
-
 }  // namespace
 
 /// What this process has proven, while somebody uses it.
@@ -96,12 +85,20 @@ class Capsule::Proven {
 };
 
 Result<Capsule> Capsule::make(const Description& description, Schedule schedule) {
+    return made(description, std::move(schedule), FileVersion::kWithLinks);
+}
+
+Result<Capsule> Capsule::made(const Description& description, Schedule schedule,
+                              FileVersion newest) {
     PCCL_TRY(check(description));
     schedule.name = description.name;
     PCCL_ASSIGN_OR_RETURN(Findings findings, prove(schedule));
+    if (newest >= FileVersion::kWithLinks) findings.links = links_text(schedule);
+    const auto version = findings.links.empty() ? FileVersion::kFirst : FileVersion::kWithLinks;
     std::string manifest = manifest_text(description, schedule, findings);
     const std::string programs = program_bytes(schedule, findings.symmetry);
-    std::string bytes = concat(head_of(manifest.size(), programs.size()), manifest, programs);
+    std::string bytes =
+        concat(head_of(version, manifest.size(), programs.size()), manifest, programs);
     const sys::Digest digest = sys::sha256(bytes);
     bytes += view_of(digest);
     if (bytes.size() > kMostBytes || manifest.size() > kMostManifestBytes)
@@ -115,6 +112,16 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
                                                                  .digest = digest});
     Proven::of_process().keep(content);
     return Capsule(content);
+}
+
+Result<Capsule> Capsule::made_of(const FileParts& parts, std::string_view whole) {
+    PCCL_ASSIGN_OR_RETURN(FileContent content, content_of(parts));
+    PCCL_ASSIGN_OR_RETURN(Capsule capsule,
+                          made(content.description, std::move(content.schedule), parts.version));
+    if (capsule.bytes() == whole) return capsule;
+    const std::string key = first_difference(parts.manifest, capsule.manifest());
+    return key.empty() ? refuse("it is not written in the one way that capsules have")
+                       : refuse("its manifest says something else than its programs, at ", key);
 }
 
 Result<Capsule> Capsule::parse(std::string_view bytes) {

@@ -1,14 +1,16 @@
 // A capsule: the programs of one collective in a file, proven whenever they are read.
 //
-//   pccl-capsule 1 <bytes of the manifest> <bytes of the programs>\n
+//   pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
 //   manifest: JSON, for people and for tools (manifest.h)
 //   programs: program_bytes.h
 //   SHA-256 of all bytes before it
 //
-// Bytes are canonical: one capsule has one file, and a file in which anything was written otherwise
-// is refused. What the manifest says of the programs is found again from them, never believed.
+// Bytes are canonical: one capsule has one file of a version, and a file in which anything was
+// written otherwise is refused. What the manifest says of the programs is found again from them,
+// never believed.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,9 @@
 #include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::capsule {
+
+struct FileParts;
+enum class FileVersion : std::uint8_t;
 
 /// A value that is verified: there is no other way to get one.
 class PCCL_API Capsule {
@@ -70,6 +75,11 @@ class PCCL_API Capsule {
         sys::Digest digest{};
     };
     class Proven;
+    /// In a file of `newest`, or of the version before where that says as much.
+    [[nodiscard]] static Result<Capsule> made(const Description& description,
+                                              schedule::Schedule schedule, FileVersion newest);
+    /// Of bytes that are nothing but these parts.
+    [[nodiscard]] static Result<Capsule> made_of(const FileParts& parts, std::string_view whole);
     explicit Capsule(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
     std::shared_ptr<const Content> content_;

@@ -18,7 +18,7 @@ namespace pccl::capsule {
 namespace {
 
 constexpr std::string_view kMagic = "pccl-capsule";
-constexpr int kVersion = 1;
+constexpr int kNewest = static_cast<int>(FileVersion::kWithLinks);
 constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
 
 }  // namespace
@@ -27,8 +27,8 @@ std::string_view view_of(const sys::Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-std::string head_of(std::size_t manifest, std::size_t programs) {
-    return concat(kMagic, " ", kVersion, " ", manifest, " ", programs, "\n");
+std::string head_of(FileVersion version, std::size_t manifest, std::size_t programs) {
+    return concat(kMagic, " ", static_cast<int>(version), " ", manifest, " ", programs, "\n");
 }
 
 Result<FileParts> parts_of(std::string_view bytes) {
@@ -37,8 +37,9 @@ Result<FileParts> parts_of(std::string_view bytes) {
     std::string_view head = next_line(rest);
     if (head.size() > kLongestHead || next_word(head) != kMagic)
         return refuse("this is no capsule: it does not begin with ", kMagic);
-    if (const auto version = number_in(next_word(head), 0, 1 << 20); version != kVersion)
-        return refuse("this capsule is not of version ", kVersion,
+    const auto version = number_in(next_word(head), 1, kNewest);
+    if (!version)
+        return refuse("this capsule is of no version from 1 to ", kNewest,
                       ", which is what this library reads");
     const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
     const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
@@ -52,8 +53,8 @@ Result<FileParts> parts_of(std::string_view bytes) {
     const sys::Digest digest = sys::sha256(whole.substr(0, whole.size() - kDigestBytes));
     if (view_of(digest) != rest.substr(*manifest + *programs, kDigestBytes))
         return refuse("its digest is not that of its bytes: it was damaged or changed");
-    return FileParts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature,
-                     digest};
+    return FileParts{static_cast<FileVersion>(*version), rest.substr(0, *manifest),
+                     rest.substr(*manifest, *programs), signature, digest};
 }
 
 Result<std::string> bytes_of(const std::string& path) {

@@ -1,6 +1,7 @@
 // The file of a capsule, taken apart, before anything in it is proven.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,14 @@
 
 namespace pccl::capsule {
 
+enum class FileVersion : std::uint8_t {
+    kFirst = 1,
+    kWithLinks = 2,  // where the manifest says along which links ranks send
+};
+
 /// The parts of a file whose lengths and digest are right.
 struct FileParts {
+    FileVersion version = FileVersion::kFirst;
     std::string_view manifest;
     std::string_view programs;
     std::string_view signature;  // what follows; empty: nothing
@@ -36,7 +43,7 @@ struct FileContent {
 [[nodiscard]] Result<FileContent> content_of(const FileParts& parts);
 
 /// The first line of a file.
-[[nodiscard]] std::string head_of(std::size_t manifest, std::size_t programs);
+[[nodiscard]] std::string head_of(FileVersion version, std::size_t manifest, std::size_t programs);
 [[nodiscard]] std::string_view view_of(const sys::Digest& digest);
 
 /// The programs of a file that need not be right, to be shown beside what is wrong with them: they

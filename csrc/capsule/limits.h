@@ -12,6 +12,8 @@ inline constexpr std::size_t kMostManifestBytes = 1U << 20U;
 inline constexpr std::size_t kLongestText = 4096;  // of author, licence and note
 inline constexpr std::size_t kLongestName = 64;
 inline constexpr int kMostSlots = 64;
+/// That a manifest names one by one.
+inline constexpr std::size_t kMostListedLinks = 4096;
 /// Bytes of a call that a range of sizes may name.
 inline constexpr std::uint64_t kMostSize = 1ULL << 50U;
 inline constexpr int kMostChannels = 256;

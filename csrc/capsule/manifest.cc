@@ -164,6 +164,7 @@ std::string manifest_text(const Description& description, const Schedule& schedu
                   {"bit_identical", findings.verdict.bit_identical},
                   {"sums", sums_in(findings)}};
     if (description.protocol) manifest["protocol"] = schedule::to_string(*description.protocol);
+    if (!findings.links.empty()) manifest["links"] = findings.links;
     if (!schedule.phases.empty()) manifest["phases"] = schedule.phases;
     return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
 }

@@ -34,6 +34,7 @@ struct Findings {
     schedule::Verdict verdict;
     schedule::Symmetry symmetry{};
     std::vector<schedule::SumOrder> sums;  // empty: none, or too many to be listed
+    std::string links{};                   // links_text(); not known to the first version
 };
 
 /// The same text for equal capsules: keys in order, ASCII alone.

@@ -8,6 +8,7 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
+#include "csrc/comm/capsule_links.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/phased_capsule.h"
@@ -89,6 +90,7 @@ Status Communicator::load(const Result<capsule::Capsule>& capsule,
             PCCL_TRY(check_phases(*capsule, options_, group_->phases()));
             return add_parts(*capsule, *catalogue);
         }
+        PCCL_TRY(check_present_links(*capsule, options_, group_->phases()));
         return catalogue->add(capsule->source(range));
     };
     const Status own = try_own();

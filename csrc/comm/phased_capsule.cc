@@ -5,26 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
+#include "csrc/comm/capsule_links.h"
 #include "csrc/comm/phase/phase_network.h"
 
 namespace pccl::comm {
 namespace {
 
 using schedule::PartSource;
-
-Status check_links(const PartSource& part, const schedule::Shape& shape,
-                   const schedule::LinkGraph& links) {
-    for (Rank rank = 0; rank < shape.ranks; ++rank)
-        for (const schedule::Lane& lane : part.source->program(shape, rank).lanes)
-            for (const schedule::Step& step : lane)
-                if (step.to.is_used() && !links.has(rank, step.to.peer))
-                    return Status::invalid_argument(concat("rank ", rank, " sends to rank ",
-                                                           step.to.peer, " in phase ", part.phase,
-                                                           ", which has no link for that"));
-    return Status::ok();
-}
 
 Status check_group(const CommunicatorOptions& options) {
     if (options.network == nullptr)
@@ -47,7 +35,7 @@ Status check_phases(const capsule::Capsule& capsule, const CommunicatorOptions& 
         if (part.phase.empty()) continue;
         PCCL_ASSIGN_OR_RETURN(const auto links, options.network->links_in(part.phase, group));
         if (part.source == nullptr || links == nullptr) continue;
-        PCCL_TRY(check_links(part, capsule.schedule().shape, *links));
+        PCCL_TRY(check_links(*part.source, capsule.schedule().shape, *links, part.phase));
     }
     return Status::ok();
 }

@@ -406,7 +406,8 @@ class Communicator:
         Raises
         ------
         InvalidArgumentError
-            It is no capsule, or wrong, or for another number of ranks; or there is one of its name.
+            It is no capsule, or wrong, or for another number of ranks; or there is one of its name;
+            or the phase in which the network is has no link for what a rank sends.
         UnsupportedError
             It switches phases of the network, and this is not the group of all ranks of a cluster.
         MismatchError

@@ -438,7 +438,8 @@ def load_capsule(
     Raises
     ------
     InvalidArgumentError
-        It is no capsule, or wrong, or for another number of ranks; or there is one of its name.
+        It is no capsule, or wrong, or for another number of ranks; or there is one of its name; or
+        the phase in which the network is has no link for what a rank sends.
     MismatchError
         Ranks have other bytes or sizes; the message names them.
     ValueError

@@ -52,7 +52,9 @@ def folder(tmp_path: Path) -> Path:
 def test_check_proves_each_file(folder: Path) -> None:
     done = run(folder, "check", "ring4.capsule")
     assert done.returncode == 0
-    assert done.stdout == ("ring4.capsule: right: ring4, all_reduce, 4 ranks, 6 rounds, 28 steps\n")
+    assert done.stdout == (
+        "ring4.capsule: right: ring4, all_reduce, 4 ranks, 6 rounds, 28 steps, links +1\n"
+    )
     done = run(folder, "check", "ring4.capsule", "damaged.capsule", "missing.capsule")
     assert done.returncode == 1
     assert "damaged.capsule: its digest is not that of its bytes" in done.stderr
@@ -68,6 +70,29 @@ def test_the_protocol_that_is_asked_for_is_shown(folder: Path) -> None:
     found = printed(folder, "check", "lines.capsule", "ring4.capsule")["capsules"]
     assert [each["protocol"] for each in found] == ["lines", ""]
     assert printed(folder, "show", "lines.capsule")["protocol"] == "lines"
+
+
+def test_the_links_that_are_needed_are_shown(folder: Path) -> None:
+    @pl.algorithm("all_gather")
+    def backwards(c: pl.Program) -> None:
+        for rank in range(c.ranks):
+            x = c.input(rank).copy_to(rank)
+            for _ in range(1, c.ranks):
+                x = x.copy_to((x.rank - 1) % c.ranks)
+
+    backwards.build(ranks=5).save(folder / "backwards.capsule")
+    pl.from_generator("pairwise", "all_to_all", 4).save(folder / "pairs.capsule")
+    pl.from_generator("binomial", "broadcast", 64).save(folder / "tree.capsule")
+    names = ["backwards.capsule", "pairs.capsule", "tree.capsule"]
+    lines = run(folder, "check", *names).stdout.splitlines()
+    assert lines[0].endswith(" steps, links -1")
+    assert all(line.endswith(" steps") for line in lines[1:])
+    one_way, pairs, tree = (each["links"] for each in printed(folder, "check", *names)["capsules"])
+    assert (one_way, pairs) == ("-1", "")
+    schedule = pccl.Capsule.read(folder / "tree.capsule").schedule
+    sends = {(step.rank, step.sends.peer) for step in schedule.steps if step.sends}
+    assert tree.split() == [f"{sender}->{receiver}" for sender, receiver in sorted(sends)]
+    assert printed(folder, "show", "tree.capsule")["links"] == tree
 
 
 def test_show_prints_manifest_and_steps(folder: Path) -> None:

@@ -70,13 +70,24 @@ def test_an_algorithm_may_ask_for_a_protocol_of_messages() -> None:
     assert alone.build("alone").protocol == "words"
 
 
-def test_capsules_that_ask_for_no_protocol_keep_the_bytes_that_they_had_before_there_were_any() -> (
-    None
-):
-    before = pccl.Capsule.read(Path(__file__).parents[1] / "fuzz/corpus/capsule/ring")
+CORPUS = Path(__file__).parents[1] / "fuzz/corpus/capsule"
+
+
+def test_files_of_before_there_were_links_are_read_and_keep_their_digests() -> None:
+    before = pccl.Capsule.read(CORPUS / "ring")
+    assert before.data == (CORPUS / "ring").read_bytes()
+    assert before.digest.startswith("a1738d97cb0c")
     made = pl.from_generator("ring", "reduce_scatter", 3, name="ring")
+    assert made.schedule == before.schedule
+    # All that was said before is said as before: no protocol where none is asked for.
+    assert made.manifest == before.manifest | {"links": "+1"}
+
+
+def test_capsules_that_use_every_link_keep_the_bytes_that_they_had() -> None:
+    before = pccl.Capsule.read(CORPUS / "ring_by_lines")
+    made = pl.from_generator("ring", "all_reduce", 2, name="ring2", protocol="lines")
     assert made.data == before.data
-    assert made.digest.startswith("a1738d97cb0c")
+    assert made.digest.startswith("4fbc98f2675c")
 
 
 @pytest.mark.parametrize("make", [pl.algorithm, functools.partial(pl.Steps, ranks=2)])

@@ -306,6 +306,29 @@ def test_what_cannot_run_is_refused_on_all_ranks_in_one_line() -> None:
         assert "already with the name switched_halving" in told[6]
 
 
+def test_a_group_in_a_phase_loads_what_its_links_carry() -> None:
+    def body(comm: pccl.Communicator, capsules: list[pccl.Capsule]) -> list[str]:
+        ring, tree = capsules
+        told = [refusal(comm, lambda: comm.load(tree))]  # no phase yet
+        comm.unload("tree")
+        pccl.switch_phase("ring")
+        told += [refusal(comm, lambda: comm.load(tree)), refusal(comm, lambda: comm.load(ring))]
+        x = np.ones(1 << 12)
+        comm.all_reduce(x)
+        return [*told, *(each.name for each in comm.capsules()), str(x[0])]
+
+    capsules = [
+        pl.from_generator("ring", "all_reduce", RANKS, name="circle"),
+        pl.from_generator("binomial", "reduce", RANKS, name="tree"),
+    ]
+    for early, refused, loaded, *rest in run(body, capsules):
+        assert early == loaded == ""
+        assert "rank 1 sends to rank 0 in phase ring, which has no link for that" in refused
+        assert "load the capsule in a phase that has it" in refused
+        assert "\n" not in refused
+        assert rest == ["circle", "4.0"]
+
+
 def test_a_group_on_no_cluster_is_refused() -> None:
     def body(comm: pccl.Communicator, capsule: pccl.Capsule) -> str:
         return refusal(comm, lambda: comm.load(capsule))

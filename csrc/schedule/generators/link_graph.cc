@@ -5,6 +5,7 @@
 #include <set>
 
 #include "csrc/schedule/generators/ring_search.h"
+#include "csrc/schedule/receivers.h"
 
 namespace pccl::schedule {
 
@@ -68,14 +69,17 @@ std::optional<Rank> LinkGraph::cut_off() const {
     return std::nullopt;
 }
 
+std::optional<DirectedLink> LinkGraph::missing(const Program& program, Rank from) const {
+    for (const Rank to : receivers_of(program))
+        if (!has(from, to)) return DirectedLink{from, to};
+    return std::nullopt;
+}
+
 bool LinkGraph::carries(const ScheduleSource& source, const Shape& shape,
                         const RankOrder& order) const {
     for (Rank rank = 0; rank < ranks_; ++rank) {
         const auto program = generate_program(source, shape, rank, order);
-        if (!program.is_ok()) return false;
-        for (const Lane& lane : program->lanes)
-            for (const Step& step : lane)
-                if (step.to.is_used() && !has(rank, step.to.peer)) return false;
+        if (!program.is_ok() || missing(*program, rank)) return false;
     }
     return true;
 }

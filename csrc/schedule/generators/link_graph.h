@@ -28,6 +28,8 @@ class PCCL_API LinkGraph {
     [[nodiscard]] bool has_ring() const { return !ring().empty(); }
     /// A rank that has no link to any other, or none from any.
     [[nodiscard]] std::optional<Rank> cut_off() const;
+    /// The first one along which rank `from` sends by `program`, and which is not here.
+    [[nodiscard]] std::optional<DirectedLink> missing(const Program& program, Rank from) const;
     /// Whether all that the ranks send goes over these links.
     [[nodiscard]] bool carries(const ScheduleSource& source, const Shape& shape,
                                const RankOrder& order) const;

@@ -30,6 +30,8 @@ __all__ = [
     "verify",
 ]
 
+_MOST_LINKS = 40  # characters
+
 
 def check(files: Sequence[Path], picture: Path | None, *, as_json: bool) -> int:
     """Print a line for each file, or one object for all; return the exit status.
@@ -54,6 +56,7 @@ def check(files: Sequence[Path], picture: Path | None, *, as_json: bool) -> int:
                 "is_right": True,
                 "digest": capsule.digest,
                 "protocol": capsule.protocol,
+                "links": capsule.manifest.get("links", ""),
             }
         )
         if not as_json:
@@ -68,8 +71,16 @@ def _in_short(capsule: Capsule) -> str:
     protocol = f", by {capsule.protocol} between GPUs" if capsule.protocol else ""
     return (
         f"{capsule.name}, {manifest['collective']}, {manifest['ranks']} ranks, "
-        f"{manifest['rounds']} rounds, {manifest['steps']} steps{protocol}"
+        f"{manifest['rounds']} rounds, {manifest['steps']} steps{_links(capsule)}{protocol}"
     )
+
+
+def _links(capsule: Capsule) -> str:
+    """Name the links where they are few."""
+    links: str = capsule.manifest.get("links", "")
+    if not links or len(links) > _MOST_LINKS:
+        return ""
+    return f", links {links}"
 
 
 def show(file: Path, *, as_json: bool) -> None:

@@ -49,9 +49,9 @@ Written written(const Schedule& schedule, const char* name = "mine") {
 }
 
 /// A file of these parts with the right lengths and digest.
-std::string file_of(std::string_view manifest, std::string_view programs) {
-    std::string bytes =
-        concat("pccl-capsule 1 ", manifest.size(), " ", programs.size(), "\n", manifest, programs);
+std::string file_of(std::string_view manifest, std::string_view programs, int version = 1) {
+    std::string bytes = concat("pccl-capsule ", version, " ", manifest.size(), " ", programs.size(),
+                               "\n", manifest, programs);
     const sys::Digest digest = sys::sha256(bytes);
     return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
@@ -59,7 +59,20 @@ std::string file_of(std::string_view manifest, std::string_view programs) {
 std::string with(const Capsule& capsule, const char* key, const json& value) {
     json manifest = json::parse(capsule.manifest());
     manifest[key] = value;
-    return file_of(manifest.dump(1) + "\n", program_bytes(capsule.schedule()));
+    return file_of(manifest.dump(1) + "\n", program_bytes(capsule.schedule()),
+                   manifest.contains("links") ? 2 : 1);
+}
+
+/// As libraries wrote it that knew the first version alone.
+std::string first_version(const Schedule& schedule) {
+    const Capsule capsule = capsule_of(schedule);
+    json manifest = json::parse(capsule.manifest());
+    manifest.erase("links");
+    return file_of(manifest.dump(1) + "\n", program_bytes(schedule));
+}
+
+std::string links_of(const Schedule& schedule) {
+    return json::parse(capsule_of(schedule).manifest()).value("links", "all");
 }
 
 std::string why_not(std::string_view bytes) {
@@ -188,6 +201,55 @@ TEST(CapsuleTest, ProgramsThatRotateAreStoredOnce) {
     EXPECT_EQ(symmetry_of(schedule::testing::star(3)), Symmetry::kNone);
     // 64 ranks with 127 steps each, of which one rank's are stored.
     EXPECT_LT(program_bytes(large).size(), 127U * 10U);
+}
+
+TEST(CapsuleTest, ManifestSaysAlongWhichLinksRanksSend) {
+    using enum CollectiveKind;
+    EXPECT_EQ(links_of(generated("ring", kAllReduce, 5)), "+1");
+    EXPECT_EQ(links_of(schedule::testing::star(3)), "0->1 0->2 1->0 2->0");
+    // Thakur, Rabenseifner and Gropp 2005: partners differ in one binary digit.
+    EXPECT_EQ(links_of(generated("recursive_halving", kAllReduce, 8)), "^1 ^2 ^4");
+    // Each to each, and a pair.
+    EXPECT_EQ(links_of(generated("pairwise", kAllToAll, 5)), "all");
+    EXPECT_EQ(links_of(generated("ring", kAllReduce, 2)), "all");
+    EXPECT_EQ(links_of(generated("ring", kAllReduce, 1)), "all");
+}
+
+TEST(CapsuleTest, VeryManyLinksAreCounted) {
+    EXPECT_THAT(links_of(generated("binomial", CollectiveKind::kBroadcast, 1024)),
+                HasSubstr(" 0->512 "));
+    EXPECT_EQ(links_of(schedule::testing::star(2100)), "4198 links");
+}
+
+TEST(CapsuleTest, FilesOfTheFirstVersionKeepTheirBytes) {
+    const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
+    const std::string old = first_version(ring);
+    const Capsule read = Capsule::parse(old).value();
+    EXPECT_EQ(read.bytes(), old);
+    EXPECT_EQ(read.schedule().programs, ring.programs);
+    EXPECT_FALSE(json::parse(read.manifest()).contains("links"));
+    const Capsule made = capsule_of(ring);
+    EXPECT_THAT(made.bytes(), ::testing::StartsWith("pccl-capsule 2 "));
+    EXPECT_NE(made.digest(), read.digest());
+    // Of capsules that do not need the key nothing changes.
+    const Schedule pairs = generated("pairwise", CollectiveKind::kAllToAll, 4);
+    EXPECT_EQ(capsule_of(pairs).bytes(), first_version(pairs));
+}
+
+TEST(CapsuleTest, LinksThatAreNotThoseOfTheProgramsAreRefused) {
+    const Capsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 4));
+    EXPECT_THAT(why_not(with(ring, "links", "+2")), HasSubstr("at \"links\""));
+    EXPECT_THAT(why_not(with(ring, "links", 1)), HasSubstr("at \"links\""));
+    const std::string programs = program_bytes(ring.schedule());
+    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 3)),
+                HasSubstr("no version from 1 to 2"));
+    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 0)),
+                HasSubstr("no version from 1 to 2"));
+    const Capsule pairs = capsule_of(generated("pairwise", CollectiveKind::kAllToAll, 4));
+    EXPECT_THAT(why_not(file_of(pairs.manifest(), program_bytes(pairs.schedule()), 2)),
+                HasSubstr("in the one way"));
+    EXPECT_THAT(why_not(with(pairs, "links", "+1 +2 -1")), HasSubstr("something else"));
 }
 
 TEST(CapsuleTest, DigestsTellProgramsAndNamesApart) {

@@ -132,5 +132,18 @@ TEST(LinkGraph, CarriesWhatSendsAlongItsLinks) {
     }
 }
 
+TEST(LinkGraph, NamesTheFirstLinkThatIsMissing) {
+    const LinkGraph graph(4, {{0, 1}, {1, 0}, {0, 3}});
+    const auto sends = [](std::vector<Rank> receivers) {
+        Program program{.lanes = {{}}};
+        for (const Rank to : receivers)
+            program.lanes[0].push_back({.action = Action::kSend, .to = {.peer = to}});
+        return program;
+    };
+    EXPECT_EQ(graph.missing(sends({3, 1, 3}), 0), std::nullopt);
+    EXPECT_EQ(graph.missing(sends({}), 2), std::nullopt);
+    EXPECT_EQ(graph.missing(sends({3, 0, 2}), 1), (DirectedLink{1, 2}));
+}
+
 }  // namespace
 }  // namespace pccl::schedule
