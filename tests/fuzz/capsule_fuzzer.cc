@@ -10,6 +10,7 @@
 #include "csrc/capsule/capsule.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/sizes.h"
+#include "tests/fuzz/read_again.h"
 
 namespace {
 
@@ -40,8 +41,7 @@ void parse_parts(std::string_view bytes) {
     if (!programs.is_ok()) return;
     pccl::schedule::Schedule schedule{
         .name = "fuzz", .shape = shape, .programs = *std::move(programs)};
-    const auto made = Capsule::make({.name = "fuzz"}, std::move(schedule));
-    if (made.is_ok() && !Capsule::parse(made->bytes()).is_ok()) std::abort();
+    expect_read_again(Capsule::make({.name = "fuzz"}, std::move(schedule)));
 }
 
 }  // namespace
