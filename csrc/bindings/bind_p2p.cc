@@ -199,11 +199,14 @@ std::string accept(Session& session, const std::string& peer, std::optional<doub
 
 RemoteMemory fetch(Session& session, const std::string& peer, const std::string& name,
                    std::optional<double> timeout) {
+    std::shared_ptr<const p2p::Inquiry> inquiry;
     std::optional<RemoteMemory> fetched;
-    const auto try_until = [&](Deadline deadline) {
-        auto memory = session.fetch(peer, name, deadline);
-        if (memory.is_ok()) fetched = *memory;
-        return memory.status();
+    const auto try_until = [&](Deadline deadline) -> Status {
+        if (inquiry == nullptr) {
+            PCCL_ASSIGN_OR_RETURN(inquiry, session.ask(peer, name));
+        }
+        PCCL_ASSIGN_OR_RETURN(fetched, session.await_answer(*inquiry, deadline));
+        return Status::ok();
     };
     wait_for_signals_too(timeout, try_until, &unless_timeout, peer);
     return *fetched;

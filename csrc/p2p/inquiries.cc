@@ -12,34 +12,25 @@ void Inquiry::end(Result<RemoteMemory> answer) {
     answered_.store(true, std::memory_order_release);
 }
 
-Result<std::shared_ptr<Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
-                                                const std::string& name) {
-    InquiryPtr inquiry;
+Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
+                                                      const std::string& name) {
+    const auto inquiry = std::make_shared<Inquiry>(to, name);
     {
         const std::lock_guard lock(mutex_);
-        inquiry = find(*to, name);
-        if (inquiry != nullptr) return inquiry;
         if (count_to(*to) >= kMost)
             return Status::resource_exhausted(
                 concat(kMost, " questions wait for ", to->peer().to_string(), " to answer"));
-        inquiry = std::make_shared<Inquiry>(to, name);
         // lost() comes after that: either it finds the inquiry, or this finds the loss.
         if (to->is_lost()) {
             inquiry->end(to->why_lost());
-            return inquiry;
+            return std::shared_ptr<const Inquiry>(inquiry);
         }
         const std::uint64_t number = next_number_++;
         open_.emplace(number, inquiry);
         sayings_.add(to, Asked{number, name});
     }
     advance();
-    return inquiry;
-}
-
-std::shared_ptr<Inquiry> Inquiries::find(const Connection& to, const std::string& name) const {
-    for (const auto& [number, inquiry] : open_)
-        if (inquiry->to().get() == &to && inquiry->name() == name) return inquiry;
-    return nullptr;
+    return std::shared_ptr<const Inquiry>(inquiry);
 }
 
 std::size_t Inquiries::count_to(const Connection& peer) const {

@@ -52,9 +52,9 @@ class Inquiries final : public WordListener {
 
     /// Of which peers ask.
     [[nodiscard]] Catalog& catalog() { return catalog_; }
-    /// Without locks of connections. The same where this is asked already; kResourceExhausted where
-    /// kMost are.
-    Result<std::shared_ptr<Inquiry>> ask(const std::shared_ptr<Connection>& to,
+    /// Without locks of connections; kResourceExhausted where kMost wait for that peer, also those
+    /// that nobody waits for any more.
+    Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
                                          const std::string& name);
 
     // As WordListener has them:
@@ -73,7 +73,6 @@ class Inquiries final : public WordListener {
         return Status::internal("a word that is no question");
     }
     // Under mutex_:
-    [[nodiscard]] InquiryPtr find(const Connection& to, const std::string& name) const;
     [[nodiscard]] std::size_t count_to(const Connection& peer) const;
 
     const std::shared_ptr<transport::Waiter> waiter_;

@@ -179,15 +179,25 @@ void Session::withdraw(const std::string& name) { core_->inquiries().catalog().w
 
 Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& name,
                                     Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto inquiry, ask(peer, name));
+    return await_answer(*inquiry, deadline);
+}
+
+Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
+                                                    const std::string& name) {
     PCCL_TRY(check_usable());
     PCCL_TRY(check_name(name));
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    PCCL_ASSIGN_OR_RETURN(const auto inquiry, core_->inquiries().ask(connection, name));
-    if (carry_until(*core_, deadline, [&] { return inquiry->is_answered(); }))
-        return inquiry->answer();
-    const ConnectionInfo& asked = connection->peer();
-    return Status::timeout(
-               concat(asked.to_string(), " has not said in time what memory \"", name, "\" is"))
+    return core_->inquiries().ask(connection, name);
+}
+
+Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
+    PCCL_TRY(check_usable());
+    if (carry_until(*core_, deadline, [&] { return inquiry.is_answered(); }))
+        return inquiry.answer();
+    const ConnectionInfo& asked = inquiry.to()->peer();
+    return Status::timeout(concat(asked.to_string(), " has not said in time what memory \"",
+                                  inquiry.name(), "\" is"))
         .with_process(asked.process);
 }
 

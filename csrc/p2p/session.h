@@ -40,6 +40,7 @@ class Runtime;
 
 namespace pccl::p2p {
 
+class Inquiry;
 class SessionCore;
 
 class PCCL_API Session {
@@ -108,6 +109,9 @@ class PCCL_API Session {
     /// be. kUnavailable, with names that there are, where it has not that one; kTimeout, kPeerLost,
     /// kResourceExhausted where 256 questions wait for its answer.
     Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
+    /// fetch() in two halves, for who waits in slices.
+    Result<std::shared_ptr<const Inquiry>> ask(const std::string& peer, const std::string& name);
+    [[nodiscard]] Result<RemoteMemory> await_answer(const Inquiry& inquiry, Deadline deadline);
 
     /// Requests of peers that were refused so far, for they were for what is not registered here,
     /// or beyond it. Those that peers of the host copy by themselves come not here.

@@ -191,6 +191,7 @@ NEVER_RAISE = {
     "pccl.schedule_steps.Step.row",
     "pccl.simulator.Replay.row",
     "pccl.simulator.StepTime.row",
+    "pccl.switched_replay.PhaseReplay.row",
     "pccl.timeline.Hop.row",
     "pccl.timeline.MeasuredStep.row",
     "pccl.timeline.Timeline.of_call",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = terminal.examples(
     "pccl tune                                    # measure, and keep the result",
     "pccl tune --ranks 2,4 --max 64K --dry-run    # only look",
-    "pccl tune --ranks 2 --max 16K --transports tcp --dry-run    # over TCP on loopback",
+    "pccl tune --ranks 2 --max 16K --transports tcp --dry-run    # over TCP",
 )
 
 HEADING = (

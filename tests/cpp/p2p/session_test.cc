@@ -371,6 +371,17 @@ TEST_P(SessionTest, ManyThreadsFetchAtTheSameTime) {
     EXPECT_EQ(right.load(), 4 * kNames);
 }
 
+TEST_P(SessionTest, AQuestionIsAnsweredByWhatWasPublishedBeforeIt) {
+    for (int i = 0; i < 50; ++i) {
+        // Its answer, that there is nothing, may come after the next question.
+        static_cast<void>(client_->fetch("server", "later", Deadline::after(Duration::zero())));
+        ASSERT_TRUE(server_->publish("later", theirs_.local).is_ok());
+        const Status found = client_->fetch("server", "later", patience()).status();
+        ASSERT_EQ(found.to_string(), "ok") << i;
+        server_->withdraw("later");
+    }
+}
+
 TEST_P(SessionTest, WhoFetchesFromOneThatHasGoneHearsThat) {
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
     ASSERT_TRUE(client_->fetch("server", "cache", patience()).is_ok());
