@@ -262,12 +262,6 @@ def _two_step() -> Reproduction:
     )
 
 
-def _bit_reversed(ranks: int) -> list[int]:
-    """Return the order along which halving begins with the next rank, not the farthest."""
-    levels = ranks.bit_length() - 1
-    return [int(f"{position:0{levels}b}"[::-1], 2) for position in range(ranks)]
-
-
 def _circuits() -> Reproduction:
     claims = []
     for ranks, ports, nbytes in (
@@ -298,9 +292,7 @@ def _claims_of_circuits(on: Circuits, nbytes: int) -> list[Claim]:
     network = simulator.Network.ring(on.ranks, SPEED, ports=on.ports)
     # With two ports, a ring goes each way with half of the bytes.
     ring = simulator.replay("ring", "all_reduce", network, nbytes // on.ports).seconds
-    halving = simulator.rounds(
-        "recursive_halving", "all_reduce", network, nbytes, order=_bit_reversed(on.ranks)
-    )
+    halving = simulator.rounds("recursive_halving", "all_reduce", network, nbytes)
     swing = simulator.rounds("swing", "all_reduce", network, nbytes)
     steps = [
         phase_costs.PairedStep(each.receivers, each.seconds, on.over_a_circuit(each.nbytes))

@@ -175,6 +175,7 @@ NEVER_RAISE = {
     "pccl.p2p.Session.disconnect",
     "pccl.p2p.Session.notifications",
     "pccl.p2p.Session.peers",
+    "pccl.p2p.Session.withdraw",
     "pccl.p2p.Transfer.is_complete",
     "pccl.p2p.Transfer.release",
     "pccl.p2p.Work.release",

@@ -125,8 +125,9 @@ def iperf3_stream(seconds: float) -> Stream:
                 check=False,
                 timeout=duration + PATIENCE,
             )
-            if done.returncode == 0:
-                received = json.loads(done.stdout)["end"]["sum_received"]
+            # It may exit with 0 though it has met nobody.
+            received = json.loads(done.stdout)["end"].get("sum_received")
+            if done.returncode == 0 and received is not None:
                 return Stream("iperf3", received["bits_per_second"] / 8)
             if time.monotonic() >= until:
                 raise ValueError(f"iperf3 does not run here: {done.stdout[-300:]}")
