@@ -55,7 +55,7 @@ class Inquiries final : public WordListener {
     /// Without locks of connections; kResourceExhausted where kMost wait for that peer, also those
     /// that nobody waits for any more.
     Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
-                                         const std::string& name);
+                                               const std::string& name);
 
     // As WordListener has them:
 
