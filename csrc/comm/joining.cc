@@ -121,7 +121,7 @@ Joining::Joining(CommunicatorOptions options, const Cancellation& cancellation)
 }
 
 Joining::~Joining() {
-    if (group_ == nullptr) return;
+    if (group_ == nullptr || !group_->check_process().is_ok()) return;
     options_.runtime->dismiss({group_->directory().identity().group, options_.rank});
     static_cast<void>(group_->leave());
 }
