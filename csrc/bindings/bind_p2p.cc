@@ -234,11 +234,11 @@ py::dict stats_of(const Work& work) {
     return values;
 }
 
-void bind_session(extension::Module& module) {
-    extension::Class<Session>(module, "_P2pSession")
-        .def_init(&open_session, arg("name"), arg("listen") = "", arg("transports") = "",
-                  arg("tcp_sockets") = 0, arg("connect_timeout") = 10.0)
-        .def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
+using SessionClass = extension::Class<Session>;
+
+/// How sessions find each other.
+void bind_meeting(SessionClass& session) {
+    session.def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
         .def_property_readonly("refused_requests", &Session::refused_requests)
         .def("connection_info",
              [](const Session& self) { return py::bytes(self.connection_info()); })
@@ -264,8 +264,12 @@ void bind_session(extension::Module& module) {
                 static_cast<void>(self.disconnect(peer));
             },
             arg("peer"))
-        .def("peers", &peers_of)
-        .def("register", &register_buffer, arg("buffer"))
+        .def("peers", &peers_of);
+}
+
+/// What memory they have, and say that they have.
+void bind_memories(SessionClass& session) {
+    session.def("register", &register_buffer, arg("buffer"))
         .def("register_address", &register_address, arg("address"), arg("nbytes"))
         .def("register_gpu", &register_gpu, arg("address"), arg("nbytes"), arg("device"),
              arg("owner"))
@@ -300,7 +304,12 @@ void bind_session(extension::Module& module) {
             },
             arg("name"), arg("memory"))
         .def("withdraw", &Session::withdraw, arg("name"))
-        .def("fetch", &fetch, arg("peer"), arg("name"), arg("timeout"))
+        .def("fetch", &fetch, arg("peer"), arg("name"), arg("timeout"));
+}
+
+/// What they move, and say to each other.
+void bind_moves(SessionClass& session) {
+    session
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
              arg("notify"), arg("stream"))
         .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"),
@@ -323,8 +332,18 @@ void bind_session(extension::Module& module) {
                 throw_unless_ok(said, peer);
             },
             arg("peer"), arg("word"))
-        .def("notifications", &notifications, arg("timeout"))
+        .def("notifications", &notifications, arg("timeout"));
+}
+
+void bind_session(extension::Module& module) {
+    SessionClass session(module, "_P2pSession");
+    session
+        .def_init(&open_session, arg("name"), arg("listen") = "", arg("transports") = "",
+                  arg("tcp_sockets") = 0, arg("connect_timeout") = 10.0)
         .def("close", &close);
+    bind_meeting(session);
+    bind_memories(session);
+    bind_moves(session);
 }
 
 void bind_registered_memory(extension::Module& module) {
