@@ -6,10 +6,11 @@ One set of processes has a group for each algorithm, and one that chooses by its
 collective and size they take turns, back to back on random data, so that all of them meet the same
 machine: the cores of a virtual one move, and others come and go. The fastest is the winner, and a
 second run, of new processes in which it and the default alone take turns, says by how much, so that
-luck does not count. A cell is good where the default takes at most 15 % or 0.5 us more than the
-winner. Each call sends what the one before sent, which others' caches may still hold; with
-``--write`` ranks write it again before each, within the time that is taken. ``--torch`` measures
-tensors and process groups; numpy's arrays need numpy and pccl alone.
+luck does not count; there, each cell has groups of its own, for a connection that has sent many
+megabytes may take short messages otherwise than a new one. A cell is good where the default takes
+at most 15 % or 0.5 us more than the winner. Each call sends what the one before sent, which others'
+caches may still hold; with ``--write`` ranks write it again before each, within the time that is
+taken. ``--torch`` measures tensors and process groups; numpy's arrays need numpy and pccl alone.
 Exits with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from common.told_groups import GROUPS, Seat, join
+from common.told_groups import GROUPS, Groups, Seat, join
 
 from pccl.bench import parse_size, sizes_between
 from pccl.bench.cases import COLLECTIVES, Case
@@ -143,9 +144,9 @@ def compare(place: Place, options: argparse.Namespace) -> list[Cell]:
     """Measure all algorithms and the default in turns; then the winners and the default again."""
     keys = [(name, size) for name in options.collectives for size in options.sizes]
     ways: dict[Key, Ways] = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
-    first = _run(place, {key: list(ways[key].predicted_us) for key in keys}, options)
+    first = _run(place, [{key: list(ways[key].predicted_us) for key in keys}], options)
     best = {key: min(us, key=us.__getitem__) for key, us in _without_default(first).items()}
-    second = _run(place, {key: [best[key]] for key in keys}, options)
+    second = _run(place, [{key: [best[key]]} for key in keys], options)
     return [
         Cell(
             ranks=place.ranks,
@@ -168,10 +169,13 @@ def _without_default(times: dict[Key, dict[str, float]]) -> dict[Key, dict[str, 
 
 
 def _run(
-    place: Place, names: dict[Key, list[str]], options: argparse.Namespace
+    place: Place, parts: list[dict[Key, list[str]]], options: argparse.Namespace
 ) -> dict[Key, dict[str, float]]:
-    """Return the median microseconds of the default and the named algorithms, by new processes."""
-    work = functools.partial(_work, place, names, options)
+    """Return the median microseconds of the default and the named algorithms.
+
+    By new processes, in which each part has groups of its own.
+    """
+    work = functools.partial(_work, place, parts, options)
     return {
         key: {name: statistics.median(us) for name, us in turns.items()}
         for key, turns in run_ranks(work, place.ranks)
@@ -196,7 +200,7 @@ def _explain(
 
 def _work(
     place: Place,
-    names: dict[Key, list[str]],
+    parts: list[dict[Key, list[str]]],
     options: argparse.Namespace,
     rank: int,
     rendezvous: str,
@@ -205,18 +209,26 @@ def _work(
     if options.pin:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    seat = _seat(place, rank, rendezvous)
-    referee = join(seat, "referee")
-    groups = GROUPS[options.through](seat, _told(names))
+    referee = join(_seat(place, rank, rendezvous), "referee")
+    for number, names in enumerate(parts):
+        seat = _seat(place, rank, f"{rendezvous}-{number}")
+        groups = GROUPS[options.through](seat, _told(names))
+        for key, turns in _turns_of(names, groups, referee, options):
+            if rank == 0:
+                send((key, turns))
+        referee.barrier()
+        groups.close()
+
+
+def _turns_of(
+    names: dict[Key, list[str]], groups: Groups, referee: Any, options: argparse.Namespace
+) -> Iterator[tuple[Key, dict[str, list[float]]]]:
     for key, able in names.items():
-        case, x, out = _buffers(Case.of_bytes(key[0], place.ranks, key[1]), rank)
+        case, x, out = _buffers(Case.of_bytes(key[0], referee.world_size, key[1]), referee.rank)
         calls = {name: groups.call(name, case, x, out) for name in (DEFAULT, *able)}
         if options.write:
             calls = {name: _after_writing(x, call) for name, call in calls.items()}
-        turns = _take_turns(referee, calls, options.seconds)
-        if rank == 0:
-            send((key, turns))
-    referee.barrier()
+        yield key, _take_turns(referee, calls, options.seconds)
 
 
 def _told(names: dict[Key, list[str]]) -> dict[str, str]:

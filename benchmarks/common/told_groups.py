@@ -55,6 +55,11 @@ class NumpyGroups:
         """Return a function that runs ``case`` once, on numpy arrays."""
         return make_call(self._comms[name], case, x, out)
 
+    def close(self) -> None:
+        """End the communicators, once all ranks are through with them."""
+        for comm in self._comms.values():
+            comm.shutdown()
+
 
 class TorchGroups:
     """The same as process groups of torch."""
@@ -66,13 +71,14 @@ class TorchGroups:
         import pccl
 
         torch.set_num_threads(1)
-        dist.init_process_group(
-            "pccl",
-            init_method=f"{seat.rendezvous}-torch",
-            rank=seat.rank,
-            world_size=seat.ranks,
-            timeout=timedelta(seconds=TIMEOUT_S),
-        )
+        if not dist.is_initialized():
+            dist.init_process_group(
+                "pccl",
+                init_method=f"{seat.rendezvous}-torch",
+                rank=seat.rank,
+                world_size=seat.ranks,
+                timeout=timedelta(seconds=TIMEOUT_S),
+            )
         self._groups = {
             name: dist.new_group(
                 backend="pccl",
@@ -95,5 +101,13 @@ class TorchGroups:
             return lambda: dist.all_reduce(into, op, group=group)
         return torch_peers.make_call(group, case, of, into)
 
+    def close(self) -> None:
+        """End the process groups but torch's own, once all ranks are through with them."""
+        import torch.distributed as dist
 
+        for group in self._groups.values():
+            dist.destroy_process_group(group)
+
+
+Groups = NumpyGroups | TorchGroups
 GROUPS = {"numpy": NumpyGroups, "torch": TorchGroups}

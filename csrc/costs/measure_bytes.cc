@@ -200,28 +200,41 @@ class LevelMeasurement {
         meeting.wait();
     }
 
-    /// The partner reads what this thread has just written, through the kernel, and once more.
+    /// Each reads what the other has just written, through the kernel, and once more: in
+    /// collectives, too, most read at a time.
     void lend() {
-        const Side own = pieces_.own();
-        std::ranges::fill(own.source, std::byte{});
-        if (is_shared_) copy(own.result, own.room);  // so that it leaves this core's own caches
-        partner_->run([&] {
-            read_through_kernel(read_);
-            read_through_kernel(read_again_);
-        });
+        Meeting meeting;
+        Samples theirs;
+        const Partner::Task other = [&] {
+            read_part(meeting, pieces_.partners(), pieces_.own(), theirs, theirs);
+        };
+        partner_->begin(other);
+        read_part(meeting, pieces_.own(), pieces_.partners(), read_, read_again_);
+        partner_->end();
     }
 
-    void read_through_kernel(Samples& into) {
+    void read_part(Meeting& meeting, const Side& own, const Side& other, Samples& read,
+                   Samples& again) const {
+        std::ranges::fill(own.source, std::byte{});
+        if (is_shared_) copy(own.result, own.room);  // so that it leaves this core's own caches
+        for (Samples* const into : {&read, &again}) {
+            meeting.wait();
+            forget(other.source);
+            forget(own.result);
+            meeting.wait();
+            read_through_kernel(other.source, own.result, *into);
+        }
+        meeting.wait();
+    }
+
+    static void read_through_kernel(std::span<std::byte> from, std::span<std::byte> to,
+                                    Samples& into) {
         static const std::uint64_t value = 0;
         const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
-        const auto source = pieces_.own().source;
-        const auto result = pieces_.partners().result;
-        forget(source);
-        forget(result);
         Status read;
         const double seconds = seconds_of([&] {
             read = sys::read_process_memory(::getpid(), mark,
-                                            reinterpret_cast<std::uint64_t>(source.data()), result);
+                                            reinterpret_cast<std::uint64_t>(from.data()), to);
         });
         if (read.is_ok()) into.add(seconds);
     }

@@ -40,6 +40,13 @@ double read_directly(CollectiveKind kind, Level level, const MachineCosts& costs
     return may_be_again ? std::sqrt(changed * again.seconds) : changed;
 }
 
+/// Readers of one process hand the lines to each other by which the kernel locks and counts.
+double direct_start(int ranks, const MachineCosts& costs) {
+    constexpr double kLinesOfKernel = 8;
+    const double lines = ranks > 2 ? kLinesOfKernel : 0;
+    return costs.direct_start.seconds + lines * costs.beat.seconds;
+}
+
 /// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
 Level level_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
     const std::size_t room = std::min(bytes, board.half_bytes);
@@ -93,9 +100,9 @@ std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
     const Handing handing = handing_of(board.part_bytes, Level::kSecond, board, costs);
     const double spared =
         handing.both() - read_directly(CollectiveKind::kAllToAll, Level::kSecond, costs);
-    const double most = static_cast<double>(board.part_bytes);
-    if (spared * most <= costs.direct_start.seconds) return board.part_bytes;
-    return static_cast<std::size_t>(costs.direct_start.seconds / spared) / kCacheLine * kCacheLine;
+    const double start = direct_start(board.ranks, costs);
+    if (spared * static_cast<double>(board.part_bytes) <= start) return board.part_bytes;
+    return static_cast<std::size_t>(start / spared) / kCacheLine * kCacheLine;
 }
 
 /// Whether readers take the bytes from where they lie.
@@ -115,7 +122,8 @@ class CallCost {
           bytes_(static_cast<double>(bytes_of(call))),
           level_(level_of(call, board.ranks, costs)),
           handing_(handing_of(bytes_of(call), level_, board, costs)),
-          kept_(keeping(call, level_, costs)) {}
+          kept_(keeping(call, level_, costs)),
+          start_(direct_start(board.ranks, costs)) {}
 
     /// All windows but the first go while the others are read, where one rank writes for all.
     [[nodiscard]] double over_board(double window) const {
@@ -149,13 +157,7 @@ class CallCost {
 
    private:
     [[nodiscard]] double copied_directly(double bytes) const {
-        return direct_start() + bytes * read_directly(kind_, level_, costs_);
-    }
-    /// Readers of one process hand the lines to each other by which the kernel locks and counts.
-    [[nodiscard]] double direct_start() const {
-        constexpr double kLinesOfKernel = 8;
-        const double lines = ranks_ > 2 ? kLinesOfKernel : 0;
-        return costs_.direct_start.seconds + lines * costs_.beat.seconds;
+        return start_ + bytes * read_directly(kind_, level_, costs_);
     }
     /// What is to be added up is read piece by piece into the core's own cache, and stays there
     /// until it is: half of a copy is spared, and the reader's own part alone comes from afar.
@@ -164,8 +166,7 @@ class CallCost {
         const std::size_t at_once =
             reduced_at_once(costs_.cache_bytes[1], static_cast<int>(ranks_));
         const double calls = std::max(std::ceil(bytes / static_cast<double>(at_once)), 1.0);
-        return calls * direct_start() +
-               bytes * (read_directly(kind_, level_, costs_) + added_nearby());
+        return calls * start_ + bytes * (read_directly(kind_, level_, costs_) + added_nearby());
     }
     [[nodiscard]] double added_nearby() const {
         const Level near = std::min(level_, Level::kSecond);
@@ -186,6 +187,7 @@ class CallCost {
     const Level level_;
     const Handing handing_;
     const double kept_;
+    const double start_;  // of a direct read
 };
 
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,

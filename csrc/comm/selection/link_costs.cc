@@ -152,6 +152,8 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     if (reach.ranks_on_core > 1) {
         const double change = costs.shared_core_beat.seconds / 2;
+        // Whoever is sent to sleeps: each message wakes a rank.
+        model.far.message_seconds += costs.wake.seconds;
         model.far = in_turns(model.far, reach.ranks_on_core, costs.wake.seconds);
         model.near =
             model.near.copies ? in_turns(model.near, reach.ranks_on_core, change) : model.far;

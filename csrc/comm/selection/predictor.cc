@@ -26,6 +26,17 @@ double chain_over_load(const schedule::Cost& cost, std::size_t windows) {
     return 1 + std::max(rounds - 1, 0.0) / static_cast<double>(windows);
 }
 
+/// How often a rank copies a byte of its block into sockets or out of them, where the busiest sends
+/// it `sent` times: the kernel's part is the rank's own time, too, at either end. From a root each
+/// other rank gets a byte once, and one in the midst passes it on; those that share a core have no
+/// more to do than what all copy together.
+double ends_over_sockets(CollectiveKind kind, double sent, int ranks, double turns) {
+    if (!schedule::is_rooted(kind)) return 2 * sent;
+    const double in_the_midst = std::min(ranks - 1, 2);
+    const double of_all = 2.0 * (ranks - 1) / ranks;
+    return std::max(std::max(sent, in_the_midst) / turns, of_all);
+}
+
 }  // namespace
 
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
@@ -99,8 +110,11 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     const auto length = static_cast<double>(call.count * element_bytes);
     const std::size_t window = most * static_cast<std::size_t>(shape.chunks);
     const std::size_t windows = std::max<std::size_t>((call.count + window - 1) / window, 1);
-    const schedule::Cost cost =
-        schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
+    // Over sockets a root goes on with the next window while the others are still busy with one.
+    const bool goes_on =
+        schedule::is_rooted(call.kind) && !links_.near.copies && !source->holds_calls_up;
+    const schedule::Cost cost = schedule::in_windows(source->cost(shape, length),
+                                                     goes_on ? 1 : static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation, .messages = cost.messages};
     const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
     const schedule::Traffic* const crossed =
@@ -112,7 +126,7 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     }
     const BoardCall touched{call.kind, element_bytes, call.count};
     schedule::Traffic near;
-    if (length > 0) near.seconds_per_byte = near_byte(touched, windows) * cost.bytes_sent / length;
+    if (length > 0) near.seconds_per_byte = near_byte(touched, cost.bytes_sent / length, windows);
     if (crossed != nullptr) near.busiest = crossed->busiest;
     made.seconds = schedule::predict(model_for(*source, touched), cost, near, length * longer) +
                    turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
@@ -146,8 +160,9 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
 
 /// Who copies what it sends copies what it receives, too. Of two ranks and a root, each does one,
 /// and all windows but the first go while the others are read.
-double Predictor::near_byte(const BoardCall& call, std::size_t windows) const {
-    if (!links_.near.copies) return links_.near.seconds_per_byte;
+double Predictor::near_byte(const BoardCall& call, double sent, std::size_t windows) const {
+    if (!links_.near.copies)
+        return links_.near.seconds_per_byte * ends_over_sockets(call.kind, sent, ranks_, turns_);
     const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
     const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
     const costs::Handing handing = costs::handing_at(level, costs_);
@@ -155,9 +170,9 @@ double Predictor::near_byte(const BoardCall& call, std::size_t windows) const {
     // costs.
     const double slower =
         2 * links_.near.seconds_per_byte / costs::handing_at(of_rings, costs_).both();
-    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return slower * handing.both();
+    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return sent * slower * handing.both();
     const auto [less, more] = std::minmax(handing.give, handing.take);
-    return slower * (more + less / static_cast<double>(windows));
+    return sent * slower * (more + less / static_cast<double>(windows));
 }
 
 const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,

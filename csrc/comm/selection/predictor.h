@@ -84,8 +84,9 @@ class Predictor {
     /// For a call that is made again and again.
     [[nodiscard]] schedule::LinkModel model_for(const schedule::ScheduleSource& source,
                                                 const BoardCall& call) const;
-    /// Seconds for a byte of Cost::bytes_sent, where all share a host.
-    [[nodiscard]] double near_byte(const BoardCall& call, std::size_t windows) const;
+    /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
+    /// host.
+    [[nodiscard]] double near_byte(const BoardCall& call, double sent, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
 

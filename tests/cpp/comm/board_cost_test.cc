@@ -103,8 +103,8 @@ TEST(BoardCost, WhatWasReadBeforeMayBeReadAgainButNotWhatWasSummedUpInPlace) {
 
 TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
     const BoardCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
-    const auto inline_bytes = [&](const MachineCosts& costs) {
-        return plan_on_board(shape_of(2), call, BoardAlgorithm::kDirect, costs).inline_bytes;
+    const auto inline_bytes = [&](const MachineCosts& costs, int ranks = 2) {
+        return plan_on_board(shape_of(ranks), call, BoardAlgorithm::kDirect, costs).inline_bytes;
     };
     EXPECT_EQ(inline_bytes(with_bytes("direct", 5)), shape_of(2).part_bytes);
     const std::size_t cheap =
@@ -114,6 +114,12 @@ TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
     EXPECT_LT(cheap, dear_start);
     EXPECT_LT(dear_start, shape_of(2).part_bytes);
     EXPECT_GT(cheap, 0U);
+    const MachineCosts of_one =
+        MachineCosts::parse("beat 0.001\ndirect_start 0.5\ndirect 0.01 0.01 0.01 0.01\n").value();
+    const MachineCosts of_several =
+        MachineCosts::parse("beat 0.2\ndirect_start 0.5\ndirect 0.01 0.01 0.01 0.01\n").value();
+    EXPECT_EQ(inline_bytes(of_one), inline_bytes(of_several));
+    EXPECT_LT(inline_bytes(of_one, 3), inline_bytes(of_several, 3)) << "two readers of a process";
 }
 
 TEST(BoardCost, EveryPlanMovesSomething) {

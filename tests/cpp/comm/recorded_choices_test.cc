@@ -17,9 +17,16 @@ namespace {
 
 using nlohmann::json;
 
-json recorded() {
-    std::ifstream file(std::string(PCCL_TEST_DATA) +
-                       "/../../benchmarks/results/2026-11-26-choices_shm-32core-xeon.json");
+struct Record {
+    const char* file;
+    // Not in the records: those of the processors.
+    const char* caches;
+};
+constexpr Record kXeon{"2026-11-26-choices_shm-32core-xeon.json", "49152 2097152 272629760"};
+constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 33554432"};
+
+json read(const Record& record) {
+    std::ifstream file(std::string(PCCL_TEST_DATA) + "/../../benchmarks/results/" + record.file);
     return json::parse(file);
 }
 
@@ -35,30 +42,42 @@ std::string figure_of(const std::string& line) {
     return text;
 }
 
-costs::MachineCosts costs_of(const json& machine) {
-    // The caches are not in the record: those of the processor.
-    std::string text = "caches 49152 2097152 272629760\n";
+costs::MachineCosts costs_of(const json& machine, const char* caches) {
+    std::string text = concat("caches ", caches, "\n");
     for (const json& line : machine["figures"]) text += figure_of(line) + "\n";
     const auto costs = costs::MachineCosts::parse(text);
     EXPECT_TRUE(costs.is_ok()) << costs.status().to_string();
     return *costs;
 }
 
-Selector selector_of(int ranks, const costs::MachineCosts& costs) {
+/// As they are on a machine with so many cores.
+struct Place {
+    int ranks = 1;
+    bool share_memory = false;
+    int cores = 1;
+};
+
+BoardShape board_of(const Place& place, int ranks_on_core) {
     const std::size_t half = kMiB - 8 * kKiB;
-    return {0,
-            {.reach = {.ranks = ranks,
-                       .is_on_one_host = true,
-                       .shares_memory = true,
-                       .most_on_a_host = ranks},
-             .board = BoardShape{.ranks = ranks,
-                                 .half_bytes = half,
-                                 .part_bytes = half / static_cast<std::size_t>(ranks) / kCacheLine *
-                                               kCacheLine,
-                                 .reads_directly = true,
-                                 .ranks_on_core = 1},
-             .layout = *bootstrap::Layout::make(ranks, "")},
-            {.costs = costs}};
+    const auto parts = static_cast<std::size_t>(place.ranks);
+    return {.ranks = place.ranks,
+            .half_bytes = half,
+            .part_bytes = half / parts / kCacheLine * kCacheLine,
+            .reads_directly = true,
+            .ranks_on_core = ranks_on_core};
+}
+
+Selector selector_of(const Place& place, const costs::MachineCosts& costs) {
+    const int ranks_on_core = (place.ranks + place.cores - 1) / place.cores;
+    Predictor::Setting setting{.reach = {.ranks = place.ranks,
+                                         .is_on_one_host = place.share_memory,
+                                         .shares_memory = place.share_memory,
+                                         .most_on_a_host = place.share_memory ? place.ranks : 1,
+                                         .ranks_on_core = ranks_on_core},
+                               .board = {},
+                               .layout = *bootstrap::Layout::make(place.ranks, "")};
+    if (place.share_memory) setting.board = board_of(place, ranks_on_core);
+    return {0, setting, {.costs = costs}};
 }
 
 CollectiveKind kind_of(const std::string& name) {
@@ -80,29 +99,37 @@ double at_part(const std::vector<double>& sorted, double part) {
     return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
 }
 
-Replay replay() {
-    const json record = recorded();
-    const costs::MachineCosts costs = costs_of(record["machine"]);
+bool is_good(double us, double best_us) { return us <= 1.15 * best_us || us - best_us <= 0.5; }
+
+/// The best and what was chosen then ran once more, by themselves.
+bool is_good_choice(const json& cell, const std::string& chosen) {
+    if (chosen == cell["best"]) return true;
+    if (chosen == cell["chosen"]) return is_good(cell["default_us"], cell["best_us"]);
+    double best_us = cell["us"].at(chosen);
+    for (const json& us : cell["us"]) best_us = std::min<double>(best_us, us);
+    return is_good(cell["us"].at(chosen), best_us);
+}
+
+Replay replay(const Record& of) {
+    const json record = read(of);
+    const json& machine = record["machine"];
+    const costs::MachineCosts costs = costs_of(machine, of.caches);
     Replay found;
     for (const json& cell : record["cells"]) {
-        const int ranks = cell["ranks"];
-        const CollectiveKind kind = kind_of(cell["collective"]);
+        const Place place{cell["ranks"], cell["transport"] == "shm", machine["cores"]};
         const std::size_t bytes = cell["bytes"];
-        Selector selector = selector_of(ranks, costs);
-        const auto ways = selector.explain(kind, block_bytes(kind, bytes, ranks)).value();
-        double chosen = 0;
-        double best = 1e99;
+        const CollectiveKind kind = kind_of(cell["collective"]);
+        Selector selector = selector_of(place, costs);
+        const auto ways = selector.explain(kind, block_bytes(kind, bytes, place.ranks)).value();
         for (const Prediction& way : ways) {
-            const double us = cell["us"].at(std::string(way.algorithm()));
-            const double ratio = way.seconds * 1e6 / us;
+            const std::string name(way.algorithm());
+            const double ratio = way.seconds * 1e6 / cell["us"].at(name).get<double>();
             const double error = std::max(ratio, 1 / ratio);
             found.errors.push_back(error);
             if (bytes <= 16 * kKiB) found.small.push_back(error);
-            best = std::min(best, us);
-            if (way.is_chosen) chosen = us;
+            if (way.is_chosen && is_good_choice(cell, name)) ++found.good;
         }
         ++found.cells;
-        if (chosen <= 1.15 * best || chosen - best <= 0.5) ++found.good;
     }
     std::ranges::sort(found.errors);
     std::ranges::sort(found.small);
@@ -112,7 +139,7 @@ Replay replay() {
 /// As they came out when call and further ranks were counted in; before, half of the small ones
 /// were off by more than 1.69, and a tenth by more than 2.7.
 TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWere) {
-    const Replay found = replay();
+    const Replay found = replay(kXeon);
     EXPECT_EQ(found.errors.size(), 612U);
     EXPECT_LE(at_part(found.errors, 0.5), 1.26);
     EXPECT_LE(at_part(found.errors, 0.9), 1.75);
@@ -120,10 +147,23 @@ TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWere) {
     EXPECT_LE(at_part(found.small, 0.9), 1.75);
 }
 
+/// Its cores moved meanwhile: one algorithm took up to twice as long in one run as in another.
+/// Before both ends of a byte over TCP were counted, and who sleeps on a shared core, a tenth was
+/// off by more than 2.25.
+TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWereOverTcpAndOnSharedCores) {
+    const Replay found = replay(kEpyc);
+    EXPECT_EQ(found.errors.size(), 1026U);
+    EXPECT_LE(at_part(found.errors, 0.5), 1.31);
+    EXPECT_LE(at_part(found.errors, 0.9), 1.95);
+}
+
 TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
-    const Replay found = replay();
-    EXPECT_EQ(found.cells, 90);
-    EXPECT_GE(found.good, 86);
+    const Replay xeon = replay(kXeon);
+    EXPECT_EQ(xeon.cells, 90);
+    EXPECT_GE(xeon.good, 90);
+    const Replay epyc = replay(kEpyc);
+    EXPECT_EQ(epyc.cells, 180);
+    EXPECT_GE(epyc.good, 170) << "more than 95 % of all, which are 260 of 270";
 }
 
 }  // namespace

@@ -153,15 +153,18 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
     EXPECT_EQ(chosen_with("0.05 0.05 0.05 0.05"), "shm_direct");
 }
 
-/// What ranks choose over sockets of one machine whose costs were measured: 16 cores, a rank each.
-std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t bytes) {
+/// What ranks choose over sockets of one machine whose costs were measured.
+std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t bytes,
+                                int ranks_on_core = 1) {
     const auto costs =
-        costs::MachineCosts::parse("tcp_round 5.04\ntcp_message 3.863\ntcp_byte 0.2616\n").value();
-    Selector selector(0,
-                      {.reach = {.ranks = ranks, .is_on_one_host = true},
-                       .board = {},
-                       .layout = *bootstrap::Layout::make(ranks, "")},
-                      {.costs = costs});
+        costs::MachineCosts::parse("tcp_round 5.04\ntcp_message 3.863\ntcp_byte 0.2616\nwake 17\n")
+            .value();
+    Selector selector(
+        0,
+        {.reach = {.ranks = ranks, .is_on_one_host = true, .ranks_on_core = ranks_on_core},
+         .board = {},
+         .layout = *bootstrap::Layout::make(ranks, "")},
+        {.costs = costs});
     return std::string(chosen_of(selector.explain(kind, bytes).value()));
 }
 
@@ -180,6 +183,16 @@ TEST(SelectorTest, ATreesLongestChainCarriesMoreThanAnyRankSends) {
     for (const int ranks : {16, 32})
         EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kAllReduce, 64 * kKiB),
                   "recursive_halving");
+}
+
+/// Four on two cores: each message wakes its receiver, and all copy as much, whatever the tree.
+TEST(SelectorTest, RanksThatShareCoresOverSocketsSendFewMessagesAndHaveNoTreesOfTwoChildren) {
+    for (const std::size_t bytes : {kKiB, 4 * kKiB, 16 * kKiB})
+        EXPECT_EQ(chosen_over_sockets(4, CollectiveKind::kAllReduce, bytes, 2),
+                  "recursive_doubling");
+    for (const std::size_t bytes : {kKiB, 64 * kKiB, 256 * kKiB, kMiB})
+        EXPECT_NE(chosen_over_sockets(4, CollectiveKind::kBroadcast, bytes, 2),
+                  "double_binary_tree");
 }
 
 TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
