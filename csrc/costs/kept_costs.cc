@@ -102,8 +102,8 @@ void keep(const std::string& path, const MachineCosts& costs) {
 std::string costs_path(const Config& config) {
     if (config.costs_file == kOff) return {};
     if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
-    // The number rises with what is measured: a file without a figure is none of this build's.
-    return concat(config.cache_folder, "/pccl/costs-2-", sys::machine_name(), "-", host_name(),
+    // The number rises with what is measured, and how: a file of another build is none of this one.
+    return concat(config.cache_folder, "/pccl/costs-3-", sys::machine_name(), "-", host_name(),
                   ".txt");
 }
 

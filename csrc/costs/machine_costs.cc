@@ -92,10 +92,12 @@ Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& 
     if (name == "machine") return text(into.machine);
     if (name == "boot") return text(into.boot);
     if (name == "date") return text(into.date);
-    if (name == "load" || name == "spread") {
+    for (const auto& [number_name, field] :
+         {std::pair{"took", &Origin::took}, {"load", &Origin::load}, {"spread", &Origin::spread}}) {
+        if (name != number_name) continue;
         const auto number = number_in(word, 0.0, kMostFigure);
         if (!number) return wrong(name, "a number");
-        (name == "load" ? into.load : into.spread) = *number;
+        into.*field = *number;
         return true;
     }
     if (name != "tries" && name != "quiet" && name != "cores") return false;
@@ -194,6 +196,7 @@ std::string MachineCosts::text() const {
     if (origin.cores > 0) add("cores ", std::min(origin.cores, kMostCores));
     if (!origin.boot.empty()) add("boot ", origin.boot);
     if (!origin.date.empty()) add("date ", origin.date);
+    if (origin.took > 0) add("took ", written(origin.took, 0));
     add("load ", written(origin.load, 0));
     add("tries ", std::min(origin.tries, kMostTriesRead));
     add("spread ", written(origin.spread, 0));
@@ -240,7 +243,9 @@ std::string source_of(const MachineCosts& costs) {
     const Origin& origin = costs.origin;
     if (!costs.is_measured()) return "defaults, nothing was measured";
     if (origin.date.empty()) return "given, without a date";
-    return concat("measured ", origin.date, ", load ", static_cast<float>(origin.load),
+    const std::string took =
+        origin.took > 0 ? concat(" in ", std::round(origin.took), " ms") : std::string();
+    return concat("measured ", origin.date, took, ", load ", static_cast<float>(origin.load),
                   origin.is_quiet ? "" : ", on a busy machine");
 }
 
@@ -259,6 +264,9 @@ std::vector<std::string> lines_of(const MachineCosts& costs) {
         line.back() = ' ';
         lines.push_back(concat(line, "(a byte ", named.what, ", by cache level)"));
     }
+    const auto& caches = costs.cache_bytes;
+    lines.push_back(concat("caches: ", caches[0], " ", caches[1], " ", caches[2],
+                           " bytes (a core's own, and the one that cores share)"));
     return lines;
 }
 

@@ -3,9 +3,9 @@
 // Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte" and "reader":
 // nanoseconds); or "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds
 // what is touched, the last one for memory; "-" where a level was not measured. "caches 32768
-// 1048576 33554432" says how large the levels are, and "machine", "cores", "boot", "date", "load",
-// "tries", "spread" and "quiet" how the figures came about. Figures that no line gives keep their
-// defaults. Lines that start with # say nothing.
+// 1048576 33554432" says how large the levels are, and "machine", "cores", "boot", "date", "took",
+// "load", "tries", "spread" and "quiet" how the figures came about. Figures that no line gives keep
+// their defaults. Lines that start with # say nothing.
 #pragma once
 
 #include <array>
@@ -41,6 +41,7 @@ struct Origin {
     std::string boot{};     // empty: any
     std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: unknown
     int cores = 0;          // that its processes may use; 0: unknown
+    double took = 0;        // milliseconds, to measure them; 0: unknown
     double load = 0;    // mean number of runnable threads in the minute before; of tries, the least
     int tries = 0;      // the best of so many measurements
     double spread = 0;  // how much longer a repeated step took mostly than at best: from 1 on
@@ -122,11 +123,11 @@ struct NamedByteFigures {
 [[nodiscard]] PCCL_API std::span<const NamedFigure> named_figures();
 [[nodiscard]] PCCL_API std::span<const NamedByteFigures> named_byte_figures();
 
-/// "measured 2026-11-25T21:40:03Z, load 0.1", "... on a busy machine", or "defaults, nothing was
-/// measured".
+/// "measured 2026-11-25T21:40:03Z in 30 ms, load 0.1", "... on a busy machine", or "defaults,
+/// nothing was measured".
 [[nodiscard]] PCCL_API std::string source_of(const MachineCosts& costs);
 /// A line for each figure, with its source: "beat: 0.21 us, measured (a cache line handed to
-/// another core and back)".
+/// another core and back)"; then the caches.
 [[nodiscard]] PCCL_API std::vector<std::string> lines_of(const MachineCosts& costs);
 
 }  // namespace pccl::costs

@@ -69,8 +69,8 @@ class Explanation:
     lanes
         Rings that run side by side.
     costs_from
-        Where the costs of single steps come from: ``"measured 2026-11-25T21:40:03Z, load 0.1"``, or
-        ``"defaults, nothing was measured"``.
+        Where the costs of single steps come from: ``"measured 2026-11-25T21:40:03Z in 30 ms, load
+        0.1"``, or ``"defaults, nothing was measured"``.
     costs
         These costs, each with its own source.
     """

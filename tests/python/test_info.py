@@ -58,9 +58,10 @@ def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
 
 def test_it_shows_what_steps_cost_and_since_when(tmp_path: Path) -> None:
     path = tmp_path / "costs.txt"
-    path.write_text("date 2026-11-25T21:40:03Z\nload 0.5\nquiet 1\nbeat 0.25\n")
+    path.write_text("date 2026-11-25T21:40:03Z\ntook 28.8\nload 0.5\nquiet 1\nbeat 0.25\n")
     found = info(PCCL_COSTS_FILE=str(path))
-    assert found["costs"] == f"measured 2026-11-25T21:40:03Z, load 0.5; {path}"
+    assert found["costs"] == f"measured 2026-11-25T21:40:03Z in 29 ms, load 0.5; {path}"
     assert found["cost of beat"].startswith("0.25 us, measured (")
     assert "us, default (" in found["cost of wake"]
+    assert found["cost of caches"].startswith("32768 1048576 33554432 bytes")
     assert info()["costs"] == "defaults, nothing was measured; not kept"

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 struct Record {
     const char* file;
-    // Not in the records: those of the processors.
+    // Of the processors: the first records do not say.
     const char* caches;
 };
 constexpr Record kXeon{"2026-11-26-choices_shm-32core-xeon.json", "49152 2097152 272629760"};
@@ -32,6 +32,9 @@ json read(const Record& record) {
 
 /// "copy: first 0.0091 ns, measured; second ..." as "copy 0.0091 ...", what parse() takes.
 std::string figure_of(const std::string& line) {
+    const std::string caches = "caches: ";
+    if (line.starts_with(caches))
+        return concat("caches ", line.substr(caches.size(), line.find(" bytes") - caches.size()));
     std::string text = line.substr(0, line.find(':'));
     for (std::size_t unit = line.find("s, measured"); unit != std::string::npos;
          unit = line.find("s, measured", unit + 1)) {

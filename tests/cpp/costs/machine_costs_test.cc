@@ -19,6 +19,7 @@ constexpr std::string_view kSome =
     "cores 2\n"
     "boot 1234\n"
     "date 2026-11-25T21:40:03Z\n"
+    "took 30.4\n"
     "load 0.5\n"
     "tries 2\n"
     "quiet 1\n"
@@ -39,7 +40,7 @@ TEST(MachineCosts, HasWhatTheTextSaysAndDefaultsElse) {
     EXPECT_FALSE(costs.wake.is_measured);
     EXPECT_TRUE(costs.is_measured());
     EXPECT_FALSE(usual.is_measured());
-    EXPECT_EQ(source_of(costs), "measured 2026-11-25T21:40:03Z, load 0.5");
+    EXPECT_EQ(source_of(costs), "measured 2026-11-25T21:40:03Z in 30 ms, load 0.5");
     EXPECT_EQ(source_of(usual), "defaults, nothing was measured");
 }
 
@@ -63,9 +64,10 @@ TEST(MachineCosts, CanBeReadWhateverWasMeasured) {
 
 TEST(MachineCosts, EachLineNamesItsSource) {
     const std::vector<std::string> lines = lines_of(MachineCosts::parse(kSome).value());
-    EXPECT_EQ(lines.size(), named_figures().size() + named_byte_figures().size());
+    EXPECT_EQ(lines.size(), named_figures().size() + named_byte_figures().size() + 1);
     EXPECT_THAT(lines[0], AllOf(HasSubstr("beat"), HasSubstr("0.25 us, measured")));
     EXPECT_THAT(lines[1], HasSubstr("default"));
+    EXPECT_THAT(lines.back(), HasSubstr("caches: 32768 1048576 33554432 bytes"));
 }
 
 TEST(MachineCosts, SayWhichLineIsWrong) {
@@ -77,9 +79,9 @@ TEST(MachineCosts, SayWhichLineIsWrong) {
                              "beat 1 2",       "beat 1e9",     "copy 1 2 3",
                              "copy 1 2 3 4 5", "copy 1 2 3 x", "caches 1 2",
                              "caches 3 2 1",   "caches 0 1 2", "caches 1 2 99999999999999999999",
-                             "load -1",        "tries x",      "tries 9999",
-                             "date",           "melody 3",     "date a b",
-                             "cores -1"}) {
+                             "took -1",        "load -1",      "tries x",
+                             "tries 9999",     "date",         "melody 3",
+                             "date a b",       "cores -1"}) {
         EXPECT_EQ(refused(line).code(), StatusCode::kInvalidArgument) << line;
         EXPECT_THAT(refused(line).message(), HasSubstr("line 2")) << line;
     }

@@ -15,6 +15,7 @@ constexpr Duration kBudget = std::chrono::seconds(20);
 TEST(Measure, FindsFiguresThatCanBe) {
     const MachineCosts costs = measure(kBudget);
     EXPECT_TRUE(costs.is_measured());
+    EXPECT_GT(costs.origin.took, 0);
     for (const NamedFigure& named : named_figures())
         EXPECT_GT((costs.*named.figure).seconds, 0) << named.name;
     for (const NamedByteFigures& named : named_byte_figures())
