@@ -1,6 +1,7 @@
 """What groups choose by themselves, against the best algorithm that they could be told to use.
 
     python benchmarks/choices.py --ranks 2 4 --json choices.json
+    sudo python benchmarks/choices.py --transports hosts --ranks 8
 
 One set of processes has a group for each algorithm, and one that chooses by itself. For each
 collective and size they take turns, back to back on random data, so that all of them meet the same
@@ -11,6 +12,8 @@ megabytes may take short messages otherwise than a new one. A cell is good where
 at most 15 % or 0.5 us more than the winner. Each call sends what the one before sent, which others'
 caches may still hold; with ``--write`` ranks write it again before each, within the time that is
 taken. ``--torch`` measures tensors and process groups; numpy's arrays need numpy and pccl alone.
+Over ``hosts`` each half of the ranks is in a network namespace, a host of its own to PCCL; the
+hierarchical algorithm is compared with the best flat one besides.
 Exits with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import functools
 import json
 import os
@@ -30,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from common.namespaces import INTERFACE, enter, joined_namespaces
 from common.told_groups import GROUPS, Groups, Seat, join
 
 from pccl.bench import parse_size, sizes_between
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
     from pccl.bench.cases import ReduceOp
 
 DEFAULT = "default"
-TRANSPORTS = {"shm": "", "tcp": "tcp"}
+HOSTS = "hosts"
+HIERARCHICAL = "hierarchical"
+TRANSPORTS = {"shm": "", "tcp": "tcp", HOSTS: ""}
 GOOD_RATIO = 1.15
 GOOD_US = 0.5
 GOOD_SHARE = 0.95
@@ -63,6 +70,13 @@ class Place:
 
     ranks: int
     transport: str
+    hosts: tuple[str, ...] = ()  # network namespaces; none: all ranks are where this process is
+
+    def enter(self, rank: int) -> None:
+        """Go to the host of a rank."""
+        if self.hosts:
+            os.environ["PCCL_SOCKET_IFNAME"] = f"={INTERFACE}"
+            enter(self.hosts[rank * len(self.hosts) // self.ranks])
 
 
 @dataclass(frozen=True)
@@ -105,7 +119,8 @@ def main() -> int:
     for ranks in options.ranks:
         for transport in options.transports:
             begun = time.monotonic()
-            found = compare(Place(ranks, transport), options)
+            with joined_namespaces() if transport == HOSTS else contextlib.nullcontext(()) as hosts:
+                found = compare(Place(ranks, transport, hosts), options)
             cells += found
             spent = time.monotonic() - begun
             print(f"\n{ranks} ranks over {transport}, us ({spent:.0f} s)")
@@ -128,7 +143,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--ranks", type=int, nargs="+", default=[2, 4])
-    add("--transports", nargs="+", choices=TRANSPORTS, default=list(TRANSPORTS))
+    add("--transports", nargs="+", choices=TRANSPORTS, default=["shm", "tcp"])
     add("--collectives", nargs="+", choices=COLLECTIVES, default=list(COLLECTIVES))
     sizes = list(sizes_between(1 << 10, 64 << 20, 4))
     add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
@@ -189,6 +204,7 @@ def _seat(place: Place, rank: int, rendezvous: str) -> Seat:
 def _explain(
     place: Place, keys: list[Key], rank: int, rendezvous: str, send: Callable[[object], None]
 ) -> None:
+    place.enter(rank)
     comm = join(_seat(place, rank, rendezvous), "explains")
     for collective, size in keys if rank == 0 else ():
         ways = comm.explain(collective, size)
@@ -206,6 +222,7 @@ def _work(
     rendezvous: str,
     send: Callable[[object], None],
 ) -> None:
+    place.enter(rank)
     if options.pin:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
@@ -318,7 +335,21 @@ def summarise(cells: list[Cell]) -> dict[str, Any]:
         f"{worst.transport}: {worst.chosen} {worst.default_us:.1f} us, "
         f"{worst.best} {worst.best_us:.1f} us",
         "load": os.getloadavg()[0],
+        **hierarchy(cells),
     }
+
+
+def hierarchy(cells: list[Cell]) -> dict[str, Any]:
+    """Return the hierarchical algorithm's time over that of the best flat one, in the first run."""
+    ratios = {
+        f"{cell.collective} of {cell.bytes} bytes": cell.us[HIERARCHICAL]
+        / min(us for name, us in cell.us.items() if name != HIERARCHICAL)
+        for cell in cells
+        if HIERARCHICAL in cell.us
+    }
+    return (
+        {HIERARCHICAL: {name: round(ratio, 3) for name, ratio in ratios.items()}} if ratios else {}
+    )
 
 
 def machine() -> dict[str, Any]:

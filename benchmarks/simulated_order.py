@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import functools
 import itertools
 import json
@@ -36,6 +35,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from common.link_speed import measured_speed
+from common.namespaces import enter
 
 from pccl import schedule, simulator
 from pccl.bench import parse_size
@@ -192,14 +192,6 @@ def be_rank(
         if rank == 0:
             send((case, found))
     comm.barrier()
-
-
-def enter(namespace: str) -> None:
-    """Move this process, before PCCL looks where it is; os.setns came with Python 3.12."""
-    new_network = 0x40000000  # CLONE_NEWNET
-    with Path("/run/netns", namespace).open() as handle:
-        if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), new_network) != 0:
-            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
 
 
 def time_all(comm: Communicator, case: Case, seconds: float) -> dict[str, list[float]]:

@@ -108,6 +108,12 @@ LinkCost in_turns(LinkCost cost, int ranks_on_core, double change_seconds) {
     return cost;
 }
 
+/// Whoever is sent to sleeps: each message wakes a rank.
+LinkCost with_sleepers(LinkCost cost, int ranks_on_core, double wake_seconds) {
+    cost.message_seconds += wake_seconds;
+    return in_turns(cost, ranks_on_core, wake_seconds);
+}
+
 bool share_memory(const bootstrap::Roster& roster) {
     return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
                        [](const bootstrap::Endpoint& endpoint) {
@@ -151,12 +157,12 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     model.near.copies = reach.shares_memory;
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     if (reach.ranks_on_core > 1) {
+        model.far = with_sleepers(model.far, reach.ranks_on_core, costs.wake.seconds);
+        // Where some wait for other hosts, those who wait for them sleep, too.
         const double change = costs.shared_core_beat.seconds / 2;
-        // Whoever is sent to sleeps: each message wakes a rank.
-        model.far.message_seconds += costs.wake.seconds;
-        model.far = in_turns(model.far, reach.ranks_on_core, costs.wake.seconds);
-        model.near =
-            model.near.copies ? in_turns(model.near, reach.ranks_on_core, change) : model.far;
+        model.near = reach.is_on_one_host && model.near.copies
+                         ? in_turns(model.near, reach.ranks_on_core, change)
+                         : with_sleepers(model.near, reach.ranks_on_core, costs.wake.seconds);
         model.reduce_seconds_per_byte *= reach.ranks_on_core;
     }
     model.capacity = kTcpCapacity;

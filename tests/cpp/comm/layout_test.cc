@@ -291,6 +291,26 @@ TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
     EXPECT_DOUBLE_EQ(crowded.far.round_seconds, 40e-6) << "each rank of a core is woken";
     EXPECT_EQ(model_with("").near.seconds_per_byte, alone.near.seconds_per_byte)
         << "how many cores there are is not known";
+    EXPECT_LT(crowded.near.round_seconds, 20e-6) << "they yield to each other";
+}
+
+TEST(LayoutTest, RanksOfACoreSleepWhereSomeWaitForOtherHosts) {
+    const bootstrap::Roster roster =
+        roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}, 10'000);
+    const auto layout = *bootstrap::Layout::make(roster);
+    const auto costs = costs::MachineCosts::parse("wake 20\ncores 2\n").value();
+    const Reach reach = reach_of(roster, costs);
+    EXPECT_EQ(reach.ranks_on_core, 2);
+    const schedule::LinkModel model = link_model(reach, *layout, costs);
+    EXPECT_DOUBLE_EQ(model.near.round_seconds, 40e-6);
+    EXPECT_GT(model.near.message_seconds, 40e-6);
+    Selector selector(roster, {.rank = 0, .layout = layout}, {.costs = costs});
+    const auto chosen = [&](std::size_t bytes) {
+        const auto ways = selector.explain(CollectiveKind::kAllReduce, bytes).value();
+        return std::string(std::ranges::find(ways, true, &Prediction::is_chosen)->algorithm());
+    };
+    EXPECT_EQ(chosen(1 * kKiB), "recursive_doubling") << "few rounds";
+    EXPECT_EQ(chosen(4 * kMiB), "hierarchical") << "few bytes between hosts";
 }
 
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
