@@ -26,11 +26,11 @@ double chain_over_load(const schedule::Cost& cost, std::size_t windows) {
     return 1 + std::max(rounds - 1, 0.0) / static_cast<double>(windows);
 }
 
-/// How often a rank copies a byte of its block into sockets or out of them, where the busiest sends
-/// it `sent` times: the kernel's part is the rank's own time, too, at either end. From a root each
-/// other rank gets a byte once, and one in the midst passes it on; those that share a core have no
-/// more to do than what all copy together.
-double ends_over_sockets(CollectiveKind kind, double sent, int ranks, double turns) {
+/// How often a rank copies a byte of its block into links or out of them, where the busiest sends
+/// it `sent` times: over sockets the kernel's part is the rank's own time, too, at either end. From
+/// a root each other rank gets a byte once, and one in the midst passes it on; those that share a
+/// core have no more to do than what all copy together.
+double ends_of_links(CollectiveKind kind, double sent, int ranks, double turns) {
     if (!schedule::is_rooted(kind)) return 2 * sent;
     const double in_the_midst = std::min(ranks - 1, 2);
     const double of_all = 2.0 * (ranks - 1) / ranks;
@@ -158,11 +158,11 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
     return model;
 }
 
-/// Who copies what it sends copies what it receives, too. Of two ranks and a root, each does one,
-/// and all windows but the first go while the others are read.
+/// Of two ranks and a root, each copies at one end of a ring, and all windows but the first go
+/// while the others are read.
 double Predictor::near_byte(const BoardCall& call, double sent, std::size_t windows) const {
-    if (!links_.near.copies)
-        return links_.near.seconds_per_byte * ends_over_sockets(call.kind, sent, ranks_, turns_);
+    const double ends = ends_of_links(call.kind, sent, ranks_, turns_);
+    if (!links_.near.copies) return links_.near.seconds_per_byte * ends;
     const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
     const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
     const costs::Handing handing = costs::handing_at(level, costs_);
@@ -170,7 +170,7 @@ double Predictor::near_byte(const BoardCall& call, double sent, std::size_t wind
     // costs.
     const double slower =
         2 * links_.near.seconds_per_byte / costs::handing_at(of_rings, costs_).both();
-    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return sent * slower * handing.both();
+    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return ends * slower * handing.both() / 2;
     const auto [less, more] = std::minmax(handing.give, handing.take);
     return sent * slower * (more + less / static_cast<double>(windows));
 }
