@@ -1,6 +1,7 @@
 #include "csrc/comm/selection/predictor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -133,9 +134,11 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     return made;
 }
 
-/// Whoever has a root makes call after call without waiting for the others, as long as their rings
-/// hold what is sent: they take rounds together. Over sockets a message costs its root one end of
-/// it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its bytes took.
+/// Whoever has a root may make call after call without waiting for the others, as long as their
+/// rings hold what is sent: they take rounds together. Or it has other work between calls, and each
+/// waits for all its rounds: the geometric mean is as far off in both. Over sockets a message costs
+/// its root one end of it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its
+/// bytes took.
 schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
                                          const BoardCall& call) const {
     constexpr double kMostAhead = 8;    // in rings
@@ -145,11 +148,11 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
     const auto bytes =
         static_cast<double>(std::max<std::size_t>(call.count * call.element_bytes, 1));
     schedule::LinkCost& near = model.near;
-    if (near.copies) {
-        near.round_seconds /=
-            std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, kMostAhead);
-    } else if (source.holds_calls_up) {
+    if (source.holds_calls_up) {
         near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
+    } else if (near.copies) {
+        near.round_seconds /=
+            std::sqrt(std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, kMostAhead));
     } else {
         const double both = near.round_seconds + bytes * near.seconds_per_byte;
         near.message_seconds = std::min(near.message_seconds, near.round_seconds);
@@ -161,8 +164,9 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
 /// Of two ranks and a root, each copies at one end of a ring, and all windows but the first go
 /// while the others are read.
 double Predictor::near_byte(const BoardCall& call, double sent, std::size_t windows) const {
-    const double ends = ends_of_links(call.kind, sent, ranks_, turns_);
-    if (!links_.near.copies) return links_.near.seconds_per_byte * ends;
+    if (!links_.near.copies)
+        return links_.near.seconds_per_byte * ends_of_links(call.kind, sent, ranks_, turns_);
+    const double ends = ends_of_links(call.kind, sent, ranks_, 1);  // each waits for its core
     const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
     const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
     const costs::Handing handing = costs::handing_at(level, costs_);

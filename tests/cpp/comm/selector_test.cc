@@ -195,6 +195,31 @@ TEST(SelectorTest, RanksThatShareCoresOverSocketsSendFewMessagesAndHaveNoTreesOf
                   "double_binary_tree");
 }
 
+/// Whether it calls without a pause or not: from the root at once, or over the board.
+TEST(SelectorTest, ShortBroadcastsPassFewRanksWhereRanksShareCores) {
+    const auto costs = costs::MachineCosts::parse(
+                           "beat 0.07\nshared_core_beat 4.4\n"
+                           "write 0.06 0.06 0.06 0.09\n"
+                           "take 0.03 0.03 0.03 0.09\n")
+                           .value();
+    Selector selector(
+        0,
+        {.reach = {.ranks = 4,
+                   .is_on_one_host = true,
+                   .shares_memory = true,
+                   .most_on_a_host = 4,
+                   .ranks_on_core = 2},
+         .board =
+             BoardShape{
+                 .ranks = 4, .half_bytes = kHalf, .part_bytes = kHalf / 4, .ranks_on_core = 2},
+         .layout = *bootstrap::Layout::make(4, "")},
+        {.costs = costs});
+    for (const std::size_t bytes : {kKiB, 4 * kKiB}) {
+        const auto ways = selector.explain(CollectiveKind::kBroadcast, bytes).value();
+        EXPECT_THAT(chosen_of(ways), ::testing::AnyOf("one_shot", "shm_one_shot")) << bytes;
+    }
+}
+
 TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
     for (const int ranks : {2, 3, 8})
         for (const std::size_t bytes : {1 * kKiB, 64 * kKiB, 1 * kMiB, 16 * kMiB}) {
