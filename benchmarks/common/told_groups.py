@@ -110,4 +110,4 @@ class TorchGroups:
 
 
 Groups = NumpyGroups | TorchGroups
-GROUPS = {"numpy": NumpyGroups, "torch": TorchGroups}
+GROUPS: dict[str, type[Groups]] = {"numpy": NumpyGroups, "torch": TorchGroups}
