@@ -7,29 +7,59 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
-table=()
-failed=()
+notes=$(mktemp -d)
+lanes=()
+# Every process of the suite reads modules of the package and of the tests: they are compiled once.
+unset PYTHONDONTWRITEBYTECODE
 
 phase() {
     local name=$1 begun=$SECONDS result=ok
     shift
     echo "== $name"
-    "$@" || { result=failed; failed+=("$name"); }
-    table+=("$(printf '%-28s %5d s  %s' "$name" $((SECONDS - begun)) $result)")
+    "$@" || { result=failed; echo "$name" >>"$notes/failed"; }
+    printf '%-28s %5d s  %s\n' "$name" $((SECONDS - begun)) $result >>"$notes/table"
+}
+
+# Beside what follows, in a process group of its own: so it hears signals, and can be ended whole.
+beside() {
+    set -m
+    "$@" >"$notes/$1" 2>&1 &
+    set +m
+    lanes+=($!)
+}
+
+end_lanes() {
+    local lane
+    for lane in "${lanes[@]}"; do
+        kill -- -"$lane" 2>/dev/null
+    done
+    rm -rf "$notes"
+}
+trap end_lanes EXIT
+trap 'exit 130' INT TERM
+
+lint_and_documentation() {
+    phase "lint" nice -n 19 tools/lint.sh changed
+    phase "documentation" nice -n 19 .venv/bin/python tools/build_docs.py --changed
+}
+
+cxx_tests() {
+    phase "C++ tests" ctest --preset dev --parallel "$jobs"
 }
 
 python_tests() {
     PYTHONPATH=$PWD/build/dev/python .venv/bin/pytest "$@"
 }
 
-phase "lint" tools/lint.sh changed
-phase "documentation" .venv/bin/python tools/build_docs.py --changed
-phase "C++ tests" ctest --preset dev --parallel "$jobs"
-# Most of them wait most of the time.
+# Most tests wait most of the time; what is left of the cores then goes to lint, and none that a test wants.
+beside lint_and_documentation
+beside cxx_tests
 phase "Python tests, side by side" python_tests -m "not (alone or gpu)" --numprocesses $((2 * jobs))
+wait
+cat "$notes/lint_and_documentation" "$notes/cxx_tests"
 phase "Python tests, alone" python_tests -m "alone or gpu"
 
 printf '\n'
-printf '%s\n' "${table[@]}"
+cat "$notes/table"
 printf '%-28s %5d s\n' "all" "$SECONDS"
-[ ${#failed[@]} -eq 0 ] || { (IFS=,; echo "test: failed: ${failed[*]}"); exit 1; }
+[ ! -e "$notes/failed" ] || { echo "test: failed: $(paste -sd, "$notes/failed")"; exit 1; }
