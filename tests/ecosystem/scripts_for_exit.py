@@ -1,4 +1,4 @@
-"""Programs that leave a job in the ways users do; test_processes.py runs them under torchrun."""
+"""Programs that leave a job in the ways users do; test_processes.py runs them as torchrun does."""
 
 import os
 import sys

@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from tests.gpu.process_groups import meet
 from tests.gpu.ranks import GPUS, run_gpu_ranks
+from tests.support.launch import new_store, run_ranks
 from tests.support.two_hosts import two_hosts
 
 import pccl
@@ -190,6 +191,10 @@ def on_two_hosts(
     return said[0]
 
 
+def on_cpus_of_two_hosts(rank: int, world_size: int, hosts: tuple[Host, Host]) -> str:
+    return on_two_hosts(rank, world_size, new_store(), hosts, "cpu")
+
+
 @pytest.mark.parametrize("world_size", [2, 4])
 @pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, needs_gpu])]
@@ -200,6 +205,9 @@ def test_collectives_and_messages_between_hosts(device: str, world_size: int) ->
             hosts = stack.enter_context(two_hosts())
         except OSError as error:
             pytest.skip(f"this machine lets us make no second host: {error}")
-        said = run_gpu_ranks(world_size, on_two_hosts, hosts, device)
+        if device == "cpu":
+            said = run_ranks(on_cpus_of_two_hosts, world_size, arguments=(hosts,), backend=None)
+        else:
+            said = run_gpu_ranks(world_size, on_two_hosts, hosts, device)
     warning = WARNING.format(world_size // 2)
     assert [warning in each for each in said] == [device == "cuda"] * world_size, said

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import pccl
-from support.launch import die_with_parent
+from support.launch import die_with_parent, warm_processes
 from support.ports import free_port
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _child(body: Callable[..., Any], rank: int, options: dict[str, Any], failure
 
 def run_pair(body: Callable[..., Any], tmp_path: Path, **options: Any) -> None:
     """Run ``body(comm)`` in two processes and report what failed."""
-    context = multiprocessing.get_context("spawn")
+    context = warm_processes()
     failures = context.SimpleQueue()
     options["rendezvous"] = f"file://{tmp_path}/store"
     ranks = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import pytest
 
 import pccl
 from faults.network import why_no_namespaces
+from support.launch import warm_processes
 from support.ranks_on_hosts import run_on_hosts
 from support.thread_ranks import run_threads
 
@@ -29,7 +29,7 @@ def run_processes(
     body: Callable[[pccl.Communicator], object], size: int, folder: Path
 ) -> list[int | None]:
     """Run ``body`` as ranks that are processes; return how they ended."""
-    context = multiprocessing.get_context("spawn")
+    context = warm_processes()
     ranks = [
         context.Process(target=be_rank, args=(body, rank, size, f"file://{folder}/store"))
         for rank in range(size)

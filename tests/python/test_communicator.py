@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import pccl
+from support.launch import warm_processes
 from support.ports import free_port
 
 if TYPE_CHECKING:
@@ -28,7 +29,15 @@ LIMIT = 60.0
 BROKEN = "broken"  # what a body returns that leaves no usable group
 
 
-def _child(body: Callable[..., Any], rank: int, size: int, rendezvous: Any, failures: Any) -> None:
+def _child(
+    body: Callable[..., Any],
+    rank: int,
+    size: int,
+    rendezvous: Any,
+    variables: dict[str, str],
+    failures: Any,
+) -> None:
+    os.environ.update(variables)
     try:
         comm = pccl.Communicator(rank=rank, world_size=size, rendezvous=rendezvous, timeout=LIMIT)
         if body(comm) != BROKEN:
@@ -38,12 +47,12 @@ def _child(body: Callable[..., Any], rank: int, size: int, rendezvous: Any, fail
         raise
 
 
-def run_ranks(body: Callable[..., Any], size: int, rendezvous: Any) -> None:
-    """Run ``body(comm)`` in ``size`` processes and report what failed."""
-    context = multiprocessing.get_context("spawn")
+def run_ranks(body: Callable[..., Any], size: int, rendezvous: Any, **variables: str) -> None:
+    """Run ``body(comm)`` in ``size`` processes, with these variables, and report what failed."""
+    context = warm_processes()
     failures = context.SimpleQueue()
     ranks = [
-        context.Process(target=_child, args=(body, rank, size, rendezvous, failures))
+        context.Process(target=_child, args=(body, rank, size, rendezvous, variables, failures))
         for rank in range(size)
     ]
     for process in ranks:
@@ -398,11 +407,9 @@ def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> Non
 
 
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "shm_one_shot"])
-def test_extremes_of_zeros_and_nans_are_those_of_numpy(
-    algorithm: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PCCL_ALGORITHM", f"all_reduce={algorithm}")
-    run_ranks(extremes, 3, f"tcp://127.0.0.1:{free_port()}")
+def test_extremes_of_zeros_and_nans_are_those_of_numpy(algorithm: str) -> None:
+    rendezvous = f"tcp://127.0.0.1:{free_port()}"
+    run_ranks(extremes, 3, rendezvous, PCCL_ALGORITHM=f"all_reduce={algorithm}")
 
 
 FOREIGN = {

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from multiprocessing.context import ForkServerContext
 
     import torch.distributed as dist
 
@@ -45,12 +46,15 @@ STACK_DUMP_S = 1.0  # how long the rest of a dump may take that has begun
 LONGEST_DUMP_S = 20.0
 
 PRELOADED = [
+    "pccl._core",
     "pccl._torch",
+    "pccl.capsule",
     "pytest",
     "torch",
     "torch.distributed",
     "torch.distributed.checkpoint",
     "torch.distributed.fsdp",
+    "torch.distributed.optim",
     "torch.distributed.pipelining",
     "torch.distributed.tensor.parallel",
     "torch.nn.parallel",
@@ -180,9 +184,18 @@ def new_store() -> dist.Store:
     return dist.TCPStore("127.0.0.1", _current_job.store_port, is_master=False)
 
 
-def _start(job: _Job) -> _Rank:
+def warm_processes() -> ForkServerContext:
+    """Return what starts processes of a test's own in milliseconds, from the server of the ranks.
+
+    What they read from the environment they must be given: the server has that of its start.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    return context
+
+
+def _start(job: _Job) -> _Rank:
+    context = warm_processes()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_run_rank, args=(pickle.dumps(job), theirs))
     process.start()

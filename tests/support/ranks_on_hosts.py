@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
+import os
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 import pccl
 from faults.network import enter, joined_namespaces
+from support.launch import warm_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
 
-@contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        yield
-
-
 def _be_rank(
-    work: Callable[..., object], where: dict[str, Any], namespace: str, to: Connection
+    work: Callable[..., object],
+    where: dict[str, Any],
+    variables: dict[str, str],
+    namespace: str,
+    to: Connection,
 ) -> None:
+    os.environ.update(variables)
     enter(namespace)
     try:
         comm = pccl.Communicator(**where, timeout=60)
@@ -46,13 +42,9 @@ def run_on_hosts(
     A rank that raises says the text of its error. ``folder`` is empty, ``variables`` are of the
     ranks' environment.
     """
-    context = multiprocessing.get_context("spawn")
+    context = warm_processes()
     ends = []
-    with (
-        joined_namespaces() as names,
-        _environment(variables),
-        contextlib.ExitStack() as stack,
-    ):
+    with joined_namespaces() as names, contextlib.ExitStack() as stack:
         for rank, host in enumerate(hosts):
             here, there = context.Pipe(duplex=False)
             where = {
@@ -61,7 +53,7 @@ def run_on_hosts(
                 "rendezvous": f"file://{folder}/store",
             }
             process = context.Process(
-                target=_be_rank, args=(work, where, names[host], there), daemon=True
+                target=_be_rank, args=(work, where, variables, names[host], there), daemon=True
             )
             process.start()
             stack.callback(process.kill)
