@@ -43,8 +43,7 @@ step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .
 step mypy .venv/bin/mypy
 if [ "${1:-}" != quick ]; then
-    step stubtest env PYTHONPATH=build/dev/python .venv/bin/stubtest pccl._core pccl._torch \
-        --allowlist tools/stubtest_allowlist.txt --ignore-unused-allowlist
+    step stubtest .venv/bin/python tools/check_stubs.py build/dev
     step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/dev
 fi
 
