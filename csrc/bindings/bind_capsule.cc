@@ -109,9 +109,8 @@ void check_signer(const Capsule& self, const std::string& keys) {
     throw_unless_ok(value_or_throw(capsule::TrustedKeys::read(keys)).check(self.seal()));
 }
 
-}  // namespace
-
-void bind_capsule(extension::Module& module) {
+// Programs as they are given: steps, and files of others.
+void bind_programs(extension::Module& module) {
     module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
                arg("root"), arg("chunks"), arg("slots"), arg("programs"),
                arg("phases") = std::vector<std::string>());
@@ -156,6 +155,12 @@ void bind_capsule(extension::Module& module) {
             return capsule::to_text(value_or_throw(capsule::parse_sizes(sizes)));
         },
         arg("sizes"));
+}
+
+}  // namespace
+
+void bind_capsule(extension::Module& module) {
+    bind_programs(module);
     extension::Class<Capsule> cls(module, "Capsule");
     cls.def_static("make", &make_capsule, arg("schedule"), py::kw_only(), arg("author"),
                    arg("licence"), arg("note"), arg("sizes"), arg("protocol"));

@@ -283,6 +283,28 @@ void leave_block(PyCommunicator& self, const py::object& type, const py::object&
     static_cast<void>(shut_down(self));
 }
 
+// Barriers, what ends a group or replaces it, and how its ranks are.
+void bind_life(extension::Class<PyCommunicator>& cls) {
+    cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
+    cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
+            arg("wait_all_ranks") = false);
+    cls.def(
+        "abort",
+        [](PyCommunicator& self, const std::string& reason) {
+            const py::gil_scoped_release released;
+            (*self).abort(Status::aborted(reason));
+        },
+        arg("reason") = "abort was called");
+    cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
+    cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none(), py::kw_only(),
+            arg("least") = py::none());
+    cls.def("split", &PyCommunicator::split, arg("color"), arg("key") = 0, py::kw_only(),
+            arg("timeout") = py::none());
+    cls.def("shutdown", [](PyCommunicator& self) { throw_unless_ok(shut_down(self)); });
+    cls.def("__enter__", [](py::object self) { return self; });
+    cls.def("__exit__", &leave_block, arg("type"), arg("error"), arg("traceback"));
+}
+
 }  // namespace
 
 void bind_communicator(extension::Module& module) {
@@ -305,6 +327,10 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
     cls.def_property_readonly("_network", [](PyCommunicator& self) { return (*self).network(); });
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
+    cls.def("__repr__", [](PyCommunicator& self) {
+        return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
+                      (*self).size(), ">");
+    });
     cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);
     bind_premul_sum(module);
@@ -323,28 +349,7 @@ void bind_communicator(extension::Module& module) {
     bind_capsules(cls);
     bind_timelines(cls);
     bind_operators(cls);
-    cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
-    cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
-            arg("wait_all_ranks") = false);
-    cls.def(
-        "abort",
-        [](PyCommunicator& self, const std::string& reason) {
-            const py::gil_scoped_release released;
-            (*self).abort(Status::aborted(reason));
-        },
-        arg("reason") = "abort was called");
-    cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
-    cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none(), py::kw_only(),
-            arg("least") = py::none());
-    cls.def("split", &PyCommunicator::split, arg("color"), arg("key") = 0, py::kw_only(),
-            arg("timeout") = py::none());
-    cls.def("shutdown", [](PyCommunicator& self) { throw_unless_ok(shut_down(self)); });
-    cls.def("__enter__", [](py::object self) { return self; });
-    cls.def("__exit__", &leave_block, arg("type"), arg("error"), arg("traceback"));
-    cls.def("__repr__", [](PyCommunicator& self) {
-        return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
-                      (*self).size(), ">");
-    });
+    bind_life(cls);
 }
 
 }  // namespace pccl::bindings
