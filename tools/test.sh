@@ -23,7 +23,7 @@ phase() {
 # Beside what follows, in a process group of its own: so it hears signals, and can be ended whole.
 beside() {
     set -m
-    "$@" >"$notes/$1" 2>&1 &
+    "$@" </dev/null >"$notes/$1" 2>&1 &
     set +m
     lanes+=($!)
 }
