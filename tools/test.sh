@@ -30,6 +30,7 @@ beside() {
 
 end_lanes() {
     local lane
+    trap '' INT TERM
     for lane in "${lanes[@]}"; do
         kill -- -"$lane" 2>/dev/null
     done
@@ -39,8 +40,8 @@ trap end_lanes EXIT
 trap 'exit 130' INT TERM
 
 lint_and_documentation() {
-    phase "lint" nice -n 19 tools/lint.sh changed
-    phase "documentation" nice -n 19 .venv/bin/python tools/build_docs.py --changed
+    phase "lint" nice -n 10 tools/lint.sh changed
+    phase "documentation" nice -n 10 .venv/bin/python tools/build_docs.py --changed
 }
 
 cxx_tests() {
