@@ -162,8 +162,8 @@ class Capsule:
         Raises
         ------
         InvalidArgumentError
-            It is no such plan, or its program is wrong; the message names GPU, thread block and
-            operation. Or it has more than 8 MiB.
+            It is no such plan, or its program is wrong; the message names line, GPU, thread block
+            and operation. Or it has more than 8 MiB.
         UnsupportedError
             It says what capsules cannot; the message names the same.
         UnavailableError

@@ -61,7 +61,53 @@ def test_a_wrong_chunk_is_an_error_at_its_operation(tmp_path: Path) -> None:
     """Rank 1 writes rank 0's block where rank 1's belongs."""
     value = mscclpp_plans.put_all_gather(3).value()
     ops(value, 1)[1]["dst_buff"][0]["index"] = 0
-    with pytest.raises(pccl.InvalidArgumentError, match=r"plan\.json: gpu \d, threadblock 0, op "):
+    with pytest.raises(
+        pccl.InvalidArgumentError, match=r"plan\.json:1: gpu \d, threadblock 0, op "
+    ):
+        imported(value, tmp_path)
+
+
+def line_of(marked: str, text: str) -> int:
+    """Of the brace before a name that is there once."""
+    assert text.count(marked) == 1
+    return text.count("\n", 0, text.rindex("{", 0, text.index(marked))) + 1
+
+
+@pytest.mark.parametrize("indent", [1, 4])
+def test_errors_name_the_line_of_their_operation(indent: int, tmp_path: Path) -> None:
+    """Of what is no operation, of one that nobody awaits, and of a buffer of one."""
+    value = mscclpp_plans.put_all_gather(3).value()
+    ops(value, 1)[2]["name"] = "unheard_of"
+    text = json.dumps(value, indent=indent)
+    with pytest.raises(pccl.UnsupportedError) as unknown:
+        imported(text, tmp_path)
+    line = line_of('"unheard_of"', text)
+    assert f"plan.json:{line}: gpu 1, threadblock 0, op 2 (unheard_of): " in str(unknown.value)
+
+    value = mscclpp_plans.put_all_gather(3).value()
+    ops(value, 0).append({"marked": 1} | ops(value, 0)[1])
+    text = json.dumps(value, indent=indent)
+    with pytest.raises(pccl.UnsupportedError) as untold:
+        imported(text, tmp_path)
+    line = line_of('"marked"', text)
+    assert f"plan.json:{line}: gpu 0, threadblock 0, op 5 (put): writes" in str(untold.value)
+
+    value = mscclpp_plans.put_all_gather(3).value()
+    ops(value, 2)[1]["src_buff"][0]["index"] = -17
+    text = json.dumps(value, indent=indent)
+    with pytest.raises(pccl.InvalidArgumentError) as index:
+        imported(text, tmp_path)
+    line = line_of("-17", text)
+    assert f'plan.json:{line}: gpu 2, threadblock 0, op 1 (put): "index" is -17' in str(index.value)
+
+
+def test_semaphores_that_are_never_free_are_an_error_at_their_operation(tmp_path: Path) -> None:
+    value = mscclpp_plans.put_all_gather(3).value()
+    ops(value, 1).append({"name": "sem_acquire", "semaphore_ids": [3]})
+    with pytest.raises(
+        pccl.InvalidArgumentError,
+        match=r"plan\.json:1: gpu 1, threadblock 0, op 5 \(sem_acquire\): semaphore 3 of gpu 1",
+    ):
         imported(value, tmp_path)
 
 
@@ -125,8 +171,8 @@ def test_what_has_no_counterpart_is_refused_with_its_operation(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v.pop("name"), r'plan\.json: has no "name"'),
-        (lambda v: v.pop("gpus"), r'plan\.json: has no "gpus"'),
+        (lambda v: v.pop("name"), r'plan\.json:1: has no "name"'),
+        (lambda v: v.pop("gpus"), r'plan\.json:1: has no "gpus"'),
         (lambda v: v["gpus"].reverse(), r'gpu 0: "id" is 2 where 0 follows'),
         (lambda v: v["gpus"][1].update(output_chunks=4), r'"output_chunks" is 4, no multiple of 3'),
         (
@@ -170,10 +216,21 @@ def test_what_is_no_plan_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", "{}", "[" * 100_000, '{"a":' * 1000 + "1" + "}" * 1000]
+    ("text", "message"),
+    [
+        ("", r"plan\.json:1: this is no JSON object$"),
+        ("[]", r"plan\.json:1: this is no JSON object$"),
+        ("{", r"plan\.json:1: this is no JSON object$"),
+        ("{}", r'plan\.json:1: has no "name"'),
+        ('{\n"name": "a",\n"protocol" "LL"\n}', r"plan\.json:3: this is no JSON object$"),
+        ("[" * 100_000, r"plan\.json:1: this is no JSON object nested at most 16 deep"),
+        ('{"a":\n' * 1000 + "1" + "}" * 1000, r"plan\.json:17: this is .* at most 16 deep"),
+        (f"[{'{},' * (1 << 20)}{{}}]", r"plan\.json:1: this is no JSON object of at most 1048576"),
+    ],
+    ids=["empty", "list", "open", "nothing", "wrong", "deep list", "deep", "many objects"],
 )
-def test_what_is_no_json_object_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(pccl.InvalidArgumentError, match=r"plan\.json"):
+def test_what_is_no_json_object_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match=message):
         imported(text, tmp_path)
 
 

@@ -8,8 +8,8 @@
 namespace pccl::capsule {
 
 /// The capsule of an execution plan in JSON, of any origin. `file` stands for the text in messages;
-/// an empty `name` is made of the plan's. kInvalidArgument, or kUnsupported, names the GPU, the
-/// thread block and the operation of what is wrong, or cannot be said.
+/// an empty `name` is made of the plan's. kInvalidArgument, or kUnsupported, names the line,
+/// the GPU, the thread block and the operation of what is wrong, or cannot be said.
 [[nodiscard]] PCCL_API Result<Capsule> import_mscclpp(std::string_view json, std::string_view file,
                                                       std::string_view name = {});
 

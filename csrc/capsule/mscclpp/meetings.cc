@@ -36,7 +36,7 @@ Status Meetings::refuse(const At& at, const Parts&... parts) const {
     const Operation& operation =
         plan_.gpus[static_cast<std::size_t>(at.gpu)].blocks[at.block][at.op];
     return Status::unsupported(
-        concat(place_of(file_, at.gpu, at.block, at.op, operation.name), ": ", parts...));
+        concat(place_of(file_, at.gpu, at.block, at.op, operation), ": ", parts...));
 }
 
 Result<Meetings> Meetings::make(const Plan& plan, const std::string& file) {

@@ -4,28 +4,26 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/msccl/algo.h"
+#include "csrc/capsule/mscclpp/plan_value.h"
 #include "csrc/sys/xml/xml_text.h"
 
 namespace pccl::capsule::mscclpp {
 namespace {
 
-using nlohmann::json;
 using schedule::Buffer;
 using sys::shown;
 
 constexpr std::size_t kMostBytes = 8U << 20U;
-constexpr int kMostDepth = 16;
 constexpr int kMostChunks = 1 << 20;
 constexpr int kMostBlocks = 1024;
 constexpr std::size_t kMostOperations = 1U << 18U;
-constexpr std::size_t kMostNamed = 1024;  // of chunks or channels, by one operation
+constexpr std::size_t kMostNamed = Value::kMostNamed;
 // Of all operations, so that going through them takes no longer than a moment.
 constexpr long long kMostCounted = 1LL << 24U;
 
@@ -65,86 +63,6 @@ constexpr std::array<Instruction, 26> kInstructions{{
     {"recspkt", Kind::kReduce, true, true},
 }};
 
-/// Where in the file a value is, for messages.
-class Value {
-   public:
-    Value(const json& value, std::string place) : value_(value), place_(std::move(place)) {}
-
-    [[nodiscard]] const json& get() const { return value_; }
-    [[nodiscard]] const std::string& place() const { return place_; }
-
-    template <typename... Parts>
-    [[nodiscard]] Status refuse(const Parts&... parts) const {
-        return Status::invalid_argument(concat(place_, ": ", parts...));
-    }
-    template <typename... Parts>
-    [[nodiscard]] Status cannot(const Parts&... parts) const {
-        return Status::unsupported(concat(place_, ": ", parts...));
-    }
-
-    [[nodiscard]] bool has(const char* key) const {
-        return value_.is_object() && value_.contains(key);
-    }
-    [[nodiscard]] Result<Value> at(const char* key) const {
-        if (!has(key)) return refuse("has no \"", key, "\"");
-        return Value(value_[key], place_);
-    }
-    [[nodiscard]] Result<std::string> text(const char* key) const {
-        PCCL_ASSIGN_OR_RETURN(const Value found, at(key));
-        if (!found.value_.is_string()) return refuse("\"", key, "\" is no text");
-        return found.value_.get<std::string>();
-    }
-    [[nodiscard]] Status boolean(const char* key, bool& value) const {
-        if (!has(key)) return Status::ok();
-        if (!value_[key].is_boolean()) return refuse("\"", key, "\" is neither true nor false");
-        value = value_[key].get<bool>();
-        return Status::ok();
-    }
-    /// Stays as it is where there is none.
-    template <typename Number>
-    [[nodiscard]] Status number(const char* key, Number least, Number most, Number& value) const {
-        if (!has(key)) return Status::ok();
-        return number(value_[key], key, least, most, value);
-    }
-    template <typename Number>
-    [[nodiscard]] Status needed(const char* key, Number least, Number most, Number& value) const {
-        if (!has(key)) return refuse("has no \"", key, "\"");
-        return number(value_[key], key, least, most, value);
-    }
-    [[nodiscard]] Result<std::vector<Value>> list(const char* key, std::size_t most) const {
-        std::vector<Value> all;
-        if (!has(key)) return all;
-        if (!value_[key].is_array() || value_[key].size() > most)
-            return refuse("\"", key, "\" is no list of at most ", most);
-        for (const json& each : value_[key]) all.emplace_back(each, place_);
-        return all;
-    }
-    [[nodiscard]] Result<std::vector<int>> numbers(const char* key, int most) const {
-        PCCL_ASSIGN_OR_RETURN(const std::vector<Value> all, list(key, kMostNamed));
-        std::vector<int> found;
-        for (const Value& each : all) {
-            found.emplace_back();
-            PCCL_TRY(number(each.value_, key, 0, most, found.back()));
-        }
-        return found;
-    }
-
-   private:
-    template <typename Number>
-    [[nodiscard]] Status number(const json& found, const char* key, Number least, Number most,
-                                Number& value) const {
-        if (!found.is_number_integer() || found < least || found > most)
-            return refuse("\"", key, "\" is ",
-                          shown(found.dump(-1, ' ', true, json::error_handler_t::replace)),
-                          "; it must be ", least, " to ", most);
-        value = found.get<Number>();
-        return Status::ok();
-    }
-
-    const json& value_;
-    std::string place_;
-};
-
 Result<Buffer> buffer_of(const Value& of, const char* key) {
     PCCL_ASSIGN_OR_RETURN(const std::string name, of.text(key));
     constexpr std::string_view kBuffers = "ios";
@@ -177,12 +95,16 @@ struct BlockTables {
     std::map<ChannelType, std::vector<Channel>> channels;
 };
 
+std::string label_of(Rank gpu, std::size_t block, std::size_t op, std::string_view name) {
+    return concat("gpu ", gpu, ", threadblock ", block, ", op ", op, " (", name, ")");
+}
+
 class Reader {
    public:
     explicit Reader(std::string_view file) : file_(file) {}
 
-    Result<Plan> read(const json& root) {
-        const Value top(root, std::string(file_));
+    Result<Plan> read(const LinedJson& document) {
+        const Value top(document, file_);
         Plan plan;
         PCCL_ASSIGN_OR_RETURN(plan.name, top.text("name"));
         PCCL_ASSIGN_OR_RETURN(const std::string protocol, top.text("protocol"));
@@ -204,19 +126,19 @@ class Reader {
                               top.list("gpus", schedule::kMostRanks));
         if (gpus.empty()) return top.refuse("has no \"gpus\"");
         ranks_ = static_cast<int>(gpus.size());
-        for (const Value& gpu : gpus) PCCL_TRY(read_gpu(gpu.get(), plan));
+        for (const Value& gpu : gpus) PCCL_TRY(read_gpu(gpu, plan));
         return plan;
     }
 
    private:
-    Status read_gpu(const json& value, Plan& plan) {
+    Status read_gpu(const Value& value, Plan& plan) {
         rank_ = static_cast<Rank>(plan.gpus.size());
-        const Value gpu(value, concat(file_, ": gpu ", rank_));
+        const Value gpu = value.called(concat("gpu ", rank_));
         int id = 0;
         PCCL_TRY(gpu.needed("id", 0, ranks_ - 1, id));
         if (id != rank_) return gpu.refuse("\"id\" is ", id, " where ", rank_, " follows");
         PCCL_TRY(read_chunks(gpu, plan));
-        Gpu& made = plan.gpus.emplace_back();
+        Gpu& made = plan.gpus.emplace_back(Gpu{.line = gpu.line()});
         PCCL_TRY(gpu.number("scratch_chunks", 0, kMostChunks, made.scratch_chunks));
         scratch_ += made.scratch_chunks;
         if (scratch_ > kMostPlaces)
@@ -314,7 +236,7 @@ class Reader {
             const std::string name = each.has("name") && each.get()["name"].is_string()
                                          ? each.get()["name"].get<std::string>()
                                          : "";
-            const Value op(each.get(), place_of(file_, rank_, number, made.size(), shown(name)));
+            const Value op = each.called(label_of(rank_, number, made.size(), shown(name)));
             PCCL_ASSIGN_OR_RETURN(Operation operation, operation_of(op, name, own));
             made.push_back(std::move(operation));
         }
@@ -329,11 +251,10 @@ class Reader {
         if (op.has("tbg_info"))
             return op.cannot("thread blocks that share an operation have no form in a capsule");
         if (op.has("reduce_op") && op.get()["reduce_op"] != "sum")
-            return op.cannot(
-                "\"reduce_op\" is ",
-                shown(op.get()["reduce_op"].dump(-1, ' ', true, json::error_handler_t::replace)),
-                "; callers of a capsule choose, and plans say sum");
+            return op.cannot("\"reduce_op\" is ", op.shown_at("reduce_op"),
+                             "; callers of a capsule choose, and plans say sum");
         Operation made{.name = known->name,
+                       .line = op.line(),
                        .kind = known->kind,
                        .reads_packets = known->reads_packets,
                        .writes_packets = known->writes_packets,
@@ -426,25 +347,15 @@ class Reader {
 }  // namespace
 
 std::string place_of(std::string_view file, Rank gpu, std::size_t block, std::size_t op,
-                     std::string_view name) {
-    return concat(file, ": gpu ", gpu, ", threadblock ", block, ", op ", op, " (", name, ")");
+                     const Operation& operation) {
+    return concat(file, ":", operation.line, ": ", label_of(gpu, block, op, operation.name));
 }
 
 Result<Plan> read_plan(std::string_view text, std::string_view file) {
     if (text.size() > kMostBytes)
         return Status::invalid_argument(concat(file, ": has more than ", kMostBytes, " bytes"));
-    bool is_deep = false;
-    const json root = json::parse(
-        text,
-        [&](int depth, json::parse_event_t /*event*/, json& /*parsed*/) {
-            is_deep = is_deep || depth > kMostDepth;
-            return depth <= kMostDepth;
-        },
-        false);
-    if (root.is_discarded() || is_deep || !root.is_object())
-        return Status::invalid_argument(
-            concat(file, ": this is no JSON object", is_deep ? " nested less than 16 deep" : ""));
-    return Reader(file).read(root);
+    PCCL_ASSIGN_OR_RETURN(const LinedJson document, LinedJson::parse(text, file));
+    return Reader(file).read(document);
 }
 
 }  // namespace pccl::capsule::mscclpp

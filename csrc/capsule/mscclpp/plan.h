@@ -46,6 +46,7 @@ enum class Kind : std::uint8_t {
 
 struct Operation {
     std::string_view name;
+    int line = 0;  // of the file
     Kind kind{};
     bool reads_packets = false;   // of src, those in the GPU's own scratch, when they have come
     bool writes_packets = false;  // they say themselves that they are there
@@ -59,9 +60,10 @@ struct Operation {
 using ThreadBlock = std::vector<Operation>;
 
 struct Gpu {
+    int line = 0;  // of the file
     int scratch_chunks = 0;
-    std::vector<int> semaphores;  // what they begin with
-    std::vector<ThreadBlock> blocks;
+    std::vector<int> semaphores{};  // what they begin with
+    std::vector<ThreadBlock> blocks{};
 };
 
 struct Plan {
@@ -74,12 +76,13 @@ struct Plan {
     std::vector<Gpu> gpus;  // by rank
 };
 
-/// Of operation `op` of a thread block, for messages.
+/// Of operation `op` of a thread block, for messages: "plan.json:12: gpu 0, threadblock 0, op 5
+/// (put)".
 [[nodiscard]] std::string place_of(std::string_view file, Rank gpu, std::size_t block,
-                                   std::size_t op, std::string_view name);
+                                   std::size_t op, const Operation& operation);
 
-/// From text of any origin. kInvalidArgument with the operation for what is no plan, kUnsupported
-/// for what it says that capsules cannot.
+/// From text of any origin. kInvalidArgument with line and operation for what is no plan,
+/// kUnsupported for what it says that capsules cannot.
 [[nodiscard]] Result<Plan> read_plan(std::string_view text, std::string_view file);
 
 }  // namespace pccl::capsule::mscclpp

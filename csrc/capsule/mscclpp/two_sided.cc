@@ -66,6 +66,9 @@ class Translation {
         return std::move(made_);
     }
 
+    /// The operation at hand.
+    [[nodiscard]] const At& at() const { return at_; }
+
    private:
     /// A barrier of a GPU, and how often its thread blocks have been there.
     using Turn = std::pair<int, int>;
@@ -216,6 +219,13 @@ class Translation {
     std::map<std::pair<Rank, Rank>, std::map<std::pair<std::size_t, std::size_t>, int>> channels_;
 };
 
+std::string place_in(const Plan& plan, const std::string& file, const At& at) {
+    const Gpu& gpu = plan.gpus[static_cast<std::size_t>(at.gpu)];
+    if (at.block >= gpu.blocks.size() || at.op >= gpu.blocks[at.block].size())
+        return concat(file, ":", gpu.line, ": gpu ", at.gpu);
+    return place_of(file, at.gpu, at.block, at.op, gpu.blocks[at.block][at.op]);
+}
+
 }  // namespace
 
 Result<Algo> two_sided(const Plan& plan, const std::string& file) {
@@ -233,16 +243,11 @@ Result<Algo> two_sided(const Plan& plan, const std::string& file) {
               .place = {}};
     for (Rank rank = 0; std::cmp_less(rank, plan.gpus.size()); ++rank) {
         auto gpu = translation.gpu(rank);
-        if (!gpu.is_ok()) return gpu.status().with_context(file);
+        if (!gpu.is_ok()) return gpu.status().with_context(place_in(plan, file, translation.at()));
         algo.gpus.push_back(std::move(gpu).value());
     }
     algo.place = [&plan, file, places = std::move(places)](msccl::Origin origin) {
-        if (origin < 0) return file;
-        const At& at = places[static_cast<std::size_t>(origin)];
-        const Gpu& gpu = plan.gpus[static_cast<std::size_t>(at.gpu)];
-        if (at.block >= gpu.blocks.size() || at.op >= gpu.blocks[at.block].size())
-            return concat(file, ": gpu ", at.gpu);
-        return place_of(file, at.gpu, at.block, at.op, gpu.blocks[at.block][at.op].name);
+        return origin < 0 ? file : place_in(plan, file, places[static_cast<std::size_t>(origin)]);
     };
     return algo;
 }

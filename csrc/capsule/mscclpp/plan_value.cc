@@ -1,0 +1,40 @@
+#include "csrc/capsule/mscclpp/plan_value.h"
+
+namespace pccl::capsule::mscclpp {
+
+Result<std::string> Value::text(const char* key) const {
+    if (!has(key)) return refuse("has no \"", key, "\"");
+    const json& found = (*value_)[key];
+    if (!found.is_string()) return refuse("\"", key, "\" is no text");
+    return found.get<std::string>();
+}
+
+Status Value::boolean(const char* key, bool& value) const {
+    if (!has(key)) return Status::ok();
+    const json& found = (*value_)[key];
+    if (!found.is_boolean()) return refuse("\"", key, "\" is neither true nor false");
+    value = found.get<bool>();
+    return Status::ok();
+}
+
+Result<std::vector<Value>> Value::list(const char* key, std::size_t most) const {
+    std::vector<Value> all;
+    if (!has(key)) return all;
+    const json& found = (*value_)[key];
+    if (!found.is_array() || found.size() > most)
+        return refuse("\"", key, "\" is no list of at most ", most);
+    for (const json& each : found) all.push_back(member(each));
+    return all;
+}
+
+Result<std::vector<int>> Value::numbers(const char* key, int most) const {
+    PCCL_ASSIGN_OR_RETURN(const std::vector<Value> all, list(key, kMostNamed));
+    std::vector<int> found;
+    for (const Value& each : all) {
+        found.emplace_back();
+        PCCL_TRY(each.number(each.get(), key, 0, most, found.back()));
+    }
+    return found;
+}
+
+}  // namespace pccl::capsule::mscclpp
