@@ -13,6 +13,7 @@ from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
 import pccl
 import pccl.lang as pl
 from pccl import timeline
+from pccl.capsule_timeline import recorded
 from pccl.errors import MismatchError
 
 pytestmark = pytest.mark.gpu
@@ -136,6 +137,15 @@ def test_a_timeline_has_the_steps_of_gpus() -> None:
     hops = of_gpus.hops
     assert sum(hop.sent.bytes for hop in hops) == 2 * (RANKS - 1) * 3_000_001 * 4
     assert all(hop.sent.begin <= hop.received.end + 2 * first.clock_error for hop in hops)
+
+
+def test_bench_records_a_capsule_on_gpus() -> None:
+    capsule = pl.from_generator("ring", "all_reduce", RANKS, name="ring_capsule")
+    found = recorded(capsule.data, 1 << 20, "cuda")
+    assert found.timeline.simulated is not None
+    assert all(step.is_on_gpu for step in found.timeline.steps)
+    assert {step.rank for step in found.timeline.steps} == set(range(RANKS))
+    assert sum(hop.sent.bytes for hop in found.timeline.hops) == 2 * (RANKS - 1) * (1 << 20)
 
 
 def load_before_the_gpus_meet(rank: int, ranks: int, store: Any) -> str:

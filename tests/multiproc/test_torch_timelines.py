@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from pccl import timeline
+import pccl
+from pccl import local_ranks, timeline
+from pccl.capsule_recording import Recorded
+from pccl.capsule_timeline import recorded
+from pccl.capsule_timeline_torch import record_rank
 from support import algorithms
 from support.launch import new_store, not_on_gloo, run_ranks
+
+if TYPE_CHECKING:
+    import pccl.lang as pl
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no timelines")]
 
@@ -43,3 +52,28 @@ def test_a_process_group_records_every_step_of_every_rank() -> None:
         assert group == "group 0"
         assert seen == Counter(planned)
         assert clock_error == 0
+
+
+@pytest.mark.parametrize(
+    "algorithm", [algorithms.ring, algorithms.ring_reduce_scatter], ids=lambda each: each.collective
+)
+def test_a_capsule_is_recorded_by_process_groups(
+    algorithm: pl.Algorithm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `pccl capsule bench --device cuda` does it, here on CPUs, and over TCP."""
+    monkeypatch.setenv("PCCL_TRANSPORTS", "tcp")
+    capsule = algorithm.build("recorded", ranks=2)
+    worker = functools.partial(record_rank, capsule.data, 1 << 16, "cpu")
+    (found,) = local_ranks.run_ranks(worker, 2)
+    assert isinstance(found, Recorded)
+    planned = Counter((step.rank, step.lane, step.step) for step in capsule.schedule.steps)
+    assert Counter((step.rank, step.lane, step.index) for step in found.timeline.steps) == planned
+    assert found.us > 0
+    assert found.recorded_us > 0
+
+
+def test_without_a_gpu_there_is_no_timeline_of_gpus() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(pccl.UnsupportedError, match="torch finds no GPU on this machine"):
+        recorded(algorithms.ring.build("ring2", ranks=2).data, 4096, "cuda")

@@ -146,6 +146,9 @@ def test_bench_checks_and_times(folder: Path) -> None:
     done = run(folder, "bench", "gather.capsule")
     assert done.returncode == 2
     assert "gather from root 1 is not measured" in done.stderr
+    done = run(folder, "bench", "rs2.capsule", "--device", "cuda")
+    assert done.returncode == 2
+    assert "cuda is for --timeline" in done.stderr
 
 
 def test_plans_are_imported_and_capsules_exported(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """``pccl capsule``: its options. ``pccl.cli.capsule_run`` does what they say."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -272,6 +272,7 @@ def verify(
     epilog=terminal.examples(
         "pccl capsule bench ring8.capsule --min 64K --max 16M",
         "pccl capsule bench ring8.capsule --max 1M --timeline ring8.json",
+        "pccl capsule bench ring2.capsule --max 1M --timeline ring2.json --device cuda",
     ),
 )
 def bench(
@@ -286,6 +287,10 @@ def bench(
             "should have: .json for ui.perfetto.dev, or .svg, .png or .pdf for a picture."
         ),
     ] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"],
+        typer.Option(help="Where the buffers of --timeline are; with cuda, nothing else is timed."),
+    ] = "cpu",
     as_json: _Json = False,
 ) -> None:
     """Time a capsule beside what a group would choose.
@@ -295,4 +300,7 @@ def bench(
     """
     from pccl.cli import capsule_run
 
-    raise typer.Exit(capsule_run.bench(file, smallest, largest, factor, timeline, as_json=as_json))
+    if device == "cuda" and timeline is None:
+        raise typer.BadParameter("cuda is for --timeline", param_hint="--device")
+    sizes = capsule_run.Sizes(smallest, largest, factor)
+    raise typer.Exit(capsule_run.bench(file, sizes, timeline, device, as_json=as_json))

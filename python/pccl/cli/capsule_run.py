@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pccl import capsule_timeline, program_files, table, topology, whole_file
 from pccl.bench import capsules as benchmark
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pccl.capsule_recording import Recorded
+
 __all__ = [
+    "Sizes",
     "bench",
     "check",
     "export_file",
@@ -29,6 +32,8 @@ __all__ = [
     "simulate",
     "verify",
 ]
+
+Device: TypeAlias = Literal["cpu", "cuda"]
 
 _MOST_LINKS = 40  # characters
 
@@ -179,29 +184,48 @@ def verify(files: Sequence[Path], keys: Path | None) -> int:
     return status
 
 
-def bench(
-    file: Path, smallest: str, largest: str, factor: int, timeline: Path | None, *, as_json: bool
-) -> int:
+class Sizes(NamedTuple):
+    """Of a sweep, as they are written."""
+
+    smallest: str
+    largest: str
+    factor: int
+
+    def all(self) -> tuple[int, ...]:
+        """Return them in bytes, ascending."""
+        return sizes_between(parse_size(self.smallest), parse_size(self.largest), self.factor)
+
+
+def bench(file: Path, sizes: Sizes, timeline: Path | None, device: Device, *, as_json: bool) -> int:
     """Print a line for each size, and write a timeline; return the exit status."""
     capsule = Capsule.read(file)
-    sizes = sizes_between(parse_size(smallest), parse_size(largest), factor)
     rows = []
     if not as_json:
-        print(f"# {capsule}\n{benchmark.Row.header()}")
-    for row in benchmark.measured(capsule.data, sizes):
-        rows.append(row)
-        if not as_json:
-            print(row.line(), flush=True)
-    found = _record(capsule, sizes[-1], timeline, is_shown=not as_json) if timeline else None
+        print(f"# {capsule}")
+    if device == "cpu":
+        rows = _rows(capsule, sizes.all(), is_shown=not as_json)
+    report: dict[str, Any] = {"name": capsule.name, "rows": [row.row() for row in rows]}
+    if timeline:
+        recorded = capsule_timeline.recorded(capsule.data, sizes.all()[-1], device)
+        report["timeline"] = _written(recorded, timeline, is_shown=not as_json)
     if as_json:
-        report: dict[str, Any] = {"name": capsule.name, "rows": [row.row() for row in rows]}
-        terminal.print_json(report | ({"timeline": found} if found else {}))
+        terminal.print_json(report)
     return 1 if any(row.wrong for row in rows) else 0
 
 
-def _record(capsule: Capsule, size: int, file: Path, *, is_shown: bool) -> table.Fields:
+def _rows(capsule: Capsule, sizes: tuple[int, ...], *, is_shown: bool) -> list[benchmark.Row]:
+    rows = []
+    if is_shown:
+        print(benchmark.Row.header())
+    for row in benchmark.measured(capsule.data, sizes):
+        rows.append(row)
+        if is_shown:
+            print(row.line(), flush=True)
+    return rows
+
+
+def _written(recorded: Recorded, file: Path, *, is_shown: bool) -> table.Fields:
     """Write the timeline of a call, and return its figures."""
-    recorded = capsule_timeline.recorded(capsule.data, size)
     found = recorded.timeline
     if file.suffix == ".json":
         found.save_trace(file)
