@@ -4,6 +4,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/tick_clock.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
@@ -117,6 +118,7 @@ Status Communicator::record_timeline(std::size_t most) {
     if (most > Timeline::kMostSteps)
         return Status::invalid_argument(concat("a timeline of ", most, " steps; at most ",
                                                Timeline::kMostSteps, " are recorded"));
+    if (most > 0) TickClock::find_rate();
     group_->timeline()->start(most);
     return Status::ok();
 }

@@ -19,6 +19,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
                    ? arithmetic::combine_for(collective.type, collective.op).value()
                    : nullptr;
     is_timed_ = timeline_.is_on();
+    if (is_timed_) clock_.refresh();
     const std::size_t count = longest(collective);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
@@ -140,13 +141,13 @@ Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& 
 
 Result<bool> LinkExecutor::advance_timed(Lane& lane, const LinkStep& step, TimePoint& ended,
                                          bool& moved) {
-    const TimePoint before = ended == TimePoint{} ? system_clock().now() : ended;
+    const TimePoint before = ended == TimePoint{} ? clock_.now() : ended;
     if (lane.begun == TimePoint{}) lane.begun = before;
     PCCL_ASSIGN_OR_RETURN(const bool complete, advance_step(lane, step, moved));
     if (lane.moved == TimePoint{} && (complete || lane.received + lane.sent > 0))
         lane.moved = before;
     if (!complete) return false;
-    ended = system_clock().now();
+    ended = clock_.now();
     timeline_.add(timed(lane, step, ended));
     return true;
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
+#include "csrc/base/tick_clock.h"
 #include "csrc/collective/arithmetic/combine.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/collective/collective.h"
@@ -153,6 +154,7 @@ class LinkExecutor {
     std::size_t lanes_done_ = 0;
     Timeline timeline_;
     bool is_timed_ = false;  // what has started
+    TickClock clock_;        // fresh where it is
 };
 
 }  // namespace pccl::comm
