@@ -80,6 +80,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
             .observer = observer_,
             .communicator = communicator_}) {
     init();
+    record_from_beginning();
 }
 
 PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
@@ -99,6 +100,12 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
             .observer = observer_,
             .communicator = communicator_}) {
     init();
+    record_from_beginning();
+}
+
+void PcclBackend::record_from_beginning() {
+    if (options_->timeline > 0)
+        throw_unless_ok("pccl:record_timeline", record_timeline(options_->timeline));
 }
 
 PcclBackend::~PcclBackend() {

@@ -141,6 +141,8 @@ class PcclBackend final : public c10d::Backend {
     void shutdown() override;
 
    private:
+    /// Where the options ask for it.
+    void record_from_beginning();
     /// What was issued since startCoalescing(); messages of CUDA tensors wait for its end.
     struct Window {
         std::vector<WorkPtr> works;

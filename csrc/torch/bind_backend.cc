@@ -234,7 +234,7 @@ std::string printed(const PcclOptions& options) {
     return concat("pccl.Options(transports='", options.transports, "', algorithm='",
                   options.algorithm, "', copy_engines=", engines,
                   ", max_blocks=", number(options.max_blocks), ", protocol='", protocol_of(options),
-                  "', least=", number(options.least), ")");
+                  "', least=", number(options.least), ", timeline=", options.timeline, ")");
 }
 
 }  // namespace
@@ -244,7 +244,8 @@ void bind_options(extension::Module& module) {
         .def_init(
             [](const std::string& transports, const std::string& algorithm,
                std::optional<bool> copy_engines, std::optional<int> max_blocks,
-               const std::string& protocol, std::optional<int> least, const py::object& cluster) {
+               const std::string& protocol, std::optional<int> least, std::size_t timeline,
+               const py::object& cluster) {
                 throw_unless_ok("pccl.Options", check_algorithm_list(algorithm));
                 auto options = c10::make_intrusive<PcclOptions>();
                 options->transports = transports;
@@ -253,13 +254,15 @@ void bind_options(extension::Module& module) {
                 set_max_blocks(*options, max_blocks);
                 set_protocol(*options, protocol);
                 options->least = least;
+                options->timeline = timeline;
                 if (!cluster.is_none()) options->network = network_of(cluster, 0);
                 return options;
             },
             py::kw_only(), py::arg("transports") = "", py::arg("algorithm") = "",
             py::arg("copy_engines") = std::optional<bool>(),
             py::arg("max_blocks") = std::optional<int>(), py::arg("protocol") = "",
-            py::arg("least") = std::optional<int>(), py::arg("cluster") = py::none())
+            py::arg("least") = std::optional<int>(), py::arg("timeline") = 0,
+            py::arg("cluster") = py::none())
         .def_readwrite("transports", &PcclOptions::transports)
         .def_readwrite("algorithm", &PcclOptions::algorithm)
         .def_readwrite("copy_engines", &PcclOptions::copy_engines)
@@ -267,6 +270,7 @@ void bind_options(extension::Module& module) {
             "max_blocks", [](const PcclOptions& self) { return self.max_blocks; }, &set_max_blocks)
         .def_property("protocol", &protocol_of, &set_protocol)
         .def_readwrite("least", &PcclOptions::least)
+        .def_readwrite("timeline", &PcclOptions::timeline)
         .def("__repr__", &printed)
         .def("_follow",
              [](PcclOptions& self, const PcclOptions& leading) {

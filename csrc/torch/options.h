@@ -1,6 +1,7 @@
 // pccl.Options: what init_process_group(pg_options=...) takes.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct PcclOptions final : c10d::Backend::Options {
     std::optional<int> max_blocks;     // of GPUs, as the next: Preferences
     std::optional<kernels::Protocol> protocol;
     std::optional<int> least;                     // as ShrinkOptions::least
+    std::size_t timeline = 0;                     // steps that the group records from its beginning
     std::shared_ptr<comm::PhaseNetwork> network;  // as CommunicatorOptions::network
     bool switches_phases = true;
 

@@ -39,6 +39,10 @@ class Options(Backend.Options):
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
         takes these options, too; None for those that ``pccl.shrink`` asks for.
+    timeline
+        For how many steps the group has room that it records from its beginning, as
+        ``pccl.timeline.record`` does later; 0 records none. More than 4,194,304 raise
+        ``pccl.InvalidArgumentError`` when the group is made.
     cluster
         Whose phases the default group switches, by ``pccl.switch_phase``: one device for each rank.
         None for that of the environment's ``PCCL_CLUSTER``, or none. Other groups follow.
@@ -50,6 +54,7 @@ class Options(Backend.Options):
     max_blocks: int | None
     protocol: str
     least: int | None
+    timeline: int
     def __init__(
         self,
         *,
@@ -59,6 +64,7 @@ class Options(Backend.Options):
         max_blocks: int | None = None,
         protocol: str = "",
         least: int | None = None,
+        timeline: int = 0,
         cluster: _Cluster | None = None,
     ) -> None: ...
     def _follow(self, leading: Options) -> None:

@@ -54,6 +54,37 @@ def test_a_process_group_records_every_step_of_every_rank() -> None:
         assert clock_error == 0
 
 
+def record_from_the_beginning(rank: int, world_size: int) -> list[set[int]]:
+    options = pccl.Options(transports="tcp", timeline=1 << 10)
+    dist.init_process_group(
+        "pccl", store=new_store(), rank=rank, world_size=world_size, pg_options=options
+    )
+    dist.all_reduce(torch.ones(3000))  # nobody called record()
+    calls = {step.call for step in timeline.gather().steps}
+    dist.all_reduce(torch.ones(3000))  # gather() has ended it
+    return [calls, {step.call for step in timeline.gather().steps}]
+
+
+def test_a_process_group_records_from_its_beginning_if_asked_to() -> None:
+    for first, later in run_ranks(record_from_the_beginning, RANKS, backend=None):
+        assert first
+        assert not later
+
+
+def refuse_too_many_steps(rank: int, world_size: int) -> str:
+    options = pccl.Options(transports="tcp", timeline=1 << 40)
+    with pytest.raises(pccl.InvalidArgumentError) as refused:
+        dist.init_process_group(
+            "pccl", store=new_store(), rank=rank, world_size=world_size, pg_options=options
+        )
+    return str(refused.value)
+
+
+def test_a_timeline_of_too_many_steps_is_refused_when_the_group_is_made() -> None:
+    for said in run_ranks(refuse_too_many_steps, 2, backend=None):
+        assert "at most 4194304 are recorded" in said
+
+
 @pytest.mark.parametrize(
     "algorithm", [algorithms.ring, algorithms.ring_reduce_scatter], ids=lambda each: each.collective
 )

@@ -130,13 +130,15 @@ def test_options_print_what_they_ask_for() -> None:
     options = pccl.Options(transports="shm", least=3)
     assert repr(options) == (
         "pccl.Options(transports='shm', algorithm='', copy_engines=None, max_blocks=None, "
-        "protocol='', least=3)"
+        "protocol='', least=3, timeline=0)"
     )
-    options = pccl.Options(algorithm="all_reduce=ring", copy_engines=True, max_blocks=16)
+    options = pccl.Options(
+        algorithm="all_reduce=ring", copy_engines=True, max_blocks=16, timeline=99
+    )
     options.protocol = "direct"
     assert repr(options) == (
         "pccl.Options(transports='', algorithm='all_reduce=ring', copy_engines=True, "
-        "max_blocks=16, protocol='direct', least=None)"
+        "max_blocks=16, protocol='direct', least=None, timeline=99)"
     )
 
 
