@@ -120,18 +120,28 @@ PlanPtr prepare(const MemoryPtr& local, const py::object& local_blocks, const Re
 }
 
 /// The address of a stream, and its GPU.
-using StreamOf = std::optional<std::pair<std::uint64_t, int>>;
+using StreamAddress = std::pair<std::uint64_t, int>;
+using StreamOf = std::optional<StreamAddress>;
+/// None: all.
+using Indices = std::optional<py::array_t<std::uint32_t, py::array::c_style>>;
+
+p2p::Stream stream_at(const StreamAddress& stream) {
+    return {.stream = std::bit_cast<void*>(stream.first), .device = stream.second};
+}
 
 Result<p2p::StreamMoment> moment_of(const StreamOf& stream) {
     if (!stream) return p2p::StreamMoment();
-    return p2p::moment_of(std::bit_cast<void*>(stream->first), stream->second);
+    return p2p::moment_of(stream_at(*stream));
 }
 
-Work post(Session& session, bool writes, const PlanPtr& plan,
-          const std::optional<py::array_t<std::uint32_t, py::array::c_style>>& indices,
+std::span<const std::uint32_t> chosen_by(const Indices& indices) {
+    if (!indices) return {};
+    return {indices->data(), static_cast<std::size_t>(indices->size())};
+}
+
+Work post(Session& session, bool writes, const PlanPtr& plan, const Indices& indices,
           std::string_view notify, const StreamOf& stream) {
-    std::span<const std::uint32_t> chosen;
-    if (indices) chosen = {indices->data(), static_cast<std::size_t>(indices->size())};
+    const auto chosen = chosen_by(indices);
     const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
     return released(
         [&]() -> Result<Work> {
@@ -139,6 +149,20 @@ Work post(Session& session, bool writes, const PlanPtr& plan,
             return session.post(op, plan, chosen, span_of(notify), std::move(after));
         },
         plan->remote().owner.name);
+}
+
+/// Waits so many seconds for a connection.
+Work read_in_order(Session& session, const PlanPtr& plan, const Indices& indices,
+                   std::string_view notify, const StreamAddress& stream, double timeout) {
+    const auto chosen = chosen_by(indices);
+    std::optional<Work> work;
+    const auto try_until = [&](Deadline deadline) -> Status {
+        PCCL_ASSIGN_OR_RETURN(work, session.read_in_order(stream_at(stream), plan, deadline, chosen,
+                                                          span_of(notify)));
+        return Status::ok();
+    };
+    wait_for_signals_too(timeout, try_until, &unless_timeout, plan->remote().owner.name);
+    return *work;
 }
 
 Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
@@ -314,6 +338,8 @@ void bind_moves(SessionClass& session) {
              arg("notify"), arg("stream"))
         .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"),
              arg("stream"))
+        .def("read_in_order", &read_in_order, arg("plan"), arg("indices"), arg("notify"),
+             arg("stream"), arg("timeout"))
         .def(
             "create_transfer",
             [](Session& self, const std::string& peer, std::size_t window, std::uint64_t chunk) {

@@ -54,6 +54,10 @@ std::shared_ptr<Task> Connection::begin(Order order) {
         task->finish();
         return task;
     }
+    if (task->order().in_order_of) {
+        begin_in_order(task);
+        return task;
+    }
     waiting_.push_back(task);
     const bool copies = is_whole() && path_.is_direct;
     if (task->bytes() <= (copies ? kSmallCopy : kSmallMessage))
@@ -61,6 +65,28 @@ std::shared_ptr<Task> Connection::begin(Order order) {
     else
         waiter().wake();
     return task;
+}
+
+void Connection::begin_in_order(const std::shared_ptr<Task>& task) {
+    const Status posted = post_in_order(task);
+    if (!posted.is_ok()) task->fail(described(posted));
+    task->end_posting();
+    if (task->is_over()) finish(task);
+    waiter().wake();  // nobody rings when engines are done
+}
+
+Status Connection::post_in_order(const std::shared_ptr<Task>& task) {
+    PCCL_ASSERT(is_whole());
+    std::vector<Plan::Step> steps(kOrderedBatch);
+    std::vector<transport::RmaPiece> pieces;
+    while (const std::size_t count = task->next(steps)) {
+        pieces.clear();
+        for (std::size_t i = 0; i < count; ++i) pieces.push_back(steps[i].piece);
+        PCCL_TRY(link_->read_in_order(pieces, posts_, *task->order().in_order_of));
+        task->posted(count, steps[count - 1].after);
+        took_off(task);
+    }
+    return Status::ok();
 }
 
 Status Connection::say(const PeerWord& word) {
@@ -222,9 +248,8 @@ bool Connection::post_waiting() {
         if (task->has_more() && !task->has_failed()) continue;
         waiting_.pop_front();
         task->end_posting();
-        if (!task->has_failed() && !task->order().notification.empty())
-            words_.add(task->order().notification, task);
-        if (task->is_over()) finish(*task);
+        if (!task->has_failed() && task->has_word()) words_.add(task->order().notification, task);
+        if (task->is_over()) finish(task);
     }
     return moved;
 }
@@ -271,8 +296,9 @@ void Connection::land(const transport::RmaCompletion& completion) {
     const std::shared_ptr<Task> task = std::move(found->second);
     flying_.erase(found);
     task->landed(cause_of(completion.status));
-    if (!completion.status.is_ok()) words_.failed(completion.ticket);
-    if (task->is_over()) finish(*task);
+    // Words wait for no read that keeps the order of a stream: of these none is dropped.
+    if (!completion.status.is_ok() && !task->order().in_order_of) words_.failed(completion.ticket);
+    if (task->is_over()) finish(task);
 }
 
 /// A peer that goes ends its registrations: of the two, its going is the cause.
@@ -318,9 +344,11 @@ WordListener& Connection::listener_of(const PeerWord& word) const {
     return is_of_inquiry ? *parts_.inquiries : *parts_.listener;
 }
 
-void Connection::finish(Task& task) {
-    task.finish();
-    if (&task != awaited_) waiter().wake();
+void Connection::finish(const std::shared_ptr<Task>& task) {
+    if (task->order().in_order_of && !task->has_failed() && task->has_word())
+        words_.add(task->order().notification, task);
+    task->finish();
+    if (task.get() != awaited_) waiter().wake();
 }
 
 void Connection::lose(const Status& why) {

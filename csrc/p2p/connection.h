@@ -83,6 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
    private:
     /// Posted at once, or heard of.
     static constexpr std::size_t kBatch = 128;
+    static constexpr std::size_t kOrderedBatch = 1000;
 
     bool carry_locked(const Task* awaited);
     /// As carry_locked(), of a thread that does not come back: others go on if need be.
@@ -94,6 +95,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] bool is_at_rest() const;
     void arrive();
     bool post_waiting();
+    /// A read that keeps the order of a stream: beside those that wait.
+    void begin_in_order(const std::shared_ptr<Task>& task);
+    Status post_in_order(const std::shared_ptr<Task>& task);
     /// False when the link has no room.
     Result<bool> post_some(const std::shared_ptr<Task>& task);
     Result<bool> post_run(const std::shared_ptr<Task>& task, const transport::RmaRun& run);
@@ -111,7 +115,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// False when there is none.
     Result<bool> hear_word();
     [[nodiscard]] WordListener& listener_of(const PeerWord& word) const;
-    void finish(Task& task);
+    void finish(const std::shared_ptr<Task>& task);
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;
 

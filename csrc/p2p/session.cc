@@ -5,6 +5,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/p2p/ordered_read.h"
 #include "csrc/p2p/session_core.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
@@ -96,10 +97,7 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 Status Session::connect(const std::string& peer, Deadline deadline) {
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    const auto is_decided = [&] { return connection->is_whole() || connection->is_lost(); };
-    if (carry_until(*core_, deadline, is_decided)) return connection->why_lost();
-    return Status::timeout(concat(connection->peer().to_string(), " is not connected in time"))
-        .with_process(connection->peer().process);
+    return await_connection(*core_, *connection, deadline);
 }
 
 Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
@@ -222,15 +220,30 @@ Result<Work> Session::transfer(transport::RmaOp op, const LocalBlock& here,
 Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                            std::span<const std::uint32_t> indices,
                            std::span<const std::byte> notification, StreamMoment after) {
-    PCCL_TRY(check_usable());
-    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
-    PCCL_TRY(check_indices(indices, plan->size()));
-    PCCL_ASSIGN_OR_RETURN(auto task, core_->begin({.op = op,
-                                                   .plan = std::move(plan),
-                                                   .indices = {indices.begin(), indices.end()},
-                                                   .notification = std::move(word),
-                                                   .after = std::move(after)}));
+    PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
+    order.op = op;
+    order.after = std::move(after);
+    PCCL_ASSIGN_OR_RETURN(auto task, core_->begin(std::move(order)));
     return Work(std::move(task));
+}
+
+Result<Work> Session::read_in_order(const Stream& stream, std::shared_ptr<const Plan> plan,
+                                    Deadline deadline, std::span<const std::uint32_t> indices,
+                                    std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
+    order.in_order_of = stream;
+    PCCL_ASSIGN_OR_RETURN(auto task, begin_ordered_read(*core_, std::move(order), deadline));
+    return Work(std::move(task));
+}
+
+Result<Order> Session::order(std::shared_ptr<const Plan> plan,
+                             std::span<const std::uint32_t> indices,
+                             std::span<const std::byte> notification) const {
+    PCCL_TRY(check_usable());
+    PCCL_TRY(check_indices(indices, plan->size()));
+    Order order{.plan = std::move(plan), .indices = {indices.begin(), indices.end()}};
+    PCCL_ASSIGN_OR_RETURN(order.notification, word_of(notification));
+    return order;
 }
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {

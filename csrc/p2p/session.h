@@ -129,6 +129,18 @@ class PCCL_API Session {
     Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
                       std::span<const std::byte> notification = {}, StreamMoment after = {});
+    /// A read between memory of GPUs that keeps the order of a stream: it begins behind what the
+    /// stream has got, and what that gets from now on finds its bytes, or whatever is there where
+    /// the Work fails; no host waits for that, and the stream goes on in both cases. Waits for a
+    /// connection where there is none. All of it is on its way at once: release() gives nothing up.
+    /// kUnsupported where the bytes do not go by CUDA IPC, and while the stream is being captured;
+    /// kTimeout, kPeerLost as of connect(), and the errors of read().
+    ///
+    /// There is none of writes: who ends a registration waits for those under way, which must not
+    /// wait for a stream.
+    Result<Work> read_in_order(const Stream& stream, std::shared_ptr<const Plan> plan,
+                               Deadline deadline, std::span<const std::uint32_t> indices = {},
+                               std::span<const std::byte> notification = {});
 
     // Two-sided:
 
@@ -151,6 +163,10 @@ class PCCL_API Session {
    private:
     Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
     Status check_usable() const;
+    /// To read, unless that is changed.
+    [[nodiscard]] Result<Order> order(std::shared_ptr<const Plan> plan,
+                                      std::span<const std::uint32_t> indices,
+                                      std::span<const std::byte> notification) const;
     Result<Work> transfer(transport::RmaOp op, const LocalBlock& here, const RemoteBlock& there,
                           std::span<const std::byte> notification, StreamMoment after);
 

@@ -6,12 +6,20 @@
 
 namespace pccl::p2p {
 
-Result<StreamMoment> moment_of(void* stream, int device) {
+Status check_stream(const Stream& stream) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, transport::gpu_driver());
-    const sys::cuda::OnDevice on(*driver, device);
+    const sys::cuda::OnDevice on(*driver, stream.device);
     PCCL_TRY(on.status());
-    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver->record(stream));
-    return std::make_shared<transport::GpuMoment>(*driver, device, event);
+    PCCL_ASSIGN_OR_RETURN(const std::uint64_t graph, driver->capture_of(stream.stream));
+    if (graph == 0) return Status::ok();
+    return Status::unsupported(
+        "the stream is being captured: a graph would replay what a transfer does once");
+}
+
+Result<StreamMoment> moment_of(const Stream& stream) {
+    PCCL_TRY(check_stream(stream));
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, transport::gpu_driver());
+    return transport::GpuMoment::of(*driver, stream);
 }
 
 }  // namespace pccl::p2p

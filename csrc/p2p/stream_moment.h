@@ -5,6 +5,7 @@
 
 #include "csrc/base/export.h"
 #include "csrc/base/status.h"
+#include "csrc/transport/rma.h"
 
 namespace pccl::transport {
 class GpuMoment;
@@ -12,11 +13,16 @@ class GpuMoment;
 
 namespace pccl::p2p {
 
-/// What a stream of a GPU had got at one moment; null: nothing.
+/// Of a GPU, as CUDA numbers it in this process.
+using Stream = transport::GpuCallerStream;
+
+/// kUnsupported where this process has no CUDA, and while the stream is being captured.
+[[nodiscard]] Status check_stream(const Stream& stream);
+
+/// What a stream had got at one moment; null: nothing.
 using StreamMoment = std::shared_ptr<transport::GpuMoment>;
 
-/// Of `stream` (a CUstream; null: the default one) of GPU `device`, by now. kUnsupported where this
-/// process has no CUDA; kInternal, and why, while the stream is being captured.
-[[nodiscard]] PCCL_API Result<StreamMoment> moment_of(void* stream, int device);
+/// Of `stream`, by now. Errors as of check_stream().
+[[nodiscard]] PCCL_API Result<StreamMoment> moment_of(const Stream& stream);
 
 }  // namespace pccl::p2p

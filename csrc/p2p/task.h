@@ -23,6 +23,7 @@ struct Order {
     std::vector<std::uint32_t> indices{};
     std::vector<std::byte> notification{};  // empty: none
     StreamMoment after{};                   // before which nothing moves
+    std::optional<Stream> in_order_of{};    // of a read
 };
 
 class Task {
@@ -39,6 +40,8 @@ class Task {
     [[nodiscard]] bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
     [[nodiscard]] const std::shared_ptr<Connection>& connection() const { return connection_; }
     [[nodiscard]] const Order& order() const { return order_; }
+    /// For the peer, once all bytes are there.
+    [[nodiscard]] bool has_word() const { return !order_.notification.empty(); }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t blocks() const;
     [[nodiscard]] std::uint64_t pieces() const { return pieces_.load(std::memory_order_relaxed); }

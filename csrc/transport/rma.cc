@@ -44,6 +44,10 @@ Result<std::size_t> RmaLink::post_run(RmaOp op, const RmaRun& run, std::uint64_t
     return post(op, listed, ticket);
 }
 
+Status RmaLink::read_in_order(std::span<const RmaPiece>, std::uint64_t, const GpuCallerStream&) {
+    return Status::unsupported("bytes pass through memory of the host");
+}
+
 Result<std::unique_ptr<Registration>> RmaTransport::add(const Memory& memory) {
     PCCL_ASSIGN_OR_RETURN(const MemoryIdentity identity, fresh_identity());
     return add(memory, identity);

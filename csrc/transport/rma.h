@@ -93,6 +93,12 @@ struct RmaRun {
     std::uint64_t count = 1;
 };
 
+/// Of a GPU, and the library's caller.
+struct GpuCallerStream {
+    void* stream = nullptr;  // a CUstream; null: the default one
+    int device = -1;
+};
+
 struct RmaCompletion {
     std::uint64_t ticket = 0;
     /// kUnavailable: the peer has ended the registration, or never made it. kUnsupported: it cannot
@@ -119,6 +125,12 @@ class RmaLink {
                                      std::uint64_t ticket) = 0;
     /// The same of pieces that need no list: of which it takes the first ones.
     virtual Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket);
+    /// Begins to read all pieces, of one memory here and one there, both of GPUs, at once: behind
+    /// what a stream has got, and ahead of what it gets from now on. There is one completion; the
+    /// stream goes on when the copies end, well or not, and no word waits for them. kUnsupported
+    /// where the bytes do not go by engines of GPUs all the way; errors as of post().
+    virtual Status read_in_order(std::span<const RmaPiece> pieces, std::uint64_t ticket,
+                                 const GpuCallerStream& order);
     /// Sends the peer a word (1 to kMostNotification bytes), which it sees after all that was
     /// posted before it is done. If any of that fails, and poll() had not told so before this call,
     /// the word is dropped: it would speak of bytes that have not come. False when there is no room

@@ -53,7 +53,7 @@ void LateCudaDriver::be_late(int looks) {
 
 void LateCudaDriver::come_at_once() {
     const std::lock_guard lock(mutex_);
-    for (auto& [number, part] : parts_) part.looks = 0;
+    for (auto& [number, part] : parts_) part->looks = 0;
 }
 
 void LateCudaDriver::fail_copies(Status status) {
@@ -77,7 +77,7 @@ bool LateCudaDriver::is_busy(std::span<const std::byte> memory) const {
     const auto touches = [&](const Copy& copy) { return is_in(copy.to) || is_in(copy.from); };
     const std::lock_guard lock(mutex_);
     return std::ranges::any_of(parts_, [&](const auto& each) {
-        return !each.second.is_done && std::ranges::any_of(each.second.copies, touches);
+        return !each.second->is_done && std::ranges::any_of(each.second->copies, touches);
     });
 }
 
@@ -132,37 +132,48 @@ Status LateCudaDriver::destroy_stream(Stream stream) {
 Status LateCudaDriver::copy_all(std::span<const Copy> copies, Stream stream) {
     const std::lock_guard lock(mutex_);
     most_at_once_ = std::max(most_at_once_, copies.size());
-    auto& begun = begun_[stream];
+    auto& begun = begun_[stream].copies;
     begun.insert(begun.end(), copies.begin(), copies.end());
     return Status::ok();
 }
 
 Result<Event> LateCudaDriver::record(Stream stream) {
     const std::lock_guard lock(mutex_);
-    parts_[++last_] = {.stream = stream,
-                       .copies = std::exchange(begun_[stream], {}),
-                       .looks = looks_,
-                       .status = failure_};
+    auto part = std::make_shared<Part>(std::exchange(begun_[stream], {}));
+    part->looks = looks_;
+    part->status = failure_;
+    begun_[stream].after = {part};
+    parts_[++last_] = std::move(part);
     return std::bit_cast<Event>(last_);
+}
+
+Status LateCudaDriver::await_event(Stream then, Event event) {
+    const std::lock_guard lock(mutex_);
+    begun_[then].after.push_back(parts_.at(number_of(event)));
+    return Status::ok();
 }
 
 Result<bool> LateCudaDriver::has_come(Event event) {
     const std::lock_guard lock(mutex_);
-    Part& part = parts_.at(number_of(event));
-    if (!part.is_done && part.looks-- > 0) return false;
-    finish(number_of(event));
+    Part& part = *parts_.at(number_of(event));
+    if (!has_come(part)) return false;
+    finish(part);
     if (!part.status.is_ok()) return part.status;
     return true;
 }
 
-/// And what came before it in its stream.
-void LateCudaDriver::finish(std::uint64_t event) {
-    const Stream stream = parts_.at(event).stream;
-    for (auto& [number, part] : parts_) {
-        if (number > event) break;
-        if (part.stream != stream || std::exchange(part.is_done, true)) continue;
-        if (part.status.is_ok()) std::ranges::for_each(part.copies, &copy_bytes);
-    }
+bool LateCudaDriver::has_come(Part& part) {
+    if (part.is_done) return true;
+    if (!std::ranges::all_of(part.after, [](const PartPtr& each) { return has_come(*each); }))
+        return false;
+    return part.looks-- <= 0;
+}
+
+/// And what it comes after.
+void LateCudaDriver::finish(Part& part) {
+    if (std::exchange(part.is_done, true)) return;
+    for (const PartPtr& each : std::exchange(part.after, {})) finish(*each);
+    if (part.status.is_ok()) std::ranges::for_each(part.copies, &copy_bytes);
 }
 
 Status LateCudaDriver::destroy_event(Event event) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -42,6 +43,7 @@ class LateCudaDriver final : public FakeCudaDriver {
     Status destroy_stream(sys::cuda::Stream stream) override;
     Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;
     Result<sys::cuda::Event> record(sys::cuda::Stream stream) override;
+    Status await_event(sys::cuda::Stream then, sys::cuda::Event event) override;
     Result<bool> has_come(sys::cuda::Event event) override;
     Status destroy_event(sys::cuda::Event event) override;
 
@@ -50,22 +52,25 @@ class LateCudaDriver final : public FakeCudaDriver {
         sys::cuda::Allocation allocation;
         int file = -1;
     };
+    struct Part;
+    using PartPtr = std::shared_ptr<Part>;
     /// What a stream has got between two events.
     struct Part {
-        sys::cuda::Stream stream{};
+        std::vector<PartPtr> after{};  // of this stream and of others
         std::vector<sys::cuda::Copy> copies{};
         int looks = 0;  // until it is done
         bool is_done = false;
         Status status{};
     };
-    void finish(std::uint64_t event);
+    static bool has_come(Part& part);
+    static void finish(Part& part);
 
     mutable std::mutex mutex_;  // guards what follows
     std::map<sys::cuda::DeviceAddress, Adopted> adopted_;
     std::map<sys::cuda::DeviceAddress, transport::Mapping> opened_;
-    std::map<sys::cuda::Stream, std::vector<sys::cuda::Copy>> begun_;
-    std::map<std::uint64_t, Part> parts_;  // by their events
-    std::uint64_t last_ = 0;               // of streams, events and allocations
+    std::map<sys::cuda::Stream, Part> begun_;
+    std::map<std::uint64_t, PartPtr> parts_;  // by their events
+    std::uint64_t last_ = 0;                  // of streams, events and allocations
     int looks_ = 0;
     Status failure_;
     std::size_t most_at_once_ = 0;

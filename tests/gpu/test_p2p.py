@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.gpu.ranks import GPUS
 
-from pccl import PeerLostError, UnavailableError, p2p
+from pccl import PeerLostError, UnavailableError, UnsupportedError, p2p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,6 +160,118 @@ def test_a_transfer_waits_for_the_stream_that_it_is_given(sides: Sides) -> None:
     assert not work.done()
     work.wait(PATIENCE)
     assert (sides.target.shown() == stamps(7).numpy()).all()
+
+
+def busy_stream(device: torch.device) -> torch.cuda.Stream:
+    """A stream that is at work for half a second."""
+    stream = torch.cuda.Stream(device)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(1_000_000_000)  # cycles
+    return stream
+
+
+def keeps_order(way: tuple[str, str, str, str]) -> bool:
+    return way[3] == "shm, by CUDA IPC"
+
+
+def test_kernels_behind_a_read_find_its_bytes_with_no_wait_of_the_host(
+    sides: Sides, way: tuple[str, str, str, str]
+) -> None:
+    if not keeps_order(way):
+        pytest.skip(f"reads keep no order of streams {way[3]}")
+    sides.session.read(sides.local, sides.remote).wait(PATIENCE)  # connects, and maps the memory
+    old, expected = stamps(9, sides.tensor.device), stamps(1)
+    stream = busy_stream(sides.tensor.device)
+    with torch.cuda.stream(stream):
+        sides.tensor.copy_(old)
+    work = sides.session.read(sides.local, sides.remote, notify=b"read", stream=stream)
+    assert not work.done()
+    with torch.cuda.stream(stream):
+        found = sides.tensor.clone()
+        sides.tensor.zero_()
+    stream.synchronize()  # and no look at the work
+    assert torch.equal(found.cpu(), expected)
+    work.wait(PATIENCE)
+    assert work.stats().path == way[3]
+    assert not sides.tensor.any(), "the copy came after what is behind it"
+
+
+def test_blocks_keep_the_order_of_a_stream_too(
+    sides: Sides, way: tuple[str, str, str, str]
+) -> None:
+    if not keeps_order(way):
+        pytest.skip(f"reads keep no order of streams {way[3]}")
+    count, size = 8000, 1024
+    order = np.random.default_rng(6).permutation(count)
+    here = np.stack([np.arange(count) * size, np.full(count, size)], axis=1)
+    plan = sides.session.prepare(sides.local, here, sides.remote, here[order])
+    stream = busy_stream(sides.tensor.device)
+    work = sides.session.post_read(plan, stream=stream)
+    with torch.cuda.stream(stream):
+        found = sides.tensor[: count * size].clone()
+    stream.synchronize()
+    rows = stamps(1)[: count * size].view(count, size)
+    assert torch.equal(found.cpu().view(count, size), rows[torch.from_numpy(order)])
+    work.wait(PATIENCE)
+
+
+def test_the_default_stream_and_its_address_keep_their_order(
+    sides: Sides, way: tuple[str, str, str, str]
+) -> None:
+    if not keeps_order(way):
+        pytest.skip(f"reads keep no order of streams {way[3]}")
+    with torch.cuda.device(sides.tensor.device):
+        current = torch.cuda.current_stream()
+        for stream in (current, current.cuda_stream):
+            sides.tensor.zero_()
+            work = sides.session.read(sides.local, sides.remote, stream=stream)
+            found = sides.tensor.clone()
+            assert torch.equal(found.cpu(), stamps(1))
+            work.wait(PATIENCE)
+
+
+def test_a_stream_goes_on_where_its_read_fails(
+    sides: Sides, way: tuple[str, str, str, str]
+) -> None:
+    if not keeps_order(way):
+        pytest.skip(f"reads keep no order of streams {way[3]}")
+    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
+    sides.target.pipe.send("end")
+    assert sides.target.said() == "deregistered"
+    stream = busy_stream(sides.tensor.device)
+    work = sides.session.read(sides.local, sides.remote, stream=stream)
+    with torch.cuda.stream(stream):
+        mark = torch.ones(1, device=sides.tensor.device)
+    stream.synchronize()
+    assert mark.item() == 1
+    with pytest.raises(UnavailableError):
+        work.wait(PATIENCE)
+
+
+def test_reads_by_other_paths_refuse_a_stream_and_say_why(
+    sides: Sides, way: tuple[str, str, str, str]
+) -> None:
+    if keeps_order(way):
+        pytest.skip("reads by CUDA IPC keep the order of streams")
+    stream = torch.cuda.Stream(HERE)
+    with pytest.raises(UnsupportedError, match=r"keeps the order of a stream only where .*: sync"):
+        sides.session.read(sides.local, sides.remote, stream=stream)
+    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
+
+
+def test_a_stream_that_is_captured_is_refused(sides: Sides, way: tuple[str, str, str, str]) -> None:
+    if not keeps_order(way):
+        pytest.skip(f"reads keep no order of streams {way[3]}")
+    sides.session.connect("target", PATIENCE)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(sides.tensor.device), torch.cuda.graph(graph):
+        sides.tensor[:8].zero_()
+        with pytest.raises(UnsupportedError, match="captured"):
+            sides.session.read(sides.local, sides.remote, stream=torch.cuda.current_stream()).wait(
+                PATIENCE
+            )
+    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
 
 
 def test_the_current_device_of_the_caller_stays(sides: Sides) -> None:

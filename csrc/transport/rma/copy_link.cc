@@ -49,6 +49,20 @@ Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces
     return count;
 }
 
+Status RmaCopyLink::read_in_order(std::span<const RmaPiece> pieces, std::uint64_t ticket,
+                                  const GpuCallerStream& order) {
+    PCCL_TRY(check());
+    PCCL_TRY(check_all(pieces));
+    const RmaPiece& first = pieces.front();
+    PCCL_ASSIGN_OR_RETURN(const auto memory, memory_of(*first.remote));
+    const Memory& here = first.local->memory();
+    pieces_.clear();
+    for (const RmaPiece& piece : pieces)
+        add_piece({.there = piece.there, .here = {here.data + piece.at, piece.bytes}});
+    ordered_.add(peer_->begin(memory, RmaOp::kRead, {&here, pieces_, &order}), ticket);
+    return Status::ok();
+}
+
 /// The last one, where the piece goes on with it.
 RmaCopyLink::Move& RmaCopyLink::move_of(RmaOp op, const RmaPiece& piece, RmaPost& post) {
     const Name there{piece.remote->id, piece.remote->nonce};
@@ -103,18 +117,23 @@ Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
         else
             static_cast<void>(status_.set(moved));
     }
-    if (status_.is_set()) {
-        flights_.clear();  // before their memory is told to be free
-        moves_.clear();
-        waiting_.clear();
-        posts_.fail_all(status_.get());
-    }
-    const std::size_t told = posts_.take(into);
+    if (status_.is_set()) fail_all(status_.get());
+    std::size_t told = posts_.take(into);
+    told += ordered_.take(into.subspan(told));
     if (told == 0) PCCL_TRY(check());
     return told;
 }
 
+void RmaCopyLink::fail_all(const Status& status) {
+    flights_.clear();  // before their memory is told to be free
+    moves_.clear();
+    waiting_.clear();
+    posts_.fail_all(status);
+    ordered_.fail_all(status);
+}
+
 Status RmaCopyLink::move_some() {
+    PCCL_ASSIGN_OR_RETURN(moved_, ordered_.land());
     PCCL_TRY(land_flights());
     if (flights_.empty()) drop_failed();
     begin_flights();

@@ -11,6 +11,8 @@
 
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/flight.h"
+#include "csrc/transport/rma/ordered_reads.h"
 #include "csrc/transport/rma/piece_queue.h"
 #include "csrc/transport/rma/posts.h"
 #include "csrc/transport/rma/words.h"
@@ -27,36 +29,12 @@ class RmaPeerMemory {
     [[nodiscard]] virtual bool is_of_gpu() const { return false; }
 };
 
-/// How a copy went. The rule of rma.h: ok only if owner and registration were there afterwards.
-struct RmaCopied {
-    Status link;         // what ends the link
-    Status pieces;       // of these alone
-    bool later = false;  // nothing was done yet: try again
-};
-
-/// A copy that has begun, and that engines of GPUs go on with.
-class RmaFlight {
-   public:
-    /// Waits until nothing of it moves any more.
-    virtual ~RmaFlight() = default;
-    /// How it went; `later` while it goes on. Once.
-    virtual RmaCopied land() = 0;
-};
-
-/// Of what was over before it flew.
-class RmaEnded final : public RmaFlight {
-   public:
-    explicit RmaEnded(RmaCopied copied) : copied_(std::move(copied)) {}
-    RmaCopied land() override { return copied_; }
-
-   private:
-    const RmaCopied copied_;
-};
-
 /// Bytes of this process that a copy link moves.
 struct RmaPiecesHere {
     const Memory* memory = nullptr;
     std::span<sys::ProcessPiece> pieces;
+    /// Of a read between memory of GPUs: whose order it keeps. Null: none's.
+    const GpuCallerStream* order = nullptr;
 };
 
 /// What a copy link needs of its kind of transport.
@@ -93,12 +71,16 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     [[nodiscard]] TransportKind kind() const override { return streams_.out->kind(); }
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
+    Status read_in_order(std::span<const RmaPiece> pieces, std::uint64_t ticket,
+                         const GpuCallerStream& order) override;
     Result<bool> notify(std::span<const std::byte> word) override;
     [[nodiscard]] bool is_flushed() const override { return words_out_.is_empty(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
-    [[nodiscard]] bool awaits_copies() const override { return !flights_.empty(); }
+    [[nodiscard]] bool awaits_copies() const override {
+        return !flights_.empty() || !ordered_.is_empty();
+    }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
@@ -148,6 +130,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     /// Copies the next bytes of the queue, all of one registration and one way.
     Status move_some();
     Status copy_some();
+    void fail_all(const Status& status);
     void begin_flights();
     bool begin_flight();
     Status land_flights();
@@ -185,6 +168,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_
     std::deque<Flight> flights_;                            // they land in their order
+    RmaOrderedReads ordered_;
 };
 
 }  // namespace pccl::transport

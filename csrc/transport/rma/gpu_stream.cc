@@ -28,6 +28,20 @@ Result<bool> GpuMoment::has_come() {
     return driver_.has_come(event_);
 }
 
+Result<std::shared_ptr<GpuMoment>> GpuMoment::of(sys::cuda::Driver& driver,
+                                                 const GpuCallerStream& stream) {
+    const OnDevice on(driver, stream.device);
+    PCCL_TRY(on.status());
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver.record(stream.stream));
+    return std::make_shared<GpuMoment>(driver, stream.device, event);
+}
+
+Status GpuMoment::hold_up(const GpuCallerStream& then) {
+    const OnDevice on(driver_, then.device);
+    PCCL_TRY(on.status());
+    return driver_.await_event(then.stream, event_);
+}
+
 void GpuMoment::await() {
     const Deadline deadline = Deadline::after(kPatience);
     for (int spin = 0;; ++spin) {
@@ -55,15 +69,33 @@ GpuStream::~GpuStream() {
     if (on.status().is_ok()) static_cast<void>(driver_.destroy_stream(stream_));
 }
 
+Status GpuStream::begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuMoment>& end) {
+    const Status begun = driver_.copy_all(copies, stream_);
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver_.record(stream_));
+    end = std::make_shared<GpuMoment>(driver_, device_, event);
+    return begun;
+}
+
 Result<std::shared_ptr<GpuMoment>> GpuStream::copy(std::span<const sys::cuda::Copy> copies) {
     const OnDevice on(driver_, device_);
     PCCL_TRY(on.status());
-    const Status begun = driver_.copy_all(copies, stream_);
-    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver_.record(stream_));
-    auto moment = std::make_shared<GpuMoment>(driver_, device_, event);
-    if (begun.is_ok()) return moment;
-    moment->await();  // those that did begin
+    std::shared_ptr<GpuMoment> end;
+    const Status begun = begin(copies, end);
+    if (begun.is_ok()) return end;
+    if (end != nullptr) end->await();  // those that did begin
     return begun;
+}
+
+Result<std::shared_ptr<GpuMoment>> GpuStream::copy_in_order_of(
+    const GpuCallerStream& caller, std::span<const sys::cuda::Copy> copies) {
+    PCCL_ASSIGN_OR_RETURN(const auto before, GpuMoment::of(driver_, caller));
+    const OnDevice on(driver_, device_);
+    PCCL_TRY(on.status());
+    PCCL_TRY(before->hold_up({stream_, device_}));
+    std::shared_ptr<GpuMoment> end;
+    const Status begun = begin(copies, end);
+    if (end != nullptr) PCCL_TRY(end->hold_up(caller));
+    return begun.is_ok() ? Result(std::move(end)) : begun;
 }
 
 Result<GpuStream*> GpuStreams::of(int device) {

@@ -7,6 +7,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/sys/cuda/driver.h"
+#include "csrc/transport/rma.h"
 
 namespace pccl::transport {
 
@@ -15,6 +16,9 @@ class PCCL_API GpuMoment {
    public:
     GpuMoment(sys::cuda::Driver& driver, int device, sys::cuda::Event event)
         : driver_(driver), device_(device), event_(event) {}
+    /// What the stream, which is not being captured, has got by now.
+    static Result<std::shared_ptr<GpuMoment>> of(sys::cuda::Driver& driver,
+                                                 const GpuCallerStream& stream);
     ~GpuMoment();
     GpuMoment(const GpuMoment&) = delete;
     GpuMoment& operator=(const GpuMoment&) = delete;
@@ -23,6 +27,8 @@ class PCCL_API GpuMoment {
     [[nodiscard]] Result<bool> has_come();
     /// Until then, some milliseconds at most; an engine that stands still is given up.
     void await();
+    /// Whatever `then` gets from now on waits for it.
+    Status hold_up(const GpuCallerStream& then);
 
    private:
     sys::cuda::Driver& driver_;
@@ -40,11 +46,17 @@ class PCCL_API GpuStream {
 
     /// Begins them, and says when they are over.
     Result<std::shared_ptr<GpuMoment>> copy(std::span<const sys::cuda::Copy> copies);
+    /// The same, behind what `caller` has got, and ahead of what that gets later: also where some
+    /// of them fail.
+    Result<std::shared_ptr<GpuMoment>> copy_in_order_of(const GpuCallerStream& caller,
+                                                        std::span<const sys::cuda::Copy> copies);
     [[nodiscard]] int device() const { return device_; }
 
    private:
     GpuStream(sys::cuda::Driver& driver, int device, sys::cuda::Stream stream)
         : driver_(driver), device_(device), stream_(stream) {}
+    /// Begins them, behind which `end` is then. On the device.
+    Status begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuMoment>& end);
 
     sys::cuda::Driver& driver_;
     const int device_;

@@ -55,6 +55,12 @@ Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces, std::size_t r
     return most;
 }
 
+Status check_all(std::span<const RmaPiece> pieces) {
+    if (pieces.empty()) return Status::invalid_argument("no pieces");
+    PCCL_ASSIGN_OR_RETURN(const std::size_t valid, valid_prefix(pieces, pieces.size()));
+    return valid == pieces.size() ? Status::ok() : what_is_wrong(pieces[valid]);
+}
+
 RmaPost& RmaPosts::begin(std::uint64_t ticket, std::size_t pieces) {
     return open_.emplace_back(RmaPost{.ticket = ticket, .pieces = pieces, .status = {}});
 }

@@ -16,6 +16,9 @@ namespace pccl::transport {
 [[nodiscard]] PCCL_API Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces,
                                                         std::size_t room);
 
+/// That all of them, one at least, are within their memories; what is wrong with one that is not.
+[[nodiscard]] PCCL_API Status check_all(std::span<const RmaPiece> pieces);
+
 /// One that was taken, until all its pieces are over.
 struct RmaPost {
     std::uint64_t ticket = 0;

@@ -114,6 +114,8 @@ std::size_t GpuCopies::most_in_flight(bool is_staged) {
 std::unique_ptr<RmaFlight> GpuCopies::begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
                                             const RmaPiecesHere& here) {
     const bool is_direct = memory->is_of_gpu() && here.memory->kind == abi::MemoryKind::kGpu;
+    if (here.order != nullptr && !(is_direct && op == RmaOp::kRead))
+        return over({.link = {}, .pieces = Status::unsupported("no order of streams is kept")});
     auto flying = is_direct ? begin_direct(memory, op, here) : begin_staged(memory, op, here);
     if (flying.is_ok()) return std::move(*flying);
     return over({.link = {}, .pieces = flying.status()});
@@ -124,8 +126,10 @@ GpuCopies::Flying GpuCopies::begin_direct(const PeerMemoryPtr& memory, RmaOp op,
     PCCL_ASSIGN_OR_RETURN(const GpuView view, memory->view_for(here.memory->device));
     const auto copies = copies_there(op, here.pieces, view);
     if (op == RmaOp::kWrite) return write(memory, copies, view.device, nullptr);
-    return fly(copies, view.device,
-               [this, memory] { return look_(*memory, PeerMemory::outcome(memory->is_open())); });
+    const auto look = [this, memory] {
+        return look_(*memory, PeerMemory::outcome(memory->is_open()));
+    };
+    return fly(copies, view.device, look, here.order);
 }
 
 GpuCopies::Flying GpuCopies::begin_staged(const PeerMemoryPtr& memory, RmaOp op,
@@ -191,10 +195,11 @@ GpuCopies::Flying GpuCopies::write(const PeerMemoryPtr& memory, const Copies& co
     });
 }
 
-GpuCopies::Flying GpuCopies::fly(const Copies& copies, int device,
-                                 std::function<RmaCopied()> then) {
+GpuCopies::Flying GpuCopies::fly(const Copies& copies, int device, std::function<RmaCopied()> then,
+                                 const GpuCallerStream* order) {
     PCCL_ASSIGN_OR_RETURN(GpuStream* const stream, streams_.of(device));
-    PCCL_ASSIGN_OR_RETURN(auto end, stream->copy(copies));
+    PCCL_ASSIGN_OR_RETURN(auto end, order == nullptr ? stream->copy(copies)
+                                                     : stream->copy_in_order_of(*order, copies));
     return std::unique_ptr<RmaFlight>(std::make_unique<GpuFlight>(std::move(end), std::move(then)));
 }
 

@@ -49,7 +49,8 @@ class GpuCopies {
     /// Writes to the peer's GPU; `keeps` lives until they are over.
     Flying write(const PeerMemoryPtr& memory, const Copies& copies, int device,
                  std::shared_ptr<GpuStage> keeps);
-    Flying fly(const Copies& copies, int device, std::function<RmaCopied()> then);
+    Flying fly(const Copies& copies, int device, std::function<RmaCopied()> then,
+               const GpuCallerStream* order = nullptr);
 
     const std::shared_ptr<GpuMemories> gpus_;
     const Look look_;

@@ -11,7 +11,7 @@ from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
 from pccl.p2p.notification import Notification
 from pccl.p2p.transfer import Transfer
-from pccl.p2p.work import Blocks, Plan, Work, indices_of
+from pccl.p2p.work import Blocks, Plan, Work, indices_of, whole_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +62,7 @@ class Session:
         tcp_sockets: int = 0,
         connect_timeout: float = 10.0,
     ) -> None:
+        self._connect_timeout = connect_timeout
         self._core = _core._P2pSession(name, listen, transports, tcp_sockets, connect_timeout)
         # At the end of the process, too: no thread may carry on what the interpreter has freed.
         self._closing = weakref.finalize(self, self._core.close)
@@ -189,7 +190,7 @@ class Session:
 
         Transfers know nothing of the streams of CUDA but for the one that they are given:
         synchronise with the kernels that fill a tensor before peers read it, and with transfers
-        before kernels use what they brought.
+        that were given no stream before kernels use what they brought.
 
         Parameters
         ----------
@@ -349,8 +350,12 @@ class Session:
         notify
             At most 16 KiB, which the peer gets once all bytes have been read.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU, whose
+            order the copies keep: they begin when it has done what it has got by now, and what it
+            gets after this call finds the bytes, with no wait of the host. If the transfer fails,
+            which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
+            by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
+            on its way at once: ``release()`` gives nothing up.
 
         Returns
         -------
@@ -364,8 +369,16 @@ class Session:
             is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        UnsupportedError
+            There is a stream, and it is being captured, or bytes pass through memory of the host.
+            Then synchronise the stream, read without it, and ``wait()``.
+        CollectiveTimeoutError, PeerLostError
+            There is a stream, and no connection in ``connect_timeout``.
         """
-        return self._transfer(False, local, remote, notify, stream)
+        here, there = sides_of(local, remote)
+        if stream is not None:
+            return self._read_in_order(whole_plan(here, there), None, notify, stream)
+        return self._transfer(False, here, there, notify, None)
 
     def write(
         self,
@@ -385,7 +398,9 @@ class Session:
             At most 16 KiB, which the peer gets once all bytes are there.
         stream
             A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer.
+            moves before it has done what it has got by now, nor do later transfers with this peer,
+            by whatever path. The stream does not wait for the transfer: what changes the local
+            memory has to, by ``wait()``.
 
         Returns
         -------
@@ -399,18 +414,19 @@ class Session:
             is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        UnsupportedError
+            The stream is being captured.
         """
-        return self._transfer(True, local, remote, notify, stream)
+        return self._transfer(True, *sides_of(local, remote), notify, stream)
 
     def _transfer(
         self,
         writes: bool,
-        local: LocalSlice | Memory,
-        remote: RemoteSlice | RemoteMemory,
+        here: LocalSlice,
+        there: RemoteSlice,
         notify: bytes,
         stream: object | None,
     ) -> Work:
-        here, there = sides_of(local, remote)
         return Work(
             self._core.transfer(
                 writes,
@@ -472,8 +488,12 @@ class Session:
         notify
             At most 16 KiB, which the peer gets once all bytes have been read.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU, whose
+            order the copies keep: they begin when it has done what it has got by now, and what it
+            gets after this call finds the bytes, with no wait of the host. If the transfer fails,
+            which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
+            by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
+            on its way at once: ``release()`` gives nothing up.
 
         Returns
         -------
@@ -487,9 +507,16 @@ class Session:
             none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        UnsupportedError
+            There is a stream, and it is being captured, or bytes pass through memory of the host.
+            Then synchronise the stream, read without it, and ``wait()``.
+        CollectiveTimeoutError, PeerLostError
+            There is a stream, and no connection in ``connect_timeout``.
         """
-        after = stream_named(stream, plan.device)
-        return Work(self._core.post(False, plan._core, indices_of(indices, plan), notify, after))
+        chosen = indices_of(indices, plan)
+        if stream is not None:
+            return self._read_in_order(plan, chosen, notify, stream)
+        return Work(self._core.post(False, plan._core, chosen, notify, None))
 
     def post_write(
         self,
@@ -511,7 +538,9 @@ class Session:
             At most 16 KiB, which the peer gets once all bytes are there.
         stream
             A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer.
+            moves before it has done what it has got by now, nor do later transfers with this peer,
+            by whatever path. The stream does not wait for the transfer: what changes the local
+            memory has to, by ``wait()``.
 
         Returns
         -------
@@ -525,9 +554,20 @@ class Session:
             none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        UnsupportedError
+            The stream is being captured.
         """
         after = stream_named(stream, plan.device)
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
+
+    def _read_in_order(
+        self, plan: Plan, indices: NDArray[Any] | None, notify: bytes, stream: object
+    ) -> Work:
+        address = stream_named(stream, plan.device)
+        assert address is not None
+        return Work(
+            self._core.read_in_order(plan._core, indices, notify, address, self._connect_timeout)
+        )
 
     def transfer(self, peer: str, *, window: int = 16, chunk: int = 4 << 20) -> Transfer:
         """Return what moves bytes to and from a peer, at most so many transfers at a time.

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pccl.p2p.memory import Memory, RemoteMemory
+    from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 
-__all__ = ["Blocks", "Plan", "Work", "WorkStats", "indices_of"]
+__all__ = ["Blocks", "Plan", "Work", "WorkStats", "indices_of", "whole_plan"]
 
 #: Rows of offset and length, or (base, length, stride, count).
 Blocks: TypeAlias = "NDArray[Any] | tuple[int, int, int, int]"
@@ -136,6 +136,12 @@ def _checked(blocks: Blocks) -> Blocks:
     if rows.dtype.kind == "i" and rows.size and rows.min() < 0:
         raise InvalidArgumentError(f"offsets and lengths are at least 0, not {rows.min()}")
     return np.ascontiguousarray(rows, dtype=np.uint64)
+
+
+def whole_plan(here: LocalSlice, there: RemoteSlice) -> Plan:
+    """Return the plan of one block, of as many bytes on both sides."""
+    one = (here.nbytes, 0, 1)
+    return Plan(here.memory, (here.offset, *one), there.memory, (there.offset, *one))
 
 
 def indices_of(

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <vector>
 
@@ -157,7 +158,7 @@ TEST_P(GpuSessionTest, NothingMovesBeforeTheStreamThatItIsGiven) {
     void* const stream = driver_.create_stream(0).value();
     driver_.be_late(1000000000);
     const Work held =
-        client_->write(mine_.all(), all_of(remote_), {}, moment_of(stream, 0).value()).value();
+        client_->write(mine_.all(), all_of(remote_), {}, moment_of({stream, 0}).value()).value();
     driver_.be_late(3);
     const Work behind = client_->write(mine_.all(), all_of(remote_)).value();
     for (int look = 0; look < 100; ++look) ASSERT_FALSE(held.poll() || behind.poll());
@@ -172,7 +173,7 @@ TEST_P(GpuSessionTest, WhatWaitsForAStreamEndsWithItsSession) {
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
     void* const stream = driver_.create_stream(0).value();
     driver_.be_late(1000000000);
-    const auto after = moment_of(stream, 0).value();
+    const auto after = moment_of({stream, 0}).value();
     driver_.be_late(3);
     const Work given_up = client_->read(mine_.all(), all_of(remote_), {}, after).value();
     given_up.release();
@@ -224,6 +225,123 @@ TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
     EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
 }
+
+/// A stream of the program's own, and what it has it do.
+class OrderedReadTest : public GpuSessionTest {
+   protected:
+    std::shared_ptr<const Plan> all_in_one_ =
+        Plan::make({mine_.local, Block{0, kBytes}}, {remote_, Block{0, kBytes}}).value();
+
+    void copy(std::span<const std::byte> from, std::span<std::byte> into) {
+        const sys::cuda::Copy copy{.to = std::bit_cast<sys::cuda::DeviceAddress>(into.data()),
+                                   .from = std::bit_cast<sys::cuda::DeviceAddress>(from.data()),
+                                   .bytes = from.size()};
+        ASSERT_TRUE(driver_.copy_all({&copy, 1}, stream_.stream).is_ok());
+    }
+    /// Without a look at any session.
+    void await_stream() {
+        const auto end = driver_.record(stream_.stream).value();
+        const Deadline deadline = patience();
+        while (!driver_.has_come(end).value()) ASSERT_FALSE(deadline.passed());
+        ASSERT_TRUE(driver_.destroy_event(end).is_ok());
+    }
+    Result<Work> read(std::string_view notification = {}) {
+        return client_->read_in_order(stream_, all_in_one_, patience(), {}, bytes_of(notification));
+    }
+
+    const Stream stream_{driver_.create_stream(0).value(), 0};
+};
+
+TEST_P(OrderedReadTest, ComesBetweenWhatItsStreamHasGotAndWhatThatGetsLater) {
+    driver_.be_late(200);
+    std::vector<std::byte> found(kBytes);
+    const std::vector<std::byte> before(kBytes, std::byte{0x5A});
+    copy(before, mine_.bytes());
+    const Work work = read("block 7").value();
+    copy(mine_.bytes(), found);
+    await_stream();
+    EXPECT_TRUE(std::ranges::equal(found, theirs_.bytes()));
+    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(work.stats().path, GetParam().path);
+    const auto heard = server_->await_notifications(patience());
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(text_of(heard.front()), "block 7");
+}
+
+TEST_P(OrderedReadTest, TakesAnyNumberOfBlocks) {
+    constexpr std::uint64_t kCount = 2500;
+    const auto plan = Plan::make({mine_.local, StridedBlocks{0, 500, 1000, kCount}},
+                                 {remote_, StridedBlocks{7, 500, 1200, kCount}})
+                          .value();
+    std::vector<std::byte> expected(mine_.bytes().begin(), mine_.bytes().end());
+    for (std::size_t i = 0; i < kCount; ++i)
+        std::ranges::copy(theirs_.bytes().subspan(7 + i * 1200, 500),
+                          expected.begin() + static_cast<std::ptrdiff_t>(i * 1000));
+    const Work work = client_->read_in_order(stream_, plan, patience()).value();
+    await_stream();
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), expected));
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+}
+
+TEST_P(OrderedReadTest, ItsStreamGoesOnWhereItFails) {
+    ASSERT_EQ(ended(read()).to_string(), "ok");
+    driver_.fail_copies(Status::internal("cuMemcpyAsync: an illegal memory access"));
+    const Work failed = read("never told").value();
+    driver_.fail_copies(Status::ok());
+    await_stream();
+    EXPECT_THAT(failed.wait(patience()).message(), HasSubstr("illegal memory access"));
+    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
+    const Work late = read("never told").value();
+    await_stream();
+    EXPECT_EQ(late.wait(patience()).code(), StatusCode::kUnavailable);
+    ASSERT_TRUE(client_->notify("server", bytes_of("the only one")).is_ok());
+    const auto heard = server_->await_notifications(patience());
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(text_of(heard.front()), "the only one");
+}
+
+/// Words that peers hear tell of transfers before them; these are none of them.
+TEST_P(OrderedReadTest, HoldsUpNoOtherTransferThatIsPosted) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    driver_.be_late(1000000000);
+    const auto never = moment_of(stream_).value();
+    driver_.be_late(3);
+    const Work held = client_->read(mine_.all(), all_of(remote_), {}, never).value();
+    const Stream other{driver_.create_stream(0).value(), 0};
+    const Work work = client_->read_in_order(other, all_in_one_, patience()).value();
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_FALSE(held.is_complete());
+    driver_.come_at_once();
+    EXPECT_EQ(held.wait(patience()).to_string(), "ok");
+}
+
+TEST_P(OrderedReadTest, AStreamThatIsCapturedIsRefused) {
+    driver_.capture(stream_.stream, 4);
+    EXPECT_EQ(ended(read()).code(), StatusCode::kUnsupported);
+    EXPECT_EQ(moment_of(stream_).status().code(), StatusCode::kUnsupported);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ipc, OrderedReadTest,
+                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"}));
+
+using UnorderedReadTest = OrderedReadTest;
+
+TEST_P(UnorderedReadTest, IsRefusedAndSaysWhy) {
+    const Status status = read().status();
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_THAT(status.message(), HasSubstr("session \"server\""));
+    EXPECT_THAT(status.message(), HasSubstr(GetParam().path));  // here: why
+    EXPECT_THAT(status.message(), HasSubstr("synchronise the stream"));
+    // Nothing is left in use.
+    EXPECT_EQ(client_->deregister_memory(mine_.local).to_string(), "ok");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, UnorderedReadTest,
+    testing::Values(Way{"shm", Place::kHost, Place::kGpu, "the local memory is the host's"},
+                    Way{"shm", Place::kGpu, Place::kHost, "it is the host's"},
+                    Way{"shm", Place::kGpu, Place::kUnshareableGpu, "CUDA IPC does not share"},
+                    Way{"tcp", Place::kGpu, Place::kGpu, "reached with its help"}));
 
 INSTANTIATE_TEST_SUITE_P(Ipc, GpuCopyTest,
                          testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "by CUDA IPC"}));

@@ -1,0 +1,51 @@
+#include "csrc/p2p/ordered_read.h"
+
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/p2p/connection.h"
+#include "csrc/p2p/session_core.h"
+
+namespace pccl::p2p {
+namespace {
+
+Status keeps_no_order(const ConnectionInfo& peer, std::string_view why) {
+    return Status::unsupported(
+               concat("a read of memory of ", peer.to_string(),
+                      " keeps the order of a stream only where CUDA IPC shares that (", why,
+                      "): synchronise the stream, read without it, and wait"))
+        .with_process(peer.process);
+}
+
+/// Empty: nothing.
+std::string_view what_is_of_host(const Plan& plan) {
+    if (plan.local().memory().kind != abi::MemoryKind::kGpu)
+        return "the local memory is the host's";
+    if (plan.remote().descriptor.kind != abi::MemoryKind::kGpu) return "it is the host's";
+    return {};
+}
+
+}  // namespace
+
+Status await_connection(SessionCore& core, const Connection& connection, Deadline deadline) {
+    const auto is_decided = [&] { return connection.is_whole() || connection.is_lost(); };
+    if (carry_until(core, deadline, is_decided)) return connection.why_lost();
+    return Status::timeout(concat(connection.peer().to_string(), " is not connected in time"))
+        .with_process(connection.peer().process);
+}
+
+Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order,
+                                                 Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core.connection_for(*order.plan));
+    const ConnectionInfo& peer = connection->peer();
+    if (const auto why = what_is_of_host(*order.plan); !why.empty())
+        return keeps_no_order(peer, why);
+    PCCL_TRY(check_stream(*order.in_order_of));
+    PCCL_TRY(await_connection(core, *connection, deadline));
+    const Path& path = connection->path();
+    if (!path.is_direct) return keeps_no_order(peer, path.reasons);
+    PCCL_TRY(order.plan->local().begin_use());
+    return connection->begin(std::move(order));
+}
+
+}  // namespace pccl::p2p
