@@ -71,6 +71,11 @@ std::size_t LateCudaDriver::most_at_once() const {
     return most_at_once_;
 }
 
+std::size_t LateCudaDriver::calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+}
+
 bool LateCudaDriver::is_busy(std::span<const std::byte> memory) const {
     const auto begin = std::bit_cast<DeviceAddress>(memory.data());
     const auto is_in = [&](DeviceAddress at) { return at - begin < memory.size(); };
@@ -131,6 +136,7 @@ Status LateCudaDriver::destroy_stream(Stream stream) {
 
 Status LateCudaDriver::copy_all(std::span<const Copy> copies, Stream stream) {
     const std::lock_guard lock(mutex_);
+    ++calls_;
     most_at_once_ = std::max(most_at_once_, copies.size());
     auto& begun = begun_[stream].copies;
     begun.insert(begun.end(), copies.begin(), copies.end());

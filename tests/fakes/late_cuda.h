@@ -34,6 +34,8 @@ class LateCudaDriver final : public FakeCudaDriver {
     [[nodiscard]] bool is_busy(std::span<const std::byte> memory) const;
     /// Copies in one call, at most so far.
     [[nodiscard]] std::size_t most_at_once() const;
+    /// That began copies, so far.
+    [[nodiscard]] std::size_t calls() const;
 
     Result<sys::cuda::Allocation> allocation_of(sys::cuda::DeviceAddress address) override;
     Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
@@ -74,6 +76,7 @@ class LateCudaDriver final : public FakeCudaDriver {
     int looks_ = 0;
     Status failure_;
     std::size_t most_at_once_ = 0;
+    std::size_t calls_ = 0;
 };
 
 }  // namespace pccl::fakes

@@ -129,6 +129,28 @@ def test_scattered_blocks_land_where_index_select_puts_them(sides: Sides) -> Non
     assert torch.equal(sides.tensor.cpu()[: count * size], expected)
 
 
+@pytest.mark.parametrize(("size", "count"), [(1000, 4000), (3, 100_000), (100_000, 50)])
+def test_strided_blocks_land_where_strided_tensors_are(sides: Sides, size: int, count: int) -> None:
+    here, there = size + 5, size + 9  # from block to block: no address is aligned
+    before = stamps(2)
+
+    def blocks(memory: torch.Tensor, stride: int, begin: int) -> torch.Tensor:
+        return memory.as_strided((count, size), (stride, 1), begin)
+
+    plan = sides.session.prepare(
+        sides.local, (1, size, here, count), sides.remote, (2, size, there, count)
+    )
+    sides.session.post_read(plan).wait(PATIENCE)
+    blocks(before, here, 1).copy_(blocks(stamps(1), there, 2))
+    assert torch.equal(sides.tensor.cpu(), before)
+    sides.tensor.copy_(stamps(3))
+    torch.cuda.synchronize()
+    sides.session.post_write(plan).wait(PATIENCE)
+    after = stamps(1)
+    blocks(after, there, 2).copy_(blocks(stamps(3), here, 1))
+    assert (sides.target.shown() == after.numpy()).all()
+
+
 def test_what_is_deregistered_is_reached_no_more(sides: Sides) -> None:
     sides.session.read(sides.local, sides.remote).wait(PATIENCE)
     sides.target.pipe.send("end")

@@ -46,6 +46,15 @@ void RmaBlocks::advance(Place& place, std::uint64_t bytes) const {
         place.bytes -= list_[place.block].bytes;
 }
 
+std::uint64_t RmaBlocks::bytes_of_next(Place place, std::size_t blocks, std::uint64_t most) const {
+    std::uint64_t bytes = 0;
+    for (; blocks > 0 && place.block < count_ && bytes < most; --blocks) {
+        bytes += rest(place).bytes;
+        place = {.block = place.block + 1, .bytes = 0};
+    }
+    return std::min(bytes, most);
+}
+
 void RmaBlocks::scatter(MutableBytes memory, Place& place, Bytes payload) const {
     while (!payload.empty()) {
         const RmaExtent to = rest(place);

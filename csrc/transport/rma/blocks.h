@@ -50,6 +50,9 @@ class PCCL_API RmaBlocks {
     /// What is left of the block at `place`, which is not the end.
     [[nodiscard]] RmaExtent rest(const Place& place) const;
     void advance(Place& place, std::uint64_t bytes) const;
+    /// Bytes of the next blocks, of so many at most, and no more than `most`.
+    [[nodiscard]] std::uint64_t bytes_of_next(Place place, std::size_t blocks,
+                                              std::uint64_t most) const;
 
     // Of a `memory` that they are within:
 

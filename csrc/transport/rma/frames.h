@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kRmaTogether = 4 * kMiB;
 
 enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kWord, kDone, kData, kTaken };
 
-enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds, kOfGpu };
+enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds };
 
 /// How a request names its blocks.
 enum class RmaLayout : std::uint8_t { kRun, kList };

@@ -1,12 +1,33 @@
 #include "csrc/transport/rma/gpu_passage.h"
 
 #include <algorithm>
-#include <utility>
+#include <vector>
+
+#include "csrc/transport/rma/gpu_memory.h"
 
 namespace pccl::transport {
 namespace {
 
 constexpr GpuStages::Extent kStages{.bytes = 512 * kKiB, .most = 4};
+// Of one call: some hundred microseconds of a GPU for the smallest.
+constexpr std::size_t kMostBlocks = 4096;
+
+/// The next bytes of the blocks of `memory`, as many as `stage` has.
+std::vector<sys::cuda::Copy> copies_of(const RmaBlocks& blocks, RmaBlocks::Place place,
+                                       const std::byte* memory, MutableBytes stage) {
+    std::vector<sys::cuda::Copy> copies;
+    while (!stage.empty()) {
+        const RmaExtent block = blocks.rest(place);
+        const auto bytes =
+            static_cast<std::size_t>(std::min<std::uint64_t>(block.bytes, stage.size()));
+        copies.push_back({.to = device_address(memory + block.offset),
+                          .from = device_address(stage.data()),
+                          .bytes = bytes});
+        blocks.advance(place, bytes);
+        stage = stage.subspan(bytes);
+    }
+    return copies;
+}
 
 }  // namespace
 
@@ -18,9 +39,27 @@ Result<std::unique_ptr<GpuStage>> GpuPassage::stage(int device) {
     return stages_->take();
 }
 
-Result<std::shared_ptr<GpuMoment>> GpuPassage::copy(int device, const sys::cuda::Copy& copy) {
+Result<std::shared_ptr<GpuMoment>> GpuPassage::copy(int device,
+                                                    std::span<const sys::cuda::Copy> copies) {
     PCCL_ASSIGN_OR_RETURN(GpuStream* const stream, streams_.of(device));
-    return stream->copy({&copy, 1});
+    return stream->copy(copies);
+}
+
+std::size_t GpuTransfer::next_part(std::size_t room) const {
+    return static_cast<std::size_t>(
+        blocks_.bytes_of_next(place_, kMostBlocks, std::min<std::uint64_t>(room, left_)));
+}
+
+Result<std::shared_ptr<GpuMoment>> GpuTransfer::begin(GpuWay way, MutableBytes stage) {
+    const auto begun = lend_([&](const std::byte* memory) {
+        auto copies = copies_of(blocks_, place_, memory, stage);
+        if (way == GpuWay::kFromGpu)
+            for (sys::cuda::Copy& copy : copies) std::swap(copy.to, copy.from);
+        return passage_.copy(device_, copies);
+    });
+    blocks_.advance(place_, stage.size());
+    left_ -= stage.size();
+    return begun;
 }
 
 GpuSource::~GpuSource() {
@@ -28,15 +67,12 @@ GpuSource::~GpuSource() {
 }
 
 Status GpuSource::fetch() {
-    while (fetched_ < transfer_.bytes) {
-        PCCL_ASSIGN_OR_RETURN(auto stage, transfer_.passage.stage(transfer_.device));
+    while (transfer_.left() > 0) {
+        PCCL_ASSIGN_OR_RETURN(auto stage, transfer_.stage());
         if (stage == nullptr) break;
-        const auto bytes = static_cast<std::size_t>(
-            std::min<std::uint64_t>(stage->bytes().size(), transfer_.bytes - fetched_));
-        const MutableBytes into = stage->bytes().first(bytes);
-        PCCL_ASSIGN_OR_RETURN(auto come, transfer_.step(fetched_, into));
+        const MutableBytes into = stage->bytes().first(transfer_.next_part(stage->bytes().size()));
+        PCCL_ASSIGN_OR_RETURN(auto come, transfer_.begin(GpuWay::kFromGpu, into));
         parts_.push_back({.stage = std::move(stage), .bytes = into, .come = std::move(come)});
-        fetched_ += bytes;
     }
     return Status::ok();
 }
@@ -60,34 +96,36 @@ GpuSink::~GpuSink() {
 }
 
 Result<MutableBytes> GpuSink::room() {
-    if (filled_ == transfer_.bytes) return MutableBytes();
     if (stage_ == nullptr) {
-        PCCL_TRY(has_landed().status());  // gives back what has
-        PCCL_ASSIGN_OR_RETURN(stage_, transfer_.passage.stage(transfer_.device));
+        PCCL_TRY(give_back_landed().status());
+        if (transfer_.left() == 0) return MutableBytes();
+        PCCL_ASSIGN_OR_RETURN(stage_, transfer_.stage());
         if (stage_ == nullptr) return MutableBytes();
+        part_ = transfer_.next_part(stage_->bytes().size());
+        filled_ = 0;
     }
-    const MutableBytes rest = stage_->bytes().subspan(filled_ - begun_);
-    return rest.first(std::min<std::uint64_t>(rest.size(), transfer_.bytes - filled_));
+    return stage_->bytes().first(part_).subspan(filled_);
 }
 
 Status GpuSink::fill(std::size_t count) {
     filled_ += count;
-    const std::size_t in_stage = filled_ - begun_;
-    if (stage_ == nullptr || (in_stage < stage_->bytes().size() && filled_ < transfer_.bytes))
-        return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(auto gone, transfer_.step(begun_, stage_->bytes().first(in_stage)));
+    if (stage_ == nullptr || filled_ < part_) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(auto gone, transfer_.begin(GpuWay::kToGpu, stage_->bytes().first(part_)));
     parts_.push_back({.stage = std::move(stage_), .gone = std::move(gone)});
-    begun_ = filled_;
     return Status::ok();
 }
 
 Result<bool> GpuSink::has_landed() {
-    while (!parts_.empty()) {
+    PCCL_ASSIGN_OR_RETURN(const bool landed, give_back_landed());
+    return landed && stage_ == nullptr && transfer_.left() == 0;
+}
+
+Result<bool> GpuSink::give_back_landed() {
+    for (; !parts_.empty(); parts_.pop_front()) {
         PCCL_ASSIGN_OR_RETURN(const bool gone, parts_.front().gone->has_come());
         if (!gone) return false;
-        parts_.pop_front();
     }
-    return begun_ == transfer_.bytes;
+    return true;
 }
 
 }  // namespace pccl::transport

@@ -7,10 +7,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "csrc/base/status.h"
 #include "csrc/transport/link.h"
-#include "csrc/transport/rma/gpu_memory.h"
+#include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/gpu_stages.h"
 #include "csrc/transport/rma/gpu_stream.h"
 
@@ -21,25 +23,52 @@ class PCCL_API GpuPassage {
    public:
     /// For parts of what goes to or comes from memory of `device`; null while all are in use.
     Result<std::unique_ptr<GpuStage>> stage(int device);
-    /// Begins it on `device`.
-    Result<std::shared_ptr<GpuMoment>> copy(int device, const sys::cuda::Copy& copy);
+    /// Begins them on `device`.
+    Result<std::shared_ptr<GpuMoment>> copy(int device, std::span<const sys::cuda::Copy> copies);
 
    private:
     GpuStreams streams_;
     std::shared_ptr<GpuStages> stages_;  // once they are needed
 };
 
-/// Begins a copy between pinned memory and what lies `offset` bytes behind the begin of a transfer.
-/// An error ends the transfer.
-using GpuStep =
-    std::function<Result<std::shared_ptr<GpuMoment>>(std::uint64_t offset, MutableBytes stage)>;
+enum class GpuWay : std::uint8_t { kToGpu, kFromGpu };
 
-/// One transfer through a passage.
-struct GpuTransfer {
-    GpuPassage& passage;
-    int device = -1;
-    std::uint64_t bytes = 0;
-    GpuStep step;
+/// Begins copies in or out of memory of a GPU, at whose begin that is.
+using GpuBegin = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* memory)>;
+/// Has that done where the blocks of a transfer are. An error ends the transfer.
+using GpuLend = std::function<Result<std::shared_ptr<GpuMoment>>(const GpuBegin& begin)>;
+
+/// Of memory that its user keeps.
+[[nodiscard]] inline GpuLend lend_own(const Memory& memory) {
+    return [data = memory.data](const GpuBegin& begin) { return begin(data); };
+}
+
+/// One transfer through a passage: blocks of memory of a GPU, one after the other.
+class GpuTransfer {
+   public:
+    GpuTransfer(GpuPassage& passage, int device, RmaBlocks blocks, GpuLend lend)
+        : passage_(passage),
+          device_(device),
+          blocks_(std::move(blocks)),
+          left_(blocks_.bytes()),
+          lend_(std::move(lend)) {}
+
+    /// Not begun.
+    [[nodiscard]] std::uint64_t left() const { return left_; }
+    Result<std::unique_ptr<GpuStage>> stage() { return passage_.stage(device_); }
+    /// What goes next through a stage of so many bytes.
+    [[nodiscard]] std::size_t next_part(std::size_t room) const;
+    /// Begins the next copies, in one call, between `stage`, which is a part or its begin, and
+    /// where its bytes belong.
+    Result<std::shared_ptr<GpuMoment>> begin(GpuWay way, MutableBytes stage);
+
+   private:
+    GpuPassage& passage_;
+    const int device_;
+    RmaBlocks blocks_;
+    RmaBlocks::Place place_{};
+    std::uint64_t left_;
+    GpuLend lend_;
 };
 
 /// From a GPU to a stream. Its end waits for what engines do.
@@ -65,7 +94,6 @@ class PCCL_API GpuSource {
     Status fetch();
 
     GpuTransfer transfer_;
-    std::uint64_t fetched_ = 0;  // asked for
     bool is_waiting_ = true;
     std::deque<Part> parts_;
 };
@@ -90,11 +118,13 @@ class PCCL_API GpuSink {
         std::unique_ptr<GpuStage> stage;
         std::shared_ptr<GpuMoment> gone;
     };
+    /// Whether all that was begun has landed.
+    Result<bool> give_back_landed();
 
     GpuTransfer transfer_;
-    std::uint64_t filled_ = 0;
-    std::uint64_t begun_ = 0;  // of these, given to engines
     std::unique_ptr<GpuStage> stage_;
+    std::size_t part_ = 0;    // bytes that go through stage_
+    std::size_t filled_ = 0;  // of these
     std::deque<Part> parts_;
 };
 

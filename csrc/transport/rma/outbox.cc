@@ -16,7 +16,6 @@ constexpr std::array<std::byte, 16 * kKiB> kZeros{};
 
 RmaOutcome outcome_of(const Status& use) {
     if (use.is_ok()) return RmaOutcome::kOk;
-    if (use.code() == StatusCode::kUnsupported) return RmaOutcome::kOfGpu;
     return use.code() == StatusCode::kInvalidArgument ? RmaOutcome::kOutOfBounds
                                                       : RmaOutcome::kEnded;
 }
@@ -45,16 +44,10 @@ void RmaOutbox::add_copy(const RmaFrame& head, Bytes payload) {
 }
 
 void RmaOutbox::add_gpu_write(const RmaFrame& head, RmaRange range, const Memory& memory,
-                              std::size_t at) {
-    const auto step = [this, device = memory.device, from = device_address(memory.data + at)](
-                          std::uint64_t offset, MutableBytes stage) {
-        return passage_.copy(
-            device,
-            {.to = device_address(stage.data()), .from = from + offset, .bytes = stage.size()});
-    };
+                              RmaBlocks from) {
     push({.head = head, .range = std::move(range)});
-    messages_.back().source = std::make_unique<GpuSource>(GpuTransfer{
-        .passage = passage_, .device = memory.device, .bytes = head.bytes, .step = step});
+    messages_.back().source = std::make_unique<GpuSource>(
+        GpuTransfer(passage_, memory.device, std::move(from), lend_own(memory)));
 }
 
 void RmaOutbox::add_landing(const RmaFrame& head, Landing landing) {
@@ -116,19 +109,11 @@ void RmaOutbox::open_front(RmaRegistry& registry) {
     const auto device = registry.find_device(front.range);
     outcome_ = outcome_of(device.status());
     if (!device.is_ok() || *device < 0 || front.source != nullptr) return;
-    const auto step = [this, &registry, range = front.range, device = *device](std::uint64_t offset,
-                                                                               MutableBytes stage) {
-        const RmaRange part{.registration = range.registration,
-                            .blocks = RmaExtent{.offset = range.blocks.first().offset + offset,
-                                                .bytes = stage.size()}};
-        return registry.copy(part, [&](const std::byte* at) {
-            return passage_.copy(device, {.to = device_address(stage.data()),
-                                          .from = device_address(at),
-                                          .bytes = stage.size()});
-        });
-    };
-    front.source = std::make_unique<GpuSource>(GpuTransfer{
-        .passage = passage_, .device = *device, .bytes = front.head.bytes, .step = step});
+    front.source = std::make_unique<GpuSource>(
+        GpuTransfer(passage_, *device, front.range.blocks,
+                    [&registry, range = front.range](const GpuBegin& begin) {
+                        return registry.copy(range, begin);
+                    }));
 }
 
 void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {

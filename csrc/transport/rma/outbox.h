@@ -39,8 +39,8 @@ class PCCL_API RmaOutbox {
     void add_write(const RmaFrame& head, RmaRange range, Bytes memory, RmaBlocks from) {
         push({.head = head, .range = std::move(range), .memory = memory, .from = std::move(from)});
     }
-    /// One block of memory of a GPU.
-    void add_gpu_write(const RmaFrame& head, RmaRange range, const Memory& memory, std::size_t at);
+    /// The same of memory of a GPU.
+    void add_gpu_write(const RmaFrame& head, RmaRange range, const Memory& memory, RmaBlocks from);
     /// A kData, with what is registered here.
     void add_data(const RmaFrame& head, RmaRange range) {
         push({.head = head, .range = std::move(range)});

@@ -72,16 +72,14 @@ Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableB
 Result<int> RmaRegistry::find_device(const RmaRange& range) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
-    if (entry->device >= 0 && range.blocks.count() > 1)
-        return Status::unsupported("memory of a GPU is not reached in several blocks at once");
     return entry->device;
 }
 
 Result<std::shared_ptr<GpuMoment>> RmaRegistry::copy(const RmaRange& range,
-                                                     const BeginCopy& begin) {
+                                                     const BeginCopies& begin) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(Entry* const entry, find(range));
-    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data() + range.blocks.first().offset));
+    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data()));
     // Nobody else has those that are over.
     std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
     entry->copies.push_back(moment);

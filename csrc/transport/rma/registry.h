@@ -37,13 +37,12 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     /// done while the registration lasts. kUnavailable when there is none of that id and nonce,
     /// kInvalidArgument when a block of the range is not within it.
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
-    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above;
-    /// kUnsupported for several blocks of memory of a GPU.
+    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above.
     [[nodiscard]] Result<int> find_device(const RmaRange& range);
-    /// For memory of a GPU, at whose addresses nobody looks: runs `begin`, which begins a copy in
-    /// or out of the range, of one block.
-    using BeginCopy = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* at)>;
-    Result<std::shared_ptr<GpuMoment>> copy(const RmaRange& range, const BeginCopy& begin);
+    /// As use(), of memory of a GPU, at whose addresses nobody looks: `begin` begins copies in or
+    /// out of the range.
+    using BeginCopies = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* memory)>;
+    Result<std::shared_ptr<GpuMoment>> copy(const RmaRange& range, const BeginCopies& begin);
     /// Before its object does; returns the memory, none where it has ended or is of a GPU.
     MutableBytes end(const MemoryIdentity& identity);
     /// Requests of peers that were for what there is not, so far.

@@ -26,25 +26,17 @@ Status status_of(RmaOutcome outcome) {
             return Status::ok();
         case RmaOutcome::kOutOfBounds:
             return Status::invalid_argument("the peer's registration is smaller than it was told");
-        case RmaOutcome::kOfGpu:
-            return Status::unsupported(
-                "the peer's memory is of a GPU, which it was not told to be");
         case RmaOutcome::kEnded:
             break;
     }
     return Status::unavailable("the peer has ended the registration of this memory");
 }
 
-bool is_of_gpu(const RmaPiece& piece) {
-    return piece.local->memory().kind == abi::MemoryKind::kGpu ||
-           piece.remote->kind == abi::MemoryKind::kGpu;
-}
-
 /// How many of the first pieces, which is one at least, go in one request.
 std::size_t how_many_together(std::span<const RmaPiece> pieces) {
     const RmaPiece& first = pieces.front();
     const std::size_t most = std::min(pieces.size(), RmaBlocks::kMostListed);
-    if (first.bytes == 0 || first.bytes > kRmaTogether || is_of_gpu(first)) return 1;
+    if (first.bytes == 0 || first.bytes > kRmaTogether) return 1;
     std::uint64_t bytes = first.bytes;
     std::size_t count = 1;
     for (; count < most; ++count) {
@@ -107,7 +99,7 @@ Result<std::size_t> RmaStreamLink::post_run(RmaOp op, const RmaRun& run, std::ui
     const RmaPiece& first = run.first;
     const std::uint64_t count =
         first.bytes == 0 ? 0 : std::min(run.count, kRmaTogether / first.bytes);
-    if (count < 2 || is_of_gpu(first)) return RmaLink::post_run(op, run, ticket);
+    if (count < 2) return RmaLink::post_run(op, run, ticket);
     RmaBlocks here({first.at, first.bytes}, run.stride_here, count);
     RmaBlocks there({first.there, first.bytes}, run.stride_there, count);
     if (!here.is_within(first.local->memory().bytes) || !there.is_within(first.remote->bytes))
@@ -138,40 +130,20 @@ void RmaStreamLink::request(Asked asked, RmaPost& post) {
     Request& made = requests_.back();
     if (!writes) {
         outbox_.add_read(head, std::move(range));
-        if (is_of_gpu) made.sink = sink_into(memory, asked.first->at, head.bytes);
+        if (is_of_gpu)
+            made.sink = std::make_shared<GpuSink>(
+                GpuTransfer(passage_, memory.device, made.here, lend_own(memory)));
     } else if (is_of_gpu) {
-        outbox_.add_gpu_write(head, std::move(range), memory, asked.first->at);
+        outbox_.add_gpu_write(head, std::move(range), memory, made.here);
     } else {
         outbox_.add_write(head, std::move(range), made.memory, made.here);
     }
 }
 
-std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const Memory& memory, std::size_t at,
-                                                  std::uint64_t bytes) {
-    const auto step = [this, device = memory.device, to = device_address(memory.data + at)](
-                          std::uint64_t offset, MutableBytes stage) {
-        return passage_.copy(
-            device,
-            {.to = to + offset, .from = device_address(stage.data()), .bytes = stage.size()});
-    };
-    return std::make_shared<GpuSink>(
-        GpuTransfer{.passage = passage_, .device = memory.device, .bytes = bytes, .step = step});
-}
-
 std::shared_ptr<GpuSink> RmaStreamLink::sink_into_range(int device) {
-    const auto step = [this, registration = range_.registration,
-                       begin = range_.blocks.first().offset,
-                       device](std::uint64_t offset, MutableBytes stage) {
-        const RmaRange part{.registration = registration,
-                            .blocks = RmaExtent{.offset = begin + offset, .bytes = stage.size()}};
-        return registry_->copy(part, [&](const std::byte* at) {
-            return passage_.copy(device, {.to = device_address(at),
-                                          .from = device_address(stage.data()),
-                                          .bytes = stage.size()});
-        });
-    };
-    return std::make_shared<GpuSink>(
-        GpuTransfer{.passage = passage_, .device = device, .bytes = head_.bytes, .step = step});
+    return std::make_shared<GpuSink>(GpuTransfer(
+        passage_, device, range_.blocks,
+        [this, range = range_](const GpuBegin& begin) { return registry_->copy(range, begin); }));
 }
 
 Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {

@@ -108,7 +108,6 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> receive_into_sink(GpuSink& sink);
     /// Of a payload that goes to memory of a GPU; null for others.
     [[nodiscard]] GpuSink* sink();
-    std::shared_ptr<GpuSink> sink_into(const Memory& memory, std::size_t at, std::uint64_t bytes);
     std::shared_ptr<GpuSink> sink_into_range(int device);
     /// What an error of the sink of a write means: that of the registration is the peer's.
     Status note_failure(const Status& status);

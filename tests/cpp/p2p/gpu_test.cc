@@ -131,6 +131,31 @@ TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
     }
 }
 
+/// Blocks that no stage holds a whole number of, and more of one byte than go in one call.
+TEST_P(GpuSessionTest, StridedBlocksLandWhereTheyBelong) {
+    const std::vector<std::pair<StridedBlocks, StridedBlocks>> shapes{
+        {{5, 1000, 1250, 2500}, {1, 1000, 1001, 2500}}, {{0, 1, 3, 20'000}, {7, 1, 2, 20'000}}};
+    for (const auto& [here, there] : shapes) {
+        const auto plan = Plan::make({mine_.local, here}, {remote_, there}).value();
+        for (const auto op : {transport::RmaOp::kWrite, transport::RmaOp::kRead}) {
+            const bool reads = op == transport::RmaOp::kRead;
+            const auto from = (reads ? theirs_ : mine_).bytes();
+            const auto into = (reads ? mine_ : theirs_).bytes();
+            const StridedBlocks& source = reads ? there : here;
+            const StridedBlocks& target = reads ? here : there;
+            std::vector<std::byte> expected(into.begin(), into.end());
+            for (std::uint64_t i = 0; i < source.count; ++i)
+                std::ranges::copy(from.subspan(source.base + i * source.stride, source.bytes),
+                                  expected.begin() +
+                                      static_cast<std::ptrdiff_t>(target.base + i * target.stride));
+            ASSERT_EQ(ended(client_->post(op, plan)).to_string(), "ok");
+            EXPECT_TRUE(std::ranges::equal(into, expected)) << reads << ", " << here.bytes;
+        }
+        const Stamped other = stamped(*client_, GetParam().here, 77);
+        std::ranges::copy(other.bytes(), mine_.bytes().begin());
+    }
+}
+
 TEST_P(GpuSessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
@@ -207,15 +232,81 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"tcp", Place::kHost, Place::kGpu, "tcp, by messages"},
                     Way{"tcp", Place::kGpu, Place::kHost, "tcp, by messages"}));
 
-using GpuCopyTest = GpuSessionTest;
+using GpuStageTest = GpuSessionTest;
 
-TEST_P(GpuCopyTest, SmallBlocksGoInOneCall) {
-    const auto plan = Plan::make({mine_.local, StridedBlocks{0, 1024, 2048, 1000}},
-                                 {remote_, StridedBlocks{0, 1024, 3072, 1000}})
-                          .value();
-    ASSERT_EQ(ended(client_->post(transport::RmaOp::kRead, plan)).to_string(), "ok");
+/// Carries `got` on until `stage` is reached, or time is over.
+MessageStage carry_to(const Message& got, Session& session, MessageStage stage) {
+    const Deadline deadline = patience();
+    while (got.stage() < stage && !deadline.passed()) static_cast<void>(session.notifications());
+    return got.stage();
+}
+
+TEST_P(GpuStageTest, AReceiveByMessagesHasArrivedBeforeItIsUnpacked) {
+    ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    const std::vector<std::byte> before(mine_.bytes().begin(), mine_.bytes().end());
+    Transfer incoming = client_->create_transfer("server").value();
+    Transfer outgoing = server_->create_transfer("client").value();
+    const Block part{0, 1 * kMiB};
+    const Message got = incoming.post_recv({mine_.local, part}, 7, patience()).value();
+    EXPECT_EQ(got.stage(), MessageStage::kPosted);
+    driver_.be_late(1000000000);
+    const Message sent = outgoing.post_send({theirs_.local, part}, 7, patience()).value();
+    EXPECT_EQ(carry_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), before));
+    EXPECT_EQ(sent.stage(), MessageStage::kPosted);
+    driver_.come_at_once();
+    EXPECT_EQ(carry_to(got, *client_, MessageStage::kUnpacked), MessageStage::kUnpacked);
+    EXPECT_TRUE(
+        std::ranges::equal(mine_.bytes().first(part.bytes), theirs_.bytes().first(part.bytes)));
+    EXPECT_TRUE(got.is_complete());
+    EXPECT_EQ(got.stage(), MessageStage::kConsumed);
+    EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent.stage(), MessageStage::kConsumed);
+}
+
+TEST_P(GpuStageTest, OneWhoseMemoryIsLostMeanwhileStaysArrived) {
+    ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    Transfer incoming = client_->create_transfer("server").value();
+    Transfer outgoing = server_->create_transfer("client").value();
+    const Block part{0, 4096};
+    const Message got = incoming.post_recv({mine_.local, part}, 7, patience()).value();
+    driver_.be_late(100'000);
+    const Message sent = outgoing.post_send({theirs_.local, part}, 7, patience()).value();
+    EXPECT_EQ(carry_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
+    client_->close();
+    EXPECT_EQ(got.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(got.stage(), MessageStage::kArrived);
+}
+
+INSTANTIATE_TEST_SUITE_P(Messages, GpuStageTest,
+                         testing::Values(Way{"tcp", Place::kGpu, Place::kHost, "by messages"},
+                                         Way{"shm", Place::kUnshareableGpu, Place::kHost,
+                                             "by messages"}));
+
+using GpuBatchTest = GpuSessionTest;
+
+TEST_P(GpuBatchTest, SmallBlocksGoInOneCall) {
+    const auto strided = Plan::make({mine_.local, StridedBlocks{0, 1024, 2048, 1000}},
+                                    {remote_, StridedBlocks{0, 1024, 3072, 1000}})
+                             .value();
+    std::vector<Block> rows;
+    for (std::uint64_t i = 0; i < 1000; ++i) rows.push_back({(i * 7 % 1000) * 2048, 1024});
+    const auto listed = Plan::make({mine_.local, rows}, {remote_, rows}).value();
+    for (const auto& plan : {strided, listed}) {
+        const std::size_t calls = driver_.calls();
+        ASSERT_EQ(ended(client_->post(transport::RmaOp::kRead, plan)).to_string(), "ok");
+        EXPECT_LE(driver_.calls() - calls, 60U);  // for 1000 blocks, on both sides
+    }
     EXPECT_GE(driver_.most_at_once(), 100U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, GpuBatchTest,
+                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
+                                         Way{"shm", Place::kGpu, Place::kUnshareableGpu,
+                                             "shm, by messages"},
+                                         Way{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"}));
+
+using GpuCopyTest = GpuSessionTest;
 
 TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
     driver_.fail_copies(Status::internal("cuMemcpyAsync: an illegal memory access"));

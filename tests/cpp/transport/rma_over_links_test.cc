@@ -6,8 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "csrc/base/scope_exit.h"
+#include "csrc/sys/cuda/driver.h"
+#include "csrc/transport/mapping.h"
 #include "csrc/transport/rma/frames.h"
 #include "csrc/transport/rma/over_links.h"
+#include "tests/fakes/late_cuda.h"
 #include "tests/fakes/memory_links.h"
 
 namespace pccl::transport {
@@ -296,6 +300,38 @@ class BytesOnTheWire : public testing::Test {
             ended += *count;
         }
     }
+    /// Reads strided blocks of 4 bytes, and compares what that takes on the wire with one block of
+    /// as many bytes.
+    void expect_a_run_takes_as_much_as_one_block(const Memory& mine, const Memory& theirs,
+                                                 std::uint64_t count) {
+        constexpr std::uint64_t kBytes = 4;
+        for (std::size_t i = 0; i < theirs.bytes; ++i)
+            theirs.data[i] = static_cast<std::byte>(i * 7 % 251);
+        const auto local = here_.add(mine).value();
+        const auto remote = there_.add(theirs).value();
+        const RmaRun run{.first = {.local = local.get(),
+                                   .remote = &remote->descriptor(),
+                                   .there = 8,
+                                   .bytes = kBytes},
+                         .stride_here = kBytes,
+                         .stride_there = 12,
+                         .count = count};
+        ASSERT_EQ(asker_->post_run(RmaOp::kRead, run, 0).value(), count);
+        complete_reads(1);
+        for (std::uint64_t i = 0; i < count; ++i)
+            ASSERT_EQ(std::memcmp(mine.data + i * kBytes, theirs.data + 8 + i * 12, kBytes), 0)
+                << i;
+        const std::size_t asked = asked_->bytes.size();
+        const std::size_t answered = answered_->bytes.size();
+        RmaPiece one = run.first;
+        one.bytes = count * kBytes;
+        ASSERT_EQ(asker_->post(RmaOp::kRead, {&one, 1}, 1).value(), 1U);
+        complete_reads(1);
+        EXPECT_EQ(asked_->bytes.size(), 2 * asked);
+        EXPECT_EQ(answered_->bytes.size(), 2 * answered);
+        EXPECT_LE(asked, 100U);
+        EXPECT_LE(answered, count * kBytes + 200);
+    }
 
     std::shared_ptr<Stream> asked_ = std::make_shared<Stream>();
     std::shared_ptr<Stream> answered_ = std::make_shared<Stream>();
@@ -307,33 +343,36 @@ class BytesOnTheWire : public testing::Test {
 
 TEST_F(BytesOnTheWire, AMillionStridedBlocksTakeAsMuchAsOneOfAsManyBytes) {
     constexpr std::uint64_t kCount = 1'000'000;
-    constexpr std::uint64_t kBytes = 4;
-    std::vector<std::byte> mine(kCount * kBytes);
+    std::vector<std::byte> mine(kCount * 4);
     std::vector<std::byte> theirs(kCount * 12);
-    for (std::size_t i = 0; i < theirs.size(); ++i) theirs[i] = static_cast<std::byte>(i * 7 % 251);
-    const auto local = here_.add({.data = mine.data(), .bytes = mine.size()}).value();
-    const auto remote = there_.add({.data = theirs.data(), .bytes = theirs.size()}).value();
-    const RmaRun run{.first = {.local = local.get(),
-                               .remote = &remote->descriptor(),
-                               .there = 8,
-                               .bytes = kBytes},
-                     .stride_here = kBytes,
-                     .stride_there = 12,
-                     .count = kCount};
-    ASSERT_EQ(asker_->post_run(RmaOp::kRead, run, 0).value(), kCount);
-    complete_reads(1);
-    for (std::uint64_t i = 0; i < kCount; ++i)
-        ASSERT_EQ(std::memcmp(&mine[i * kBytes], &theirs[8 + i * 12], kBytes), 0) << i;
-    const std::size_t asked = asked_->bytes.size();
-    const std::size_t answered = answered_->bytes.size();
-    RmaPiece one = run.first;
-    one.bytes = kCount * kBytes;
-    ASSERT_EQ(asker_->post(RmaOp::kRead, {&one, 1}, 1).value(), 1U);
-    complete_reads(1);
-    EXPECT_EQ(asked_->bytes.size(), 2 * asked);
-    EXPECT_EQ(answered_->bytes.size(), 2 * answered);
-    EXPECT_LE(asked, 100U);
-    EXPECT_LE(answered, kCount * kBytes + 200);
+    expect_a_run_takes_as_much_as_one_block({.data = mine.data(), .bytes = mine.size()},
+                                            {.data = theirs.data(), .bytes = theirs.size()},
+                                            kCount);
+}
+
+/// On a driver whose copies end late.
+TEST_F(BytesOnTheWire, SoDoThoseOfMemoryOfGpus) {
+    constexpr std::uint64_t kCount = 100'000;
+    fakes::LateCudaDriver driver;
+    driver.be_late(2);
+    sys::cuda::let_stand_in(&driver);
+    const ScopeExit none([] { sys::cuda::let_stand_in(nullptr); });
+    const auto on_gpu = [&](std::size_t bytes) {
+        auto mapping = Mapping::anonymous(bytes).value();
+        driver.adopt(mapping, 0);
+        return mapping;
+    };
+    const Mapping mine = on_gpu(kCount * 4);
+    const Mapping theirs = on_gpu(kCount * 12);
+    const auto gpu_memory = [](const Mapping& mapping) {
+        return Memory{.data = mapping.memory().data(),
+                      .bytes = mapping.memory().size(),
+                      .kind = abi::MemoryKind::kGpu,
+                      .device = 0};
+    };
+    expect_a_run_takes_as_much_as_one_block(gpu_memory(mine), gpu_memory(theirs), kCount);
+    asker_.reset();  // while there is a driver
+    target_.reset();
 }
 
 TEST_F(BytesOnTheWire, ListedBlocksTakeTwentyBytesEach) {
