@@ -86,6 +86,7 @@ void bind_p2p_transfer(extension::Module& module) {
                                    return self.is_complete() ? self.bytes() : std::uint64_t{0};
                                })
         .def_property_readonly("tag", &Message::tag)
+        .def_property_readonly("stage", [](const Message& self) { return to_string(self.stage()); })
         .def("done", &is_message_done)
         .def("wait", &wait_for_end<Message>, arg("timeout"))
         .def("release",

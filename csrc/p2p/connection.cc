@@ -210,6 +210,7 @@ Result<bool> Connection::exchange() {
     PCCL_TRY(hear_completions());
     const bool moved = link_->has_moved();
     PCCL_ASSIGN_OR_RETURN(const bool said, words_.send(*link_, posts_));
+    foresee_words();
     PCCL_ASSIGN_OR_RETURN(const bool heard, hear_words());
     return moved || said || heard || link_->has_moved();
 }
@@ -316,6 +317,13 @@ Result<bool> Connection::hear_words() {
         heard = true;
     }
     return heard;
+}
+
+void Connection::foresee_words() {
+    while (const auto word = link_->foresee_notification()) {
+        const auto said = parse_peer_word(*word);
+        if (said.is_ok()) listener_of(*said).foresee(*said);
+    }
 }
 
 void Connection::hear_last_words() {

@@ -110,6 +110,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] Status cause_of(const Status& failure);
     /// Whether there were any.
     Result<bool> hear_words();
+    /// Words that are still to be heard.
+    void foresee_words();
     /// Those that had come before it was lost, for which there is room or not.
     void hear_last_words();
     /// False when there is none.

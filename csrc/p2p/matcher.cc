@@ -160,6 +160,14 @@ Status Matcher::hear(const ConnectionPtr& from, PeerWord word) {
     return std::visit([&](const auto& kind) { return hear_kind(from, kind); }, word);
 }
 
+void Matcher::foresee(const PeerWord& word) {
+    const auto* const sent = std::get_if<Sent>(&word);
+    if (sent == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    const auto found = receives_.find(sent->number);
+    if (found != receives_.end()) found->second->arrive();
+}
+
 Status Matcher::hear_kind(const ConnectionPtr& from, const Wanted& wanted) {
     if (waiting_places_ >= kMost) return nonsense("too many receives");
     if (mark_of(wanted.memory.id) != mark_of(peer_.incarnation))

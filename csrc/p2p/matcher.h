@@ -60,6 +60,7 @@ class Matcher final : public WordListener {
     // As WordListener has them:
 
     Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
+    void foresee(const PeerWord& word) override;
     void lost(const Connection& connection, const Status& why) override;
     bool advance() override;
 

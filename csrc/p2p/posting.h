@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "csrc/p2p/memory.h"
+#include "csrc/p2p/message_stage.h"
 #include "csrc/p2p/plan.h"
 
 namespace pccl::p2p {
@@ -41,7 +42,20 @@ class Posting {
     /// complete.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
+    /// The program knows that it is complete.
+    void consume() { consumed_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] MessageStage stage() const {
+        if (!is_complete() || !status_.is_ok())
+            return arrived_.load(std::memory_order_relaxed) ? MessageStage::kArrived
+                                                            : MessageStage::kPosted;
+        return consumed_.load(std::memory_order_relaxed) ? MessageStage::kConsumed
+                                                         : MessageStage::kUnpacked;
+    }
+
     // Under the matcher's lock:
+
+    /// Of a receive.
+    void arrive() { arrived_.store(true, std::memory_order_relaxed); }
 
     void give_up() { given_up_ = true; }
     [[nodiscard]] bool is_given_up() const { return given_up_; }
@@ -62,6 +76,8 @@ class Posting {
     Status status_;            // once done_
     std::uint64_t bytes_ = 0;  // once done_
     std::atomic<bool> done_{false};
+    std::atomic<bool> arrived_{false};
+    std::atomic<bool> consumed_{false};
 };
 
 }  // namespace pccl::p2p

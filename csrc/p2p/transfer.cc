@@ -27,7 +27,13 @@ std::string text_of(Direction direction) {
 Message::Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher)
     : posting_(std::move(posting)), matcher_(std::move(matcher)) {}
 
-bool Message::is_complete() const { return posting_->is_complete(); }
+bool Message::is_complete() const {
+    if (!posting_->is_complete()) return false;
+    posting_->consume();
+    return true;
+}
+
+MessageStage Message::stage() const { return posting_->stage(); }
 
 Status Message::status() const { return posting_->status(); }
 

@@ -21,6 +21,7 @@
 #include "csrc/base/fork.h"
 #include "csrc/base/status.h"
 #include "csrc/p2p/memory.h"
+#include "csrc/p2p/message_stage.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/work.h"
 
@@ -51,8 +52,10 @@ class PCCL_API Message {
     Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher);
 
     /// Whether it has ended, well or not: of a send, the peer's memory has its bytes; of a receive,
-    /// they are here. One load.
+    /// they are here.
     [[nodiscard]] bool is_complete() const;
+    /// How far it has come; does not carry it on.
+    [[nodiscard]] MessageStage stage() const;
     /// How it ended, of one that is complete. kAborted for one that was given up, here or there;
     /// kInvalidArgument for a message that is longer than its receive; kPeerLost; the errors of
     /// transport/rma.h.

@@ -25,6 +25,8 @@ class WordListener {
 
     /// kPeerLost where it makes no sense.
     virtual Status hear(const std::shared_ptr<Connection>& from, PeerWord word) = 0;
+    /// The same word will be heard once memory of GPUs has what came before it, or never.
+    virtual void foresee(const PeerWord& /*word*/) {}
     /// The connection tells that it is lost by now.
     virtual void lost(const Connection& connection, const Status& why) = 0;
 

@@ -154,6 +154,9 @@ class RmaLink {
     /// The next word of the peer, in the order of its notify(). After the link has failed: what had
     /// come before, then the error.
     virtual Result<std::optional<std::vector<std::byte>>> next_notification() = 0;
+    /// The next word that has come, and is told once memory of GPUs here has what came before it,
+    /// or never where that fails; each once.
+    virtual std::optional<std::vector<std::byte>> foresee_notification() { return std::nullopt; }
     /// Why the peer is gone, as far as that shows; ok where it does not. System calls.
     virtual Status look() = 0;
     /// Ends all that is under way with `reason`, and tells the peer. From any thread.

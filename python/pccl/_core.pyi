@@ -3251,6 +3251,9 @@ class _P2pMessage:
     @property
     def tag(self) -> int:
         """As it was posted."""
+    @property
+    def stage(self) -> str:
+        """How far it has come."""
     def done(self) -> bool: ...
     def wait(self, timeout: float | None) -> None: ...
     def release(self) -> None: ...

@@ -83,12 +83,14 @@ def test_messages_with_tags_go_where_their_receives_say(pair):
     second = incoming.post_recv(mine, 5000, 1000, tag=2)
     long = incoming.post_recv(mine, 10_000, 50_000, tag=3)
     first = incoming.post_recv(mine, 0, 2000, tag=1)
+    assert first.stage == "posted"
     outgoing.post_send(theirs, 100, 1500, tag=1)
     outgoing.post_send(theirs, 7000, 1000, tag=2)
     outgoing.post_send(theirs, 8000, 50_000, tag=3)
     outgoing.wait(timeout=20)
     incoming.wait(timeout=20)
     assert outgoing.is_complete()
+    assert (first.stage, second.stage) == ("consumed", "consumed")
     assert (first.nbytes, second.nbytes, long.nbytes) == (1500, 1000, 50_000)
     assert first.done()
     expected[:1500] = there[100:1600]

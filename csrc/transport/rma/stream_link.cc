@@ -517,6 +517,15 @@ Result<std::optional<std::vector<std::byte>>> RmaStreamLink::next_notification()
     return word;
 }
 
+std::optional<std::vector<std::byte>> RmaStreamLink::foresee_notification() {
+    const auto next = std::ranges::find_if(words_, [this](const Word& word) {
+        return !word.is_foreseen && word.behind_landings > landings_done_;
+    });
+    if (next == words_.end()) return std::nullopt;
+    next->is_foreseen = true;
+    return next->bytes;
+}
+
 Status RmaStreamLink::look() {
     PCCL_TRY(check());
     PCCL_TRY(streams_.out->look());

@@ -37,6 +37,7 @@ class RmaStreamLink final : public RmaLink {
         return stalled_ || !landing_.empty() || outbox_.awaits_copies();
     }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
+    std::optional<std::vector<std::byte>> foresee_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
 
@@ -71,6 +72,7 @@ class RmaStreamLink final : public RmaLink {
         std::uint64_t behind_landings;  // of writes that had come before it
         std::uint64_t failures_known;   // to the peer's program
         std::uint64_t failed_writes;    // that had come before it
+        bool is_foreseen = false;
     };
 
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.memory import sides_of
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pccl._core import _P2pMessage, _P2pTransfer, _P2pWork
     from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 
-__all__ = ["Message", "Transfer"]
+__all__ = ["Message", "MessageStage", "Transfer"]
+
+#: See ``Message.stage``.
+MessageStage: TypeAlias = Literal["posted", "arrived", "unpacked", "consumed"]
 
 _MOST = 2**64 - 1
 
@@ -41,6 +44,18 @@ class Message:
     def tag(self) -> int:
         """As it was posted."""
         return self._core.tag
+
+    @property
+    def stage(self) -> MessageStage:
+        """How far it has come: a look, which does not carry it on.
+
+        ``"posted"``; ``"arrived"``: all bytes are in this process, some in pinned memory on their
+        way to a GPU, which is so of receives by messages alone; ``"unpacked"``: all are where they
+        belong, of a send at the peer; ``"consumed"``: and ``done()``, ``nbytes`` or a wait has told
+        the program, or its place in the window has gone to another. One that fails stays where it
+        was.
+        """
+        return cast("MessageStage", self._core.stage)
 
     def done(self) -> bool:
         """Tell whether it has ended, at once.

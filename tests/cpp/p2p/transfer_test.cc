@@ -124,6 +124,26 @@ TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
     EXPECT_EQ(client_->create_transfer("nobody").status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_P(TransferTest, AMessageIsConsumedWhenItsProgramKnowsOfIt) {
+    const Message received = receive(0, 1000, 7);
+    const Message too_short = receive(2000, 10, 8);
+    EXPECT_EQ(received.stage(), MessageStage::kPosted);
+    const Message sent = send(0, 1000, 7);
+    const Message too_long = send(0, 1000, 8);
+    const Deadline deadline = patience();
+    while (received.stage() == MessageStage::kPosted && !deadline.passed())
+        static_cast<void>(server_->notifications());
+    EXPECT_EQ(received.stage(), MessageStage::kUnpacked);
+    EXPECT_TRUE(has_come(0, 0, 1000));
+    ASSERT_EQ(received.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(received.stage(), MessageStage::kConsumed);
+    EXPECT_EQ(too_short.wait(patience()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(too_short.stage(), MessageStage::kPosted);
+    EXPECT_EQ(too_long.wait(patience()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent.stage(), MessageStage::kConsumed);
+}
+
 TEST_P(TransferTest, ReadsAndWritesMoveWhatTheySayAndNotifyBehindIt) {
     const auto theirs = theirs_.bytes();
     const auto mine = mine_.bytes();
