@@ -9,18 +9,11 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/p2p/greeting.h"
+#include "csrc/p2p/path.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::p2p {
-
-/// How bytes go to a peer, and why not faster.
-struct Path {
-    transport::TransportKind kind = transport::TransportKind::kShm;
-    /// Whether each side copies by itself; else the far one serves requests.
-    bool is_direct = false;
-    std::string reasons{};
-};
 
 /// What this process brings.
 struct OwnSide {

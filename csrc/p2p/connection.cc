@@ -26,6 +26,7 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
     : parts_(std::move(parts)),
       peer_(std::move(peer)),
       is_aside_(approach->is_aside()),
+      pair_(runtime::session_recorder().add_pair(parts_.session, peer_.to_string())),
       deadline_(deadline),
       mutex_(*parts_.waiter),
       approach_(std::move(approach)) {}
@@ -46,12 +47,13 @@ Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(
 
 std::shared_ptr<Task> Connection::begin(Order order) {
     auto task = std::make_shared<Task>(std::move(order), shared_from_this());
+    task->record(pair_);
     const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     if (is_lost()) {
         task->fail(why_lost_);
         task->end_posting();
-        task->finish();
+        end(*task);
         return task;
     }
     if (task->order().in_order_of) {
@@ -232,6 +234,7 @@ void Connection::arrive() {
     if (!link.is_ok()) return lose(link.status());
     link_ = std::move(*link);
     whole_.store(true, std::memory_order_release);
+    record(runtime::SessionEventKind::kConnected);
     waiter().wake();
 }
 
@@ -355,24 +358,38 @@ WordListener& Connection::listener_of(const PeerWord& word) const {
 void Connection::finish(const std::shared_ptr<Task>& task) {
     if (task->order().in_order_of && !task->has_failed() && task->has_word())
         words_.add(task->order().notification, task);
-    task->finish();
+    end(*task);
     if (task.get() != awaited_) waiter().wake();
+}
+
+void Connection::end(Task& task) const {
+    const Plan& plan = *task.order().plan;
+    task.finish(is_whole() ? way_of(path_, plan) : runtime::SessionPath());
+}
+
+void Connection::record(runtime::SessionEventKind kind, std::string text) const {
+    runtime::session_recorder().add_event({.at = system_clock().now(),
+                                           .kind = kind,
+                                           .session = parts_.session,
+                                           .peer = peer_.to_string(),
+                                           .text = std::move(text)});
 }
 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
+    record(runtime::SessionEventKind::kLost, why.message());
     hear_last_words();
     link_.reset();  // engines of GPUs are done with the memory of transfers before these end
     // What had landed before counts as it did.
     for (const auto& [post, task] : flying_) {
         task->landed(why_lost_);
-        if (task->is_over()) task->finish();
+        if (task->is_over()) end(*task);
     }
     flying_.clear();
     for (const auto& task : waiting_) {
         task->fail(why_lost_);
         task->end_posting();
-        task->finish();
+        end(*task);
     }
     waiting_.clear();
     words_ = {};  // they hold their tasks, which hold this connection

@@ -20,6 +20,7 @@
 #include "csrc/p2p/task.h"
 #include "csrc/p2p/word_listener.h"
 #include "csrc/p2p/words.h"
+#include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/rma.h"
 
@@ -27,6 +28,7 @@ namespace pccl::p2p {
 
 /// What a connection needs of its session.
 struct ConnectionParts {
+    std::string session;  // its name
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
     std::shared_ptr<WordListener> listener;           // of messages
@@ -118,6 +120,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Result<bool> hear_word();
     [[nodiscard]] WordListener& listener_of(const PeerWord& word) const;
     void finish(const std::shared_ptr<Task>& task);
+    /// Its memory is not used any more, and the flight record has its end.
+    void end(Task& task) const;
+    void record(runtime::SessionEventKind kind, std::string text = {}) const;
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;
 
@@ -126,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
     const bool is_aside_;
+    const std::uint32_t pair_;            // of the flight record
     const Deadline deadline_;             // of the approach
     RelayLock mutex_;                     // guards all below but for the atomics
     std::unique_ptr<Approach> approach_;  // until it is whole

@@ -77,7 +77,8 @@ Status SessionCore::start(const SessionOptions& options) {
 OwnSide SessionCore::own_side() const { return {*runtime_, info_, allowed_}; }
 
 ConnectionParts SessionCore::parts_for(const SessionId& peer) {
-    return {waiter_, inbox_, matcher_locked(peer), inquiries_, direct_, by_messages_};
+    return {info_.id.name, waiter_, inbox_,      matcher_locked(peer),
+            inquiries_,    direct_, by_messages_};
 }
 
 std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
@@ -155,8 +156,24 @@ Status SessionCore::load(const ConnectionInfo& peer) {
         lives_.load(peer);
         others = take_others(peer.id);
     }
-    for (const auto& other : others) other->close(came_back(peer.id));
+    displace(others, peer);
     return Status::ok();
+}
+
+void SessionCore::displace(const Connections& others, const ConnectionInfo& by) {
+    for (const auto& other : others) {
+        record(runtime::SessionEventKind::kDisplaced, other->peer().to_string(),
+               concat("by ", by.to_string()));
+        other->close(came_back(by.id));
+    }
+}
+
+void SessionCore::record(runtime::SessionEventKind kind, std::string peer, std::string text) const {
+    runtime::session_recorder().add_event({.at = system_clock().now(),
+                                           .kind = kind,
+                                           .session = info_.id.name,
+                                           .peer = std::move(peer),
+                                           .text = std::move(text)});
 }
 
 Result<SessionId> SessionCore::known(const std::string& peer) const {
@@ -367,8 +384,11 @@ void SessionCore::tell_refusals() {
     const std::uint64_t all = refusals();
     const std::uint64_t told = told_refusals_.exchange(all);
     if (all <= told) return;
+    const std::string what =
+        concat(all - told, " requests for memory that is not registered with it, or beyond it");
+    record(runtime::SessionEventKind::kRefused, {}, what);
     refusals_.line(LogLevel::kWarning, info_.id.name, "session \"", info_.id.name, "\" refused ",
-                   all - told, " requests for memory that is not registered with it, or beyond it");
+                   what);
 }
 
 void SessionCore::drop_lost() {
@@ -475,7 +495,7 @@ Status SessionCore::admit(const ConnectionInfo& caller) {
         PCCL_TRY(lives_.greet(caller));
         others = take_others(caller.id);
     }
-    for (const auto& other : others) other->close(came_back(caller.id));
+    displace(others, caller);
     return Status::ok();
 }
 
@@ -490,6 +510,7 @@ Status SessionCore::take_welcome(const Welcome& welcome,
 }
 
 void SessionCore::refuse(const Status& why) {
+    record(runtime::SessionEventKind::kRefused, {}, concat("a connection: ", why.message()));
     refusals_.line(LogLevel::kWarning, info_.id.name, "session \"", info_.id.name,
                    "\" refused a connection: ", why.message());
 }

@@ -18,6 +18,7 @@
 #include "csrc/p2p/lives.h"
 #include "csrc/p2p/matcher.h"
 #include "csrc/p2p/session_options.h"
+#include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/runtime/participant.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/transport/rma/over_links.h"
@@ -121,6 +122,10 @@ class SessionCore final : public runtime::Participant,
     Status admit(const ConnectionInfo& caller);
     Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
     void refuse(const Status& why);
+    /// Closes connections to earlier lives of a session.
+    void displace(const Connections& others, const ConnectionInfo& by);
+    /// In the flight record.
+    void record(runtime::SessionEventKind kind, std::string peer, std::string text) const;
 
     [[nodiscard]] Connections all_connections() const;
     /// Closes them once what was said to these peers has left, for which it waits a moment.

@@ -48,10 +48,16 @@ void Task::landed(const Status& status) {
     if (!status.is_ok()) fail(status);
 }
 
-void Task::finish() {
+void Task::record(std::uint32_t pair) {
+    const bool writes = order_.op == transport::RmaOp::kWrite;
+    number_ = runtime::session_recorder().posted(pair, writes, bytes_, begun_);
+}
+
+void Task::finish(const runtime::SessionPath& path) {
     order_.plan->local().end_use();
     status_ = failure_;
     ended_ = system_clock().now();
+    runtime::session_recorder().ended(number_, status_, path, ended_);
     done_.store(true, std::memory_order_release);
 }
 

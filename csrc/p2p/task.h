@@ -11,6 +11,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/stream_moment.h"
+#include "csrc/runtime/flight/session_recorder.h"
 
 namespace pccl::p2p {
 
@@ -77,14 +78,17 @@ class Task {
     }
     [[nodiscard]] bool has_failed() const { return !failure_.is_ok(); }
     [[nodiscard]] bool is_over() const { return all_posted_ && flying_ == 0; }
+    /// In the flight record, of a connection that has that number there.
+    void record(std::uint32_t pair);
     /// Once it is over. Its memory is not used any more.
-    void finish();
+    void finish(const runtime::SessionPath& path);
 
    private:
     const Order order_;
     const std::shared_ptr<Connection> connection_;
     const std::uint64_t bytes_;
     const TimePoint begun_;
+    std::uint64_t number_ = 0;  // in the flight record
     Plan::Cursor cursor_{};
     bool may_begin_;
     std::uint64_t flying_ = 0;  // posts

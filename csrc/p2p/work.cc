@@ -7,23 +7,6 @@
 #include "csrc/p2p/task.h"
 
 namespace pccl::p2p {
-namespace {
-
-std::string_view how(const Path& path, const Plan& plan) {
-    if (!path.is_direct) return "by messages";
-    const bool here = plan.local().memory().kind == abi::MemoryKind::kGpu;
-    const bool there = plan.remote().descriptor.kind == abi::MemoryKind::kGpu;
-    if (here && there) return "by CUDA IPC";
-    if (here || there) return "through pinned memory";
-    return plan.remote().is_mapped() ? "mapped" : "by the kernel";
-}
-
-std::string path_text(const Path& path, const Plan& plan) {
-    return concat(to_string(path.kind), ", ", how(path, plan));
-}
-
-}  // namespace
-
 Work::Work(std::shared_ptr<Task> task) : task_(std::move(task)) {}
 
 bool Work::is_complete() const { return task_->is_complete(); }
@@ -80,7 +63,8 @@ WorkStats Work::stats() const {
                     .taken = task_->taken()};
     const Connection& connection = *task_->connection();
     if (!connection.is_whole()) return stats;
-    stats.path = path_text(connection.path(), *task_->order().plan);
+    const auto way = way_of(connection.path(), *task_->order().plan);
+    stats.path = concat(way.kind, ", ", way.how);
     stats.reasons = connection.path().reasons;
     return stats;
 }

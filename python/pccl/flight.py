@@ -9,11 +9,23 @@ import typing
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Operation", "Record", "Wait", "explain", "flight_record"]
+__all__ = [
+    "Operation",
+    "Record",
+    "SessionEvent",
+    "SessionRecord",
+    "SessionTransfer",
+    "Wait",
+    "explain",
+    "explain_sessions",
+    "flight_record",
+]
+
+_FEW = 3
 
 
 def flight_record() -> dict[str, typing.Any]:
-    """Return the last 2000 operations of this process, of all its groups.
+    """Return the last 2000 operations of this process, of all its groups, and what sessions did.
 
     ``docs/failure.md`` describes the fields. Operations that run while this reads may be missing.
     """
@@ -66,6 +78,51 @@ class Record:
         """Return one of its collectives, if the record reaches back so far."""
         found = [operation for operation in self.operations if operation.sequence == sequence]
         return found[-1] if found else None
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionRecord:
+    """What one session of a process has lost, refused, or not ended."""
+
+    source: str
+    session: str
+    events: tuple[SessionEvent, ...]
+    under_way: tuple[SessionTransfer, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionEvent:
+    """Of a session: lost, displaced or refused."""
+
+    what: str
+    seconds: float  # before the record was written
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionTransfer:
+    """One that has not ended."""
+
+    text: str
+    seconds: float  # since it was posted
+
+
+def explain_sessions(records: Iterable[SessionRecord]) -> list[str]:
+    """Say in one paragraph for each session what it waits for, and what went wrong last."""
+    return [_explain_session(record) for record in records if record.events or record.under_way]
+
+
+def _explain_session(record: SessionRecord) -> str:
+    sentences = [f"Session {record.session} ({record.source}):"]
+    oldest = record.under_way[:_FEW]
+    if record.under_way:
+        count = len(record.under_way)
+        waits = "; ".join(f"{each.text}, for {each.seconds:.1f} s" for each in oldest)
+        sentences.append(
+            f"{count} {'transfer is' if count == 1 else 'transfers are'} under way: {waits}"
+            f"{f'; and {count - _FEW} more' if count > _FEW else ''}."
+        )
+    sentences.extend(f"{each.seconds:.1f} s before: {each.what}." for each in record.events[-_FEW:])
+    return " ".join(sentences)
 
 
 def explain(records: Iterable[Record]) -> list[str]:

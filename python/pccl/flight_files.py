@@ -5,18 +5,32 @@ from __future__ import annotations
 import json
 import typing
 
-from pccl.flight import Operation, Record, Wait
+from pccl.flight import (
+    Operation,
+    Record,
+    SessionEvent,
+    SessionRecord,
+    SessionTransfer,
+    Wait,
+)
 
 if typing.TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["find", "load", "parse"]
+__all__ = ["Records", "find", "load", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
 _NAMES = "flight-*.json"  # as the library writes them to PCCL_FLIGHT_DIR
 
 _Json: typing.TypeAlias = dict[str, typing.Any]
+
+
+class Records(typing.NamedTuple):
+    """What one file says: of groups, and of sessions."""
+
+    groups: list[Record]
+    sessions: list[SessionRecord]
 
 
 def find(path: Path) -> list[Path]:
@@ -35,8 +49,8 @@ def find(path: Path) -> list[Path]:
     return found
 
 
-def load(path: Path) -> list[Record]:
-    """Read a file that the library wrote; one record for each group.
+def load(path: Path) -> Records:
+    """Read a file that the library wrote; one record for each group and session.
 
     Raises
     ------
@@ -53,8 +67,8 @@ def load(path: Path) -> list[Record]:
         raise ValueError(f"{path} is no flight record: {error}") from None
 
 
-def parse(source: str, text: bytes) -> list[Record]:
-    """Read a flight record of whatever origin, which is named ``source``; one for each group.
+def parse(source: str, text: bytes) -> Records:
+    """Read a flight record of whatever origin, which is named ``source``.
 
     Raises
     ------
@@ -62,7 +76,8 @@ def parse(source: str, text: bytes) -> list[Record]:
         It is not one; the message says why.
     """
     try:
-        return _records(source, _parsed(text))
+        raw = _parsed(text)
+        return Records(_records(source, raw), _session_records(source, raw))
     except KeyError as error:
         reason = f"it has no {error}"
     except (AttributeError, OverflowError, TypeError) as error:
@@ -106,6 +121,37 @@ def _records(source: str, raw: _Json) -> list[Record]:
         )
         for group in raw["groups"]
     ]
+
+
+def _session_records(source: str, raw: _Json) -> list[SessionRecord]:
+    sessions = raw.get("sessions", {"events": [], "transfers": []})
+    now = raw["steady_ns"]
+    events: dict[str, list[SessionEvent]] = {}
+    under_way: dict[str, list[SessionTransfer]] = {}
+    for event in sessions["events"]:
+        if event["event"] != "connected":
+            events.setdefault(str(event["session"]), []).append(_session_event(event, now))
+    for transfer in sessions["transfers"]:
+        if transfer["state"] == "posted" and "session" in transfer:
+            text = f"a {transfer['operation']} of {int(transfer['bytes'])} bytes"
+            under_way.setdefault(str(transfer["session"]), []).append(
+                SessionTransfer(
+                    f"{text} with {transfer['peer']}", (now - transfer["posted_ns"]) / 1e9
+                )
+            )
+    return [
+        SessionRecord(source, name, tuple(events.get(name, ())), tuple(under_way.get(name, ())))
+        for name in sorted({*events, *under_way})
+    ]
+
+
+def _session_event(event: _Json, now: int) -> SessionEvent:
+    what = f"{event['event']} {event['peer']}" if "peer" in event else str(event["event"])
+    if "text" in event:
+        what += f", {event['text']}" if "peer" in event else f" {event['text']}"
+    if "times" in event:
+        what += f" ({int(event['times'])} times)"
+    return SessionEvent(what, (now - event["at_ns"]) / 1e9)
 
 
 def _operation(entry: _Json, to_wall_s: float) -> Operation:

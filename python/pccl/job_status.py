@@ -209,7 +209,7 @@ def _process_at(door: str, timeout_s: float) -> Process:
     name = ("", 0)
     for text, answer in _answers(door, b"", timeout_s):
         try:
-            records += flight_files.parse(door, text)
+            records += flight_files.parse(door, text).groups
             seats += [_seat(group, answer) for group in answer["groups"]]
             name = (str(answer["host"]), int(answer["pid"]))
         except _MALFORMED as error:

@@ -61,7 +61,7 @@ def said_of(tmp_path: Path, records: list[dict[str, typing.Any]]) -> str:
     for rank, record in enumerate(records):
         file = tmp_path / f"{rank}.json"
         file.write_text(json.dumps(record))
-        loaded += load(file)
+        loaded += load(file).groups
     (text,) = explain(loaded)
     return text
 

@@ -50,6 +50,54 @@ def test_a_folder_stands_for_the_records_in_it(tmp_path: Path) -> None:
     assert found["groups"] == [" ".join(done.stdout.split())]
 
 
+SESSIONS: dict[str, Any] = {
+    "events": [
+        {"session": "decode-3", "event": "connected", "at_ns": 10**9, "peer": 'session "p-0"'},
+        {
+            "session": "decode-3",
+            "event": "lost",
+            "at_ns": 18 * 10**9,
+            "peer": 'session "p-0" (process 12 on n1)',
+            "text": "it has ended",
+        },
+        {
+            "session": "decode-3",
+            "event": "refused",
+            "at_ns": 19 * 10**9,
+            "text": "2 requests",
+            "times": 9,
+        },
+    ],
+    "transfers": [
+        {
+            "number": number,
+            "session": "decode-3",
+            "peer": 'session "p-1" (process 13 on n1)',
+            "operation": "read",
+            "bytes": 4096,
+            "state": "completed" if number == 1 else "posted",
+            "posted_ns": 17 * 10**9,
+            "ended_ns": None,
+        }
+        for number in range(1, 7)
+    ],
+}
+
+
+def test_a_session_says_what_it_lost_and_what_it_waits_for(tmp_path: Path) -> None:
+    file = tmp_path / "flight-here-1.json"
+    file.write_text(changed("sessions", value=SESSIONS))
+    found = json.loads(debug(file, "--json").stdout)
+    assert len(found["groups"]) == 1
+    one = 'a read of 4096 bytes with session "p-1" (process 13 on n1), for 3.0 s'
+    assert found["sessions"] == [
+        "Session decode-3 (flight-here-1.json): 5 transfers are under way: "
+        f"{one}; {one}; {one}; and 2 more. "
+        '2.0 s before: lost session "p-0" (process 12 on n1), it has ended. '
+        "1.0 s before: refused 2 requests (9 times)."
+    ]
+
+
 def test_a_folder_without_records_says_so(tmp_path: Path) -> None:
     done = debug(tmp_path)
     assert done.returncode == 2
@@ -78,6 +126,8 @@ def changed(*path: str | int, value: object) -> str:
         ("{}", "it has no 'version'"),
         (changed("version", value=2), "its version is 2, and 1 is what this reads"),
         (changed("groups", value=None), "it has no 'groups'"),
+        (changed("sessions", value={"events": []}), "it has no 'transfers'"),
+        (changed("sessions", value=[]), "a field is of another type"),
         (changed("groups", 0, "size", value=None), "it has no 'size'"),
         (changed("groups", 0, "size", value="two"), "'two'"),
         (changed("groups", 0, "size", value=[2]), "a field is of another type"),

@@ -599,3 +599,31 @@ def sockets_of_this_process() -> list[str]:
 def test_numbers_of_sockets_that_there_cannot_be_are_refused(sockets: int) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match=f"{sockets} TCP sockets: 1 to 16"):
         p2p.Session("a", tcp_sockets=sockets)
+
+
+def test_the_flight_record_has_what_sessions_did():
+    with (
+        p2p.Session("recorder", transports="shm") as a,
+        p2p.Session("recorded", transports="shm") as b,
+    ):
+        b.load(a.connection_info())
+        theirs, mine = a.register(random_bytes(1)), b.register(random_bytes(2))
+        remote = b.import_memory("recorder", theirs.descriptor().serialize())
+        b.read(mine[:100], remote[:100]).wait(20)
+        theirs.deregister()
+        with pytest.raises(pccl.UnavailableError):
+            b.write(mine[:30], remote[:30]).wait(20)
+        b.disconnect("recorder")
+    sessions = pccl.flight_record()["sessions"]
+    events = [each for each in sessions["events"] if each["session"] == "recorded"]
+    assert [each["event"] for each in events] == ["connected", "lost"]
+    assert all(each["peer"].startswith('session "recorder" (process ') for each in events)
+    assert "has disconnected" in events[-1]["text"]
+    read, write = (each for each in sessions["transfers"] if each.get("session") == "recorded")
+    assert (read["operation"], read["bytes"], read["state"]) == ("read", 100, "completed")
+    assert read["path"] == "shm, by the kernel"
+    assert read["posted_ns"] <= read["ended_ns"] <= write["posted_ns"]
+    assert read["peer"] == events[0]["peer"]
+    assert (write["operation"], write["state"]) == ("write", "failed")
+    assert write["error"] == "unavailable"
+    assert "error" not in read

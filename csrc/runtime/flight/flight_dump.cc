@@ -14,6 +14,7 @@
 #include "csrc/base/text.h"
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/flight/session_json.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::runtime {
@@ -40,6 +41,7 @@ std::string flight_record_json(const std::string& reason) {
     for (const FlightGroup& group : groups) record["groups"].push_back(json_of(group, on_gpus));
     for (const FlightEntry& entry : flight_recorder().entries())
         record["entries"].push_back(json_of(entry, on_gpus));
+    record["sessions"] = json_of(session_recorder());
     return record.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 

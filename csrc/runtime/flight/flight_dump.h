@@ -10,7 +10,8 @@
 namespace pccl::runtime {
 
 /// {"version": 1, "host", "pid", "wall_ms", "steady_ns", "reason", "groups": [...], "entries":
-/// [...]}; times of entries are on the steady clock. docs/failure.md has the fields.
+/// [...], "sessions": {...}}; times of entries are on the steady clock. docs/failure.md has the
+/// fields.
 [[nodiscard]] PCCL_API std::string flight_record_json(const std::string& reason);
 
 /// Writes it to PCCL_FLIGHT_DIR/flight-<host>-<pid>.json, whole or not at all; nothing where the

@@ -26,16 +26,18 @@ def debug(
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
 ) -> None:
-    """Say which rank is behind in what, when a job hangs or failed.
+    """Say which rank is behind in what, when a job hangs or failed, and what sessions wait for.
 
     Processes write flight records to the folder PCCL_FLIGHT_DIR when an operation fails, and on
     SIGUSR1.
     """
     files = [file for path in paths for file in flight_files.find(path)]
-    records = [record for file in files for record in flight_files.load(file)]
-    paragraphs = flight.explain(records)
+    loaded = [flight_files.load(file) for file in files]
+    groups = flight.explain(record for each in loaded for record in each.groups)
+    sessions = flight.explain_sessions(record for each in loaded for record in each.sessions)
     if as_json:
-        terminal.print_json({"files": [*map(str, files)], "groups": paragraphs})
+        names = [*map(str, files)]
+        terminal.print_json({"files": names, "groups": groups, "sessions": sessions})
         return
-    for paragraph in paragraphs:
+    for paragraph in [*groups, *sessions]:
         print(textwrap.fill(paragraph, width=terminal.width(), subsequent_indent="  "))

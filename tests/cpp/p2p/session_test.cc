@@ -11,6 +11,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection_info.h"
+#include "csrc/runtime/flight/session_recorder.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {
@@ -633,6 +634,23 @@ TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatHasCalled) {
     ASSERT_EQ(successor_->connect("client", patience()).to_string(), "ok");
     expect_refusals();
     expect_to_be_with(*successor_, its_);
+}
+
+TEST_P(DisplacedTest, TheFlightRecordSaysByWhomAndThatItWasRefused) {
+    using runtime::SessionEventKind;
+    const TimePoint begun = system_clock().now();
+    ASSERT_TRUE(client_->load_remote_conn_info(successor_->connection_info()).is_ok());
+    expect_refusals();
+    std::vector<runtime::SessionEvent> events = runtime::session_recorder().events();
+    std::erase_if(events,
+                  [&](const auto& each) { return each.session != "client" || each.at < begun; });
+    ASSERT_GE(events.size(), 3U);
+    EXPECT_EQ(events[0].kind, SessionEventKind::kDisplaced);
+    EXPECT_THAT(events[0].text, HasSubstr("by session \"server\""));
+    EXPECT_EQ(events[1].kind, SessionEventKind::kLost);
+    EXPECT_THAT(events[1].text, HasSubstr("in another life"));
+    EXPECT_EQ(events.back().kind, SessionEventKind::kRefused);
+    EXPECT_THAT(events.back().text, HasSubstr("was displaced"));
 }
 
 TEST_P(DisplacedTest, TheProgramMayLoadItAgain) {

@@ -1,0 +1,13 @@
+// Sessions of the flight record as JSON; docs/failure.md has the fields.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "csrc/runtime/flight/session_recorder.h"
+
+namespace pccl::runtime {
+
+/// {"events": [...], "transfers": [...]}
+[[nodiscard]] nlohmann::json json_of(const SessionRecorder& recorder);
+
+}  // namespace pccl::runtime
