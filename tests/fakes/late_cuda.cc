@@ -53,7 +53,7 @@ void LateCudaDriver::be_late(int looks) {
 
 void LateCudaDriver::come_at_once() {
     const std::lock_guard lock(mutex_);
-    for (auto& [number, part] : parts_) part->looks = 0;
+    for (auto& [number, part] : parts_) hasten(*part);
 }
 
 void LateCudaDriver::fail_copies(Status status) {
@@ -166,6 +166,11 @@ Result<bool> LateCudaDriver::has_come(Event event) {
     finish(part);
     if (!part.status.is_ok()) return part.status;
     return true;
+}
+
+void LateCudaDriver::hasten(Part& part) {
+    part.looks = 0;
+    for (const PartPtr& each : part.after) hasten(*each);
 }
 
 bool LateCudaDriver::has_come(Part& part) {

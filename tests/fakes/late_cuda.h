@@ -64,6 +64,8 @@ class LateCudaDriver final : public FakeCudaDriver {
         bool is_done = false;
         Status status{};
     };
+    /// And what it comes after.
+    static void hasten(Part& part);
     static bool has_come(Part& part);
     static void finish(Part& part);
 

@@ -197,7 +197,8 @@ GpuCopies::Flying GpuCopies::write(const PeerMemoryPtr& memory, const Copies& co
 
 GpuCopies::Flying GpuCopies::fly(const Copies& copies, int device, std::function<RmaCopied()> then,
                                  const GpuCallerStream* order) {
-    PCCL_ASSIGN_OR_RETURN(GpuStream* const stream, streams_.of(device));
+    auto& streams = order == nullptr ? streams_ : ordered_streams_;
+    PCCL_ASSIGN_OR_RETURN(GpuStream* const stream, streams.of(device));
     PCCL_ASSIGN_OR_RETURN(auto end, order == nullptr ? stream->copy(copies)
                                                      : stream->copy_in_order_of(*order, copies));
     return std::unique_ptr<RmaFlight>(std::make_unique<GpuFlight>(std::move(end), std::move(then)));

@@ -55,6 +55,8 @@ class GpuCopies {
     const std::shared_ptr<GpuMemories> gpus_;
     const Look look_;
     GpuStreams streams_;
+    // Of copies that keep the order of a caller's: nothing of a peer's waits behind those.
+    GpuStreams ordered_streams_;
 };
 
 }  // namespace pccl::transport::shm

@@ -406,6 +406,21 @@ TEST_P(OrderedReadTest, HoldsUpNoOtherTransferThatIsPosted) {
     EXPECT_EQ(held.wait(patience()).to_string(), "ok");
 }
 
+/// An owner that ends a registration waits for writes under way: these must not wait for a stream.
+TEST_P(OrderedReadTest, HoldsUpNoWriteThatComesLater) {
+    ASSERT_EQ(ended(read()).to_string(), "ok");
+    driver_.be_late(1000000000);
+    const Work held = read().value();
+    driver_.be_late(3);
+    const std::vector<std::byte> mine(mine_.bytes().begin(), mine_.bytes().end());
+    ASSERT_EQ(ended(client_->write(mine_.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), mine));
+    EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
+    EXPECT_FALSE(held.is_complete());
+    driver_.come_at_once();
+    EXPECT_EQ(held.wait(patience()).code(), StatusCode::kUnavailable);
+}
+
 TEST_P(OrderedReadTest, AStreamThatIsCapturedIsRefused) {
     driver_.capture(stream_.stream, 4);
     EXPECT_EQ(ended(read()).code(), StatusCode::kUnsupported);
