@@ -95,6 +95,26 @@ def test_other_streams_are_refused(stream: object, device: str, why: str) -> Non
         stream_named(stream, device)
 
 
+def test_reads_into_memory_of_the_host_keep_no_order_of_streams() -> None:
+    with (
+        p2p.Session("target", transports="shm") as a,
+        p2p.Session("initiator", transports="shm") as b,
+    ):
+        b.load(a.connection_info())
+        remote = b.import_memory("target", a.allocate(64).descriptor().serialize())
+        local = b.register(np.zeros(64, np.uint8))
+        plan = b.prepare(local, (0, 8, 16, 4), remote, (0, 8, 8, 4))
+        for read in (
+            lambda: b.read(local, remote, stream=Stream()),
+            lambda: b.post_read(plan, [1, 2], stream=Stream()),
+        ):
+            with pytest.raises(
+                UnsupportedError, match=r"^.*\(the local memory is the host's\): sync"
+            ):
+                read()
+        b.post_read(plan).wait(20)
+
+
 def test_memory_says_where_it_is() -> None:
     with p2p.Session("one", transports="shm") as session:
         assert session.allocate(64).device == "cpu"
