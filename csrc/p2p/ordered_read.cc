@@ -36,11 +36,12 @@ Status await_connection(SessionCore& core, const Connection& connection, Deadlin
 
 Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order,
                                                  Deadline deadline) {
+    const std::string_view of_host = what_is_of_host(*order.plan);
+    // First: while one is captured, the driver opens no memory.
+    if (of_host.empty()) PCCL_TRY(check_stream(*order.in_order_of));
     PCCL_ASSIGN_OR_RETURN(const auto connection, core.connection_for(*order.plan));
     const ConnectionInfo& peer = connection->peer();
-    if (const auto why = what_is_of_host(*order.plan); !why.empty())
-        return keeps_no_order(peer, why);
-    PCCL_TRY(check_stream(*order.in_order_of));
+    if (!of_host.empty()) return keeps_no_order(peer, of_host);
     PCCL_TRY(await_connection(core, *connection, deadline));
     const Path& path = connection->path();
     if (!path.is_direct) return keeps_no_order(peer, path.reasons);

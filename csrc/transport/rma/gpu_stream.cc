@@ -70,7 +70,7 @@ GpuStream::~GpuStream() {
 }
 
 Status GpuStream::begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuMoment>& end) {
-    const Status begun = driver_.copy_all(copies, stream_);
+    Status begun = driver_.copy_all(copies, stream_);
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver_.record(stream_));
     end = std::make_shared<GpuMoment>(driver_, device_, event);
     return begun;
@@ -80,7 +80,7 @@ Result<std::shared_ptr<GpuMoment>> GpuStream::copy(std::span<const sys::cuda::Co
     const OnDevice on(driver_, device_);
     PCCL_TRY(on.status());
     std::shared_ptr<GpuMoment> end;
-    const Status begun = begin(copies, end);
+    Status begun = begin(copies, end);
     if (begun.is_ok()) return end;
     if (end != nullptr) end->await();  // those that did begin
     return begun;
@@ -93,9 +93,11 @@ Result<std::shared_ptr<GpuMoment>> GpuStream::copy_in_order_of(
     PCCL_TRY(on.status());
     PCCL_TRY(before->hold_up({stream_, device_}));
     std::shared_ptr<GpuMoment> end;
-    const Status begun = begin(copies, end);
-    if (end != nullptr) PCCL_TRY(end->hold_up(caller));
-    return begun.is_ok() ? Result(std::move(end)) : begun;
+    Status begun = begin(copies, end);
+    if (end != nullptr && begun.is_ok()) begun = end->hold_up(caller);
+    if (begun.is_ok()) return end;
+    if (end != nullptr) end->await();
+    return begun;
 }
 
 Result<GpuStream*> GpuStreams::of(int device) {

@@ -46,8 +46,8 @@ class PCCL_API GpuStream {
 
     /// Begins them, and says when they are over.
     Result<std::shared_ptr<GpuMoment>> copy(std::span<const sys::cuda::Copy> copies);
-    /// The same, behind what `caller` has got, and ahead of what that gets later: also where some
-    /// of them fail.
+    /// The same, behind what `caller` has got, and ahead of what that gets later. After an error
+    /// none of them goes on.
     Result<std::shared_ptr<GpuMoment>> copy_in_order_of(const GpuCallerStream& caller,
                                                         std::span<const sys::cuda::Copy> copies);
     [[nodiscard]] int device() const { return device_; }
