@@ -197,74 +197,67 @@ def keeps_order(way: tuple[str, str, str, str]) -> bool:
     return way[3] == "shm, by CUDA IPC"
 
 
-def test_kernels_behind_a_read_find_its_bytes_with_no_wait_of_the_host(
-    sides: Sides, way: tuple[str, str, str, str]
-) -> None:
+@pytest.fixture
+def ordered(sides: Sides, way: tuple[str, str, str, str]) -> Sides:
+    """Sides whose reads keep the order of a stream."""
     if not keeps_order(way):
         pytest.skip(f"reads keep no order of streams {way[3]}")
-    sides.session.read(sides.local, sides.remote).wait(PATIENCE)  # connects, and maps the memory
-    old, expected = stamps(9, sides.tensor.device), stamps(1)
-    stream = busy_stream(sides.tensor.device)
+    return sides
+
+
+def test_kernels_behind_a_read_find_its_bytes_with_no_wait_of_the_host(ordered: Sides) -> None:
+    # Connects, and maps the memory.
+    ordered.session.read(ordered.local, ordered.remote).wait(PATIENCE)
+    old, expected = stamps(9, ordered.tensor.device), stamps(1)
+    stream = busy_stream(ordered.tensor.device)
     with torch.cuda.stream(stream):
-        sides.tensor.copy_(old)
-    work = sides.session.read(sides.local, sides.remote, notify=b"read", stream=stream)
+        ordered.tensor.copy_(old)
+    work = ordered.session.read(ordered.local, ordered.remote, notify=b"read", stream=stream)
     assert not work.done()
     with torch.cuda.stream(stream):
-        found = sides.tensor.clone()
-        sides.tensor.zero_()
+        found = ordered.tensor.clone()
+        ordered.tensor.zero_()
     stream.synchronize()  # and no look at the work
     assert torch.equal(found.cpu(), expected)
     work.wait(PATIENCE)
-    assert work.stats().path == way[3]
-    assert not sides.tensor.any(), "the copy came after what is behind it"
+    assert work.stats().path == "shm, by CUDA IPC"
+    assert not ordered.tensor.any(), "the copy came after what is behind it"
 
 
-def test_blocks_keep_the_order_of_a_stream_too(
-    sides: Sides, way: tuple[str, str, str, str]
-) -> None:
-    if not keeps_order(way):
-        pytest.skip(f"reads keep no order of streams {way[3]}")
+def test_blocks_keep_the_order_of_a_stream_too(ordered: Sides) -> None:
     count, size = 8000, 1024
     order = np.random.default_rng(6).permutation(count)
     here = np.stack([np.arange(count) * size, np.full(count, size)], axis=1)
-    plan = sides.session.prepare(sides.local, here, sides.remote, here[order])
-    stream = busy_stream(sides.tensor.device)
-    work = sides.session.post_read(plan, stream=stream)
+    plan = ordered.session.prepare(ordered.local, here, ordered.remote, here[order])
+    stream = busy_stream(ordered.tensor.device)
+    work = ordered.session.post_read(plan, stream=stream)
     with torch.cuda.stream(stream):
-        found = sides.tensor[: count * size].clone()
+        found = ordered.tensor[: count * size].clone()
     stream.synchronize()
     rows = stamps(1)[: count * size].view(count, size)
     assert torch.equal(found.cpu().view(count, size), rows[torch.from_numpy(order)])
     work.wait(PATIENCE)
 
 
-def test_the_default_stream_and_its_address_keep_their_order(
-    sides: Sides, way: tuple[str, str, str, str]
-) -> None:
-    if not keeps_order(way):
-        pytest.skip(f"reads keep no order of streams {way[3]}")
-    with torch.cuda.device(sides.tensor.device):
+def test_the_default_stream_and_its_address_keep_their_order(ordered: Sides) -> None:
+    with torch.cuda.device(ordered.tensor.device):
         current = torch.cuda.current_stream()
         for stream in (current, current.cuda_stream):
-            sides.tensor.zero_()
-            work = sides.session.read(sides.local, sides.remote, stream=stream)
-            found = sides.tensor.clone()
+            ordered.tensor.zero_()
+            work = ordered.session.read(ordered.local, ordered.remote, stream=stream)
+            found = ordered.tensor.clone()
             assert torch.equal(found.cpu(), stamps(1))
             work.wait(PATIENCE)
 
 
-def test_a_stream_goes_on_where_its_read_fails(
-    sides: Sides, way: tuple[str, str, str, str]
-) -> None:
-    if not keeps_order(way):
-        pytest.skip(f"reads keep no order of streams {way[3]}")
-    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
-    sides.target.pipe.send("end")
-    assert sides.target.said() == "deregistered"
-    stream = busy_stream(sides.tensor.device)
-    work = sides.session.read(sides.local, sides.remote, stream=stream)
+def test_a_stream_goes_on_where_its_read_fails(ordered: Sides) -> None:
+    ordered.session.read(ordered.local, ordered.remote).wait(PATIENCE)
+    ordered.target.pipe.send("end")
+    assert ordered.target.said() == "deregistered"
+    stream = busy_stream(ordered.tensor.device)
+    work = ordered.session.read(ordered.local, ordered.remote, stream=stream)
     with torch.cuda.stream(stream):
-        mark = torch.ones(1, device=sides.tensor.device)
+        mark = torch.ones(1, device=ordered.tensor.device)
     stream.synchronize()
     assert mark.item() == 1
     with pytest.raises(UnavailableError):
@@ -282,18 +275,16 @@ def test_reads_by_other_paths_refuse_a_stream_and_say_why(
     sides.session.read(sides.local, sides.remote).wait(PATIENCE)
 
 
-def test_a_stream_that_is_captured_is_refused(sides: Sides, way: tuple[str, str, str, str]) -> None:
-    if not keeps_order(way):
-        pytest.skip(f"reads keep no order of streams {way[3]}")
-    sides.session.connect("target", PATIENCE)
+def test_a_stream_that_is_captured_is_refused(ordered: Sides) -> None:
+    ordered.session.connect("target", PATIENCE)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(sides.tensor.device), torch.cuda.graph(graph):
-        sides.tensor[:8].zero_()
+    with torch.cuda.device(ordered.tensor.device), torch.cuda.graph(graph):
+        ordered.tensor[:8].zero_()
         with pytest.raises(UnsupportedError, match="captured"):
-            sides.session.read(sides.local, sides.remote, stream=torch.cuda.current_stream()).wait(
-                PATIENCE
-            )
-    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
+            ordered.session.read(
+                ordered.local, ordered.remote, stream=torch.cuda.current_stream()
+            ).wait(PATIENCE)
+    ordered.session.read(ordered.local, ordered.remote).wait(PATIENCE)
 
 
 def test_the_current_device_of_the_caller_stays(sides: Sides) -> None:
