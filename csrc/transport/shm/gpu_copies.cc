@@ -114,7 +114,7 @@ std::size_t GpuCopies::most_in_flight(bool is_staged) {
 std::unique_ptr<RmaFlight> GpuCopies::begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
                                             const RmaPiecesHere& here) {
     const bool is_direct = memory->is_of_gpu() && here.memory->kind == abi::MemoryKind::kGpu;
-    if (here.order != nullptr && !(is_direct && op == RmaOp::kRead))
+    if (here.order != nullptr && (!is_direct || op != RmaOp::kRead))
         return over({.link = {}, .pieces = Status::unsupported("no order of streams is kept")});
     auto flying = is_direct ? begin_direct(memory, op, here) : begin_staged(memory, op, here);
     if (flying.is_ok()) return std::move(*flying);
