@@ -284,8 +284,6 @@ std::shared_ptr<Participant> Runtime::participant_at(const Seat& seat) {
 
 void Runtime::arrived(transport::Arrival arrival) {
     const transport::Introduction& from = arrival.introduction;
-    if (from.service == transport::Service::kSession)
-        return refused("control", Status::unsupported("there are no sessions here"));
     auto* const transport = find(static_cast<transport::TransportKind>(from.transport));
     const bool shares = transport != nullptr && transport->regions() != nullptr;
     if (transport != nullptr && (shares || from.service == transport::Service::kLink))

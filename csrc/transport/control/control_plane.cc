@@ -18,7 +18,6 @@ std::optional<std::string> take_up(Arrival& arrival, ControlHost& host) {
             return std::nullopt;
         case Service::kLink:
         case Service::kRegion:
-        case Service::kSession:
             break;
     }
     host.arrived(std::move(arrival));

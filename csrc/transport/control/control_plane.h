@@ -2,7 +2,7 @@
 //
 // It listens for all transports of the process, and lets nobody in who does not prove the secret of
 // a group. What is a question or a notice it deals with itself; a connection that is to become a
-// link, a region or a session goes on to its host, proven.
+// link or a region goes on to its host, proven.
 //
 //     peers' transports, query(), notify()  ->  ControlPlane  ->  ControlHost: answer(), noticed(),
 //                                                                 arrived() -> Transport::accept()

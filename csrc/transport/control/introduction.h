@@ -13,14 +13,13 @@ namespace pccl::transport {
 
 /// What the far process is asked for.
 enum class Service : std::uint8_t {
-    kLink,     // takes a link
-    kRegion,   // takes a share in memory
-    kQuery,    // says how a rank fares
-    kNotice,   // hears why a rank has left
-    kSession,  // goes on by a protocol of its own
-    kStatus,   // says to an onlooker in what the process is
+    kLink,    // takes a link
+    kRegion,  // takes a share in memory
+    kQuery,   // says how a rank fares
+    kNotice,  // hears why a rank has left
+    kStatus,  // says to an onlooker in what the process is
 };
-inline constexpr int kServices = 6;
+inline constexpr int kServices = 5;
 
 /// Who asks whom, and in which group.
 struct LinkRequest {

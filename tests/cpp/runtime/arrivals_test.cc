@@ -47,13 +47,12 @@ class ArrivalsTest : public testing::Test {
 };
 
 TEST_F(ArrivalsTest, WhatNobodyHereServesIsShutOut) {
-    EXPECT_TRUE(is_shut_out(asking_for(Service::kSession, TransportKind::kTcp)));
     EXPECT_TRUE(is_shut_out(asking_for(Service::kRegion, TransportKind::kTcp)));
     EXPECT_TRUE(is_shut_out(asking_for(Service::kLink, TransportKind::kVerbs)));
 }
 
 TEST_F(ArrivalsTest, ItsEndpointsDoorAnswersQuestionsAfterwards) {
-    EXPECT_TRUE(is_shut_out(asking_for(Service::kSession, TransportKind::kTcp)));
+    EXPECT_TRUE(is_shut_out(asking_for(Service::kRegion, TransportKind::kTcp)));
     const auto other = Runtime::create(TransportKind::kTcp).value();
     const auto answer = other->control().query(
         runtime_->control().address(), asking_for(Service::kQuery, TransportKind::kTcp).request,

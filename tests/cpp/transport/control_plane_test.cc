@@ -114,7 +114,7 @@ TEST(SocketControlPlaneTest, OnlyItsOwnHostComesByTheUnixSocket) {
 TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
     const auto control = make({.between_hosts = false});
     Receptionist host;
-    for (const Service service : {Service::kLink, Service::kRegion, Service::kSession}) {
+    for (const Service service : {Service::kLink, Service::kRegion}) {
         const UniqueFd socket =
             Visitor(control->address().doors.front(), service).visit(*control, host);
         ASSERT_EQ(host.arrivals.size(), 1U);
@@ -177,13 +177,13 @@ TEST(SocketControlPlaneTest, AnOnlookerAsksForNothingElse) {
     const auto control = make({.between_hosts = false});
     Receptionist host;
     for (const Service service :
-         {Service::kLink, Service::kRegion, Service::kQuery, Service::kNotice, Service::kSession}) {
+         {Service::kLink, Service::kRegion, Service::kQuery, Service::kNotice}) {
         const Introduction introduction{.request = {.group = kOnlookers}, .service = service};
         const Status refused = refusal(*control, host, introduction, kNoJobSecret);
         EXPECT_EQ(refused.code(), StatusCode::kPeerLost);
     }
     EXPECT_TRUE(host.arrivals.empty());
-    EXPECT_EQ(host.refusals.size(), 5U);
+    EXPECT_EQ(host.refusals.size(), 4U);
 }
 
 TEST(SocketControlPlaneTest, ARankOfAGroupIsNoOnlooker) {
