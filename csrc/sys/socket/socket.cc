@@ -1,14 +1,17 @@
 #include "csrc/sys/socket/socket.h"
 
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 #include <memory>
 
 #include "csrc/base/scope_exit.h"
@@ -44,6 +47,21 @@ Status stream_fault(int error, std::string_view what) {
         default:
             return Status::from_errno(error, what);
     }
+}
+
+msghdr message_of(std::span<const iovec> pieces) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    return message;
+}
+
+/// Of a call that received so much, or else set errno.
+Result<std::size_t> received_by(ssize_t received) {
+    if (received > 0) return static_cast<std::size_t>(received);
+    if (received == 0) return Status::peer_lost(kNoRank, "the connection was closed");
+    if (would_block(errno)) return std::size_t{0};
+    return stream_fault(errno, "cannot receive");
 }
 
 void set_option(int fd, int level, int name, int value) {
@@ -197,10 +215,20 @@ std::size_t granted_send_buffer(int fd) {
            2;  // Linux doubles what was asked for, for its overhead
 }
 
+std::size_t unsent_bytes(int fd) {
+    int bytes = 0;
+    if (::ioctl(fd, SIOCOUTQNSD, &bytes) != 0 || bytes < 0) return 0;
+    return static_cast<std::size_t>(bytes);
+}
+
+void tell_once_unsent_below(int fd, std::size_t bytes) {
+    const std::size_t most = std::numeric_limits<int>::max();
+    // Linux takes so much, and tells at half of it.
+    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min(2 * bytes, most)));
+}
+
 Result<std::size_t> send_some(int fd, std::span<const iovec> pieces) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(pieces.data());
-    message.msg_iovlen = pieces.size();
+    const msghdr message = message_of(pieces);
     const auto sent =
         retry_interrupted([&] { return ::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); });
     if (sent >= 0) return static_cast<std::size_t>(sent);
@@ -215,12 +243,13 @@ Result<std::size_t> send_some(int fd, std::span<const std::byte> bytes) {
 
 Result<std::size_t> receive_some(int fd, std::span<std::byte> into) {
     if (into.empty()) return std::size_t{0};
-    const auto received =
-        retry_interrupted([&] { return ::recv(fd, into.data(), into.size(), MSG_DONTWAIT); });
-    if (received > 0) return static_cast<std::size_t>(received);
-    if (received == 0) return Status::peer_lost(kNoRank, "the connection was closed");
-    if (would_block(errno)) return std::size_t{0};
-    return stream_fault(errno, "cannot receive");
+    return received_by(
+        retry_interrupted([&] { return ::recv(fd, into.data(), into.size(), MSG_DONTWAIT); }));
+}
+
+Result<std::size_t> receive_some(int fd, std::span<const iovec> pieces) {
+    msghdr message = message_of(pieces);
+    return received_by(retry_interrupted([&] { return ::recvmsg(fd, &message, MSG_DONTWAIT); }));
 }
 
 Status send_all(int fd, std::span<const std::byte> bytes, Deadline deadline) {

@@ -57,10 +57,18 @@ PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 /// too.
 [[nodiscard]] PCCL_API std::size_t granted_send_buffer(int fd);
 
+/// Of what was sent, the bytes that have not left yet; 0 where the system does not say.
+[[nodiscard]] PCCL_API std::size_t unsent_bytes(int fd);
+/// Makes a socket that has been found full ready for output when fewer bytes than these have not
+/// left, and not before; it may take as much again.
+PCCL_API void tell_once_unsent_below(int fd, std::size_t bytes);
+
 /// Sends from up to IOV_MAX pieces what fits now.
 [[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const iovec> pieces);
 [[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const std::byte> bytes);
 [[nodiscard]] PCCL_API Result<std::size_t> receive_some(int fd, std::span<std::byte> into);
+/// Fills the pieces in their order.
+[[nodiscard]] PCCL_API Result<std::size_t> receive_some(int fd, std::span<const iovec> pieces);
 [[nodiscard]] PCCL_API Status send_all(int fd, std::span<const std::byte> bytes, Deadline deadline);
 [[nodiscard]] PCCL_API Status receive_all(int fd, std::span<std::byte> into, Deadline deadline);
 /// Whether the peer has closed its end; takes nothing from the stream.

@@ -62,19 +62,11 @@ void StripedReader::fill(std::size_t wanted) {
 }
 
 std::size_t StripedReader::read(MutableBytes into) {
-    std::size_t total = 0;
-    while (total < into.size() && fault_.is_ok()) {
-        const std::size_t room = std::min(into.size() - total, stripes_.left());
-        const auto got = sys::receive_some(stripes_.current(), into.subspan(total, room));
-        if (!got.is_ok()) {
-            fault_ = got.status();
-            break;
-        }
-        stripes_.advance(got.value());
-        total += got.value();
-        if (got.value() < room) break;
-    }
-    return total;
+    if (!fault_.is_ok()) return 0;
+    const auto got = blocks_.read(into);
+    if (got.is_ok()) return *got;
+    fault_ = got.status();
+    return 0;
 }
 
 TcpRecvLink::TcpRecvLink(LinkParts parts)
@@ -84,9 +76,10 @@ TcpRecvLink::TcpRecvLink(LinkParts parts)
 
 Result<Bytes> TcpRecvLink::peek(ChannelId channel) {
     if (status_.is_set()) return status_.get();
-    auto here = readers_[static_cast<std::size_t>(channel)].peek();
+    StripedReader& reader = readers_[static_cast<std::size_t>(channel)];
+    auto here = reader.peek();
     if (here.is_ok() && !here->empty()) return here;
-    PCCL_TRY(here.is_ok() ? settled(watch_.look_idle()) : fail(here.status()));
+    PCCL_TRY(here.is_ok() ? look_idle(reader) : fail(here.status()));
     return Bytes();
 }
 
@@ -96,15 +89,22 @@ void TcpRecvLink::consume(ChannelId channel, std::size_t count) {
 
 Result<std::size_t> TcpRecvLink::receive(ChannelId channel, MutableBytes into) {
     if (status_.is_set()) return status_.get();
-    auto received = readers_[static_cast<std::size_t>(channel)].receive(into);
+    StripedReader& reader = readers_[static_cast<std::size_t>(channel)];
+    auto received = reader.receive(into);
     if (received.is_ok() && (*received > 0 || into.empty())) return received;
-    PCCL_TRY(received.is_ok() ? settled(watch_.look_idle()) : fail(received.status()));
+    PCCL_TRY(received.is_ok() ? look_idle(reader) : fail(received.status()));
     return std::size_t{0};
+}
+
+Status TcpRecvLink::look_idle(const StripedReader& reader) {
+    const Status gone = watch_.look_idle();
+    const Status doubt = reader.blocks().doubt();
+    return settled(gone.is_ok() && !doubt.is_ok() ? fail(doubt) : gone);
 }
 
 Status TcpRecvLink::settled(const Status& gone) {
     const auto is_drained = [](const StripedReader& reader) {
-        return sys::peer_has_closed(reader.stripes().current());
+        return reader.blocks().is_drained();
     };
     if (gone.is_ok() || watch_.is_silent() || std::ranges::all_of(readers_, is_drained))
         return gone;
@@ -121,7 +121,7 @@ Status TcpRecvLink::fail(const Status& fault) {
 void TcpRecvLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     watch_.close(reason);
-    for (const StripedReader& reader : readers_) reader.stripes().end(reason);
+    for (const StripedReader& reader : readers_) reader.blocks().stripes().end(reason);
 }
 
 }  // namespace pccl::transport::tcp

@@ -7,7 +7,7 @@
 
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
-#include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/block_reader.h"
 #include "csrc/transport/tcp/watch.h"
 
 namespace pccl::transport::tcp {
@@ -16,14 +16,14 @@ namespace pccl::transport::tcp {
 /// reads.
 class StripedReader {
    public:
-    explicit StripedReader(Stripes stripes) : stripes_(std::move(stripes)) {}
+    explicit StripedReader(Stripes stripes) : blocks_(std::move(stripes)) {}
 
     /// Looks for more when there is nothing, or when the caller did nothing with what it was shown
     /// last.
     Result<Bytes> peek();
     void consume(std::size_t count);
     Result<std::size_t> receive(MutableBytes into);
-    [[nodiscard]] const Stripes& stripes() const { return stripes_; }
+    [[nodiscard]] const BlockReader& blocks() const { return blocks_; }
 
    private:
     [[nodiscard]] std::size_t held() const { return end_ - begin_; }
@@ -34,7 +34,7 @@ class StripedReader {
     // A header and a short message come with one read; of a long one only so much is copied twice.
     static constexpr std::size_t kShortRead = 8 * kKiB;
 
-    Stripes stripes_;
+    BlockReader blocks_;
     std::unique_ptr<std::byte[]> memory_;  // made when first needed; holds [begin_, end_)
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
@@ -56,6 +56,8 @@ class TcpRecvLink final : public RecvLink {
     void abort(const Status& reason) override;
 
    private:
+    /// Why the peer is gone, as far as a channel shows that has nothing now.
+    Status look_idle(const StripedReader& reader);
     /// `gone`, once what the peer sent before cannot be on its way any more, on other sockets.
     Status settled(const Status& gone);
     /// Why the peer is gone, once that is known.

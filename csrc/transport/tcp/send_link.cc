@@ -22,9 +22,12 @@ class Run {
         for (const Bytes& piece : pieces) total_ += piece.size();
     }
 
-    /// Bytes [begin, begin + room) of it, or the first of these, as the system takes them.
-    [[nodiscard]] std::span<const iovec> part(std::size_t begin, std::size_t room) {
+    /// `number`, and bytes [begin, begin + room) of it or the first of these, as the system takes
+    /// them.
+    [[nodiscard]] std::span<const iovec> part(Bytes number, std::size_t begin, std::size_t room) {
         std::size_t count = 0;
+        if (!number.empty())
+            vectors_[count++] = {const_cast<std::byte*>(number.data()), number.size()};
         const auto add = [&](Bytes piece) {
             const std::size_t skipped = std::min(begin, piece.size());
             begin -= skipped;
@@ -55,13 +58,22 @@ std::size_t bytes_of(std::span<const iovec> vectors) {
     return bytes;
 }
 
-/// Any run of `capacity` bytes puts at most this much on one of n sockets: capacity / n + block.
-std::size_t striped_capacity(const Stripes& stripes) {
-    std::size_t smallest = static_cast<std::size_t>(-1);
-    for (const WatchedSocket& socket : stripes.sockets())
-        smallest = std::min(smallest, sys::granted_send_buffer(socket.fd()));
-    const std::size_t block = std::min(stripes.block_bytes(), smallest);
-    return std::max(smallest, stripes.sockets().size() * (smallest - block));
+struct Part {
+    std::size_t taken = 0;  // of the run
+    bool is_short = false;  // no socket takes more now
+};
+
+/// Sends the run from `begin` on, as far as one socket takes it.
+Result<Part> send_part(BlockWriter& writer, Run& run, std::size_t begin) {
+    if (!writer.choose()) return Part{.is_short = true};
+    do {
+        const auto vectors = run.part(writer.number(), begin, writer.left());
+        PCCL_ASSIGN_OR_RETURN(const std::size_t taken, sys::send_some(writer.socket(), vectors));
+        if (taken == 0) continue;
+        const bool is_short = taken < bytes_of(vectors);
+        return Part{writer.advance(taken), is_short};
+    } while (writer.pass_on());
+    return Part{.is_short = true};
 }
 
 }  // namespace
@@ -69,13 +81,13 @@ std::size_t striped_capacity(const Stripes& stripes) {
 TcpSendLink::TcpSendLink(LinkParts parts)
     : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) {
-        outlets_.push_back({std::move(stripes), {}});
+        outlets_.push_back({BlockWriter(std::move(stripes)), {}});
         outlets_.back().held.reserve(kShort);
     }
 }
 
 std::size_t TcpSendLink::capacity(ChannelId channel) const {
-    return striped_capacity(outlets_[static_cast<std::size_t>(channel)].stripes);
+    return outlets_[static_cast<std::size_t>(channel)].writer.capacity();
 }
 
 Result<std::size_t> TcpSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
@@ -109,16 +121,14 @@ Result<std::size_t> TcpSendLink::push(Outlet& outlet, std::span<const Bytes> pie
     Run run(outlet.held, pieces);
     std::size_t sent = 0;
     while (sent < run.bytes()) {
-        const std::span<const iovec> part = run.part(sent, outlet.stripes.left());
-        const auto taken = sys::send_some(outlet.stripes.current(), part);
+        const auto part = send_part(outlet.writer, run, sent);
         // What was taken before the fault counts; the next call finds the fault again.
-        if (!taken.is_ok() && sent <= held) PCCL_TRY(fail(taken.status()));
-        if (!taken.is_ok()) break;
-        sent += *taken;
-        outlet.stripes.advance(*taken);
+        if (!part.is_ok() && sent <= held) PCCL_TRY(fail(part.status()));
+        if (!part.is_ok()) break;
+        sent += part->taken;
         // A peer that left without reading leaves a window that stays shut: the kernel waits on.
-        if (*taken == 0 && sent <= held) PCCL_TRY(fail_if_left());
-        if (*taken < bytes_of(part)) break;
+        if (part->taken == 0 && sent <= held) PCCL_TRY(fail_if_left());
+        if (part->is_short) break;
     }
     const std::size_t of_held = std::min(sent, held);
     outlet.held.erase(outlet.held.begin(),
@@ -140,7 +150,7 @@ Status TcpSendLink::fail(const Status& fault) {
 void TcpSendLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     watch_.close(reason);
-    for (const Outlet& outlet : outlets_) outlet.stripes.end(reason);
+    for (const Outlet& outlet : outlets_) outlet.writer.stripes().end(reason);
 }
 
 }  // namespace pccl::transport::tcp

@@ -6,7 +6,7 @@
 
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
-#include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/block_writer.h"
 #include "csrc/transport/tcp/watch.h"
 
 namespace pccl::transport::tcp {
@@ -29,7 +29,7 @@ class TcpSendLink final : public SendLink {
    private:
     /// A channel and the few bytes that wait to leave together with those that follow them.
     struct Outlet {
-        Stripes stripes;
+        BlockWriter writer;
         std::vector<std::byte> held;
     };
     Result<std::size_t> push(Outlet& outlet, std::span<const Bytes> pieces);

@@ -1,11 +1,15 @@
-// One byte stream over several sockets: byte b travels on socket (b / block) % sockets.
+// One byte stream over several sockets, in blocks.
 //
-// Both ends compute the same, so the sockets carry nothing but the bytes. A message that is shorter
-// than a block costs one system call; a long one uses all sockets, and so several connections'
-// windows, queues and cores of the kernel.
+// Each block of block_bytes() goes to the socket that is least loaded when the block begins, behind
+// its number, so that a path which carries twice as much gets twice as many. The receiver takes
+// blocks by their numbers: a socket whose next block is not due is left alone, in the kernel's
+// buffers, so that bytes are read once, straight to where they belong, and whoever reads in order
+// always finds the next block at the front of a socket. Within a block the socket carries nothing
+// but its bytes, and a stream over one socket has no numbers at all.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -15,26 +19,16 @@
 
 namespace pccl::transport::tcp {
 
-/// The sockets of one channel, and how far its stream has come on them.
+/// Goes before each block of a stream over several sockets. The first is 0.
+using BlockNumber = std::uint64_t;
+
+/// The sockets of one channel.
 class Stripes {
    public:
     Stripes(std::vector<WatchedSocket> sockets, std::size_t block_bytes,
             std::chrono::milliseconds peer_timeout)
-        : sockets_(std::move(sockets)),
-          block_(block_bytes),
-          peer_timeout_(peer_timeout),
-          left_(block_bytes) {}
+        : sockets_(std::move(sockets)), block_(block_bytes), peer_timeout_(peer_timeout) {}
 
-    /// Carries the next left() bytes of the stream.
-    [[nodiscard]] int current() const { return sockets_[index_].fd(); }
-    [[nodiscard]] std::size_t left() const { return left_; }
-    /// At most left().
-    void advance(std::size_t bytes) {
-        left_ -= bytes;
-        if (left_ > 0) return;
-        left_ = block_;
-        index_ = index_ + 1 < sockets_.size() ? index_ + 1 : 0;
-    }
     /// Ends the stream. Where a rank is lost its host may be cut off, and so this link's peer.
     void end(const Status& reason) const {
         for (const WatchedSocket& socket : sockets_) {
@@ -44,15 +38,15 @@ class Stripes {
                 sys::shut_down(socket.fd());
         }
     }
-    [[nodiscard]] const std::vector<WatchedSocket>& sockets() const { return sockets_; }
+    [[nodiscard]] std::size_t count() const { return sockets_.size(); }
+    [[nodiscard]] int socket(std::size_t index) const { return sockets_[index].fd(); }
     [[nodiscard]] std::size_t block_bytes() const { return block_; }
+    [[nodiscard]] bool is_numbered() const { return count() > 1; }
 
    private:
     std::vector<WatchedSocket> sockets_;
     std::size_t block_;
     std::chrono::milliseconds peer_timeout_;
-    std::size_t index_ = 0;
-    std::size_t left_;
 };
 
 }  // namespace pccl::transport::tcp

@@ -24,7 +24,8 @@ namespace pccl::transport::tcp {
 struct TcpOptions {
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
-    std::size_t block_bytes = 128 * kKiB;
+    /// Of the stream, that go over one socket: choosing another takes some 3 us of both ends.
+    std::size_t block_bytes = 256 * kKiB;
     /// Wanted on both ends: of ControlOptions::stream, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
     /// After so long without a sign of life a host is lost.

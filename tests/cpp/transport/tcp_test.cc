@@ -76,6 +76,8 @@ std::string text_of(Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+/// What goes before a block of a stream over several sockets.
+std::string number(char low) { return std::string(1, low) + std::string(7, '\0'); }
 
 void expect_text(Host& host, RecvLink& link, ChannelId channel, const std::string& wanted) {
     std::vector<std::byte> received(wanted.size());
@@ -128,9 +130,13 @@ TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
     host.accept_until([&] { return host.links.size() == 1; });
     const std::string a(1024, 'a');
     const std::string b(1024, 'b');
-    // The second block comes first; what was sent by hand lands where the layout says.
-    ASSERT_TRUE(sys::send_all((*sockets)[2].get(), bytes_of(b + "d"), patience()).is_ok());
-    ASSERT_TRUE(sys::send_all((*sockets)[1].get(), bytes_of(a + std::string(1024, 'c')), patience())
+    // The second block comes first; what was sent by hand lands where the numbers say.
+    ASSERT_TRUE(
+        sys::send_all((*sockets)[2].get(), bytes_of(number(1) + b + number(3) + "d"), patience())
+            .is_ok());
+    ASSERT_TRUE(sys::send_all((*sockets)[1].get(),
+                              bytes_of(number(0) + a + number(2) + std::string(1024, 'c')),
+                              patience())
                     .is_ok());
     ASSERT_TRUE(sys::send_all((*sockets)[0].get(), bytes_of("message"), patience()).is_ok());
     expect_text(host, *host.links[0], kCollectiveChannel, a + b + std::string(1024, 'c') + "d");
@@ -152,7 +158,8 @@ TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
     host.accept_until([&] { return host.links.size() == 2; });
     EXPECT_EQ(host.requests[0].source, 4);
     EXPECT_EQ(host.requests[1].source, 3);
-    ASSERT_TRUE(sys::send_all((*first_too)[0].get(), bytes_of("first"), patience()).is_ok());
+    ASSERT_TRUE(
+        sys::send_all((*first_too)[0].get(), bytes_of(number(0) + "first"), patience()).is_ok());
     ASSERT_TRUE(sys::send_all((*second_too)[0].get(), bytes_of("second"), patience()).is_ok());
     expect_text(host, *host.links[0], kCollectiveChannel, "second");
     expect_text(host, *host.links[1], kCollectiveChannel, "first");

@@ -1,0 +1,104 @@
+#include "csrc/transport/tcp/block_writer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace pccl::transport::tcp {
+namespace {
+
+// What waits for its path behind too much comes too late: others have carried what follows it, and
+// the receiver's buffers are full of that. So all queues are equally long in time: that of the
+// fastest path may fill its send buffer, others as much less as they carry less.
+constexpr std::size_t kMostUnsent = 2 * kMiB;
+constexpr std::size_t kLeastUnsent = 512 * kKiB;
+constexpr std::size_t kStep = 128 * kKiB;
+// Between one sharing out and the next, over all sockets: a few blocks of each.
+constexpr std::size_t kWindow = 4 * kMiB;
+
+}  // namespace
+
+BlockWriter::BlockWriter(Stripes stripes)
+    : stripes_(std::move(stripes)),
+      lanes_(stripes_.count(), Lane{.limit = kMostUnsent}),
+      order_(stripes_.count()),
+      number_left_(stripes_.is_numbered() ? sizeof number_ : 0),
+      left_(stripes_.block_bytes()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+void BlockWriter::measure() {
+    std::size_t gone = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        lanes_[i].unsent = sys::unsent_bytes(stripes_.socket(i));
+        gone += lanes_[i].gone();
+    }
+    if (gone >= kWindow) share_out();
+}
+
+void BlockWriter::share_out() {
+    const std::size_t most = std::ranges::max(lanes_, {}, &Lane::gone).gone();
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = lanes_[i];
+        const std::size_t share = kMostUnsent / kStep * lane.gone() / most * kStep;
+        const std::size_t limit = std::max(share, kLeastUnsent);
+        if (limit != lane.limit) sys::tell_once_unsent_below(stripes_.socket(i), limit);
+        lane.limit = limit;
+        lane.given = lane.unsent;
+    }
+}
+
+bool BlockWriter::has_candidates() {
+    // Among equals it is the turn of the one that has waited longest.
+    std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(asked_) + 1,
+                order_.end());
+    measure();
+    const auto load_of = [&](std::size_t socket) { return lanes_[socket].load(); };
+    std::ranges::stable_sort(order_, {}, load_of);
+    const auto end = std::ranges::lower_bound(order_, 1.0, {}, load_of);
+    candidates_ = static_cast<std::size_t>(end - order_.begin());
+    asked_ = 0;
+    return candidates_ > 0;
+}
+
+bool BlockWriter::others_have_room() {
+    std::vector<sys::Interest> outputs;
+    for (std::size_t i = candidates_; i < order_.size(); ++i)
+        outputs.push_back({.fd = stripes_.socket(order_[i]), .output = true});
+    if (!sys::wait_for_any(outputs, Duration::zero())) return false;
+    if (!has_candidates()) candidates_ = order_.size();  // a system that knows no such limit
+    return true;
+}
+
+bool BlockWriter::pass_on() {
+    if (!may_choose()) return false;
+    if (++asked_ < candidates_) return true;
+    asked_ = order_.size() - 1;
+    return candidates_ < order_.size() && others_have_room();
+}
+
+std::size_t BlockWriter::advance(std::size_t taken) {
+    const std::size_t of_number = std::min(taken, number_left_);
+    const std::size_t of_stream = taken - of_number;
+    lanes_[order_[asked_]].given += taken;
+    number_left_ -= of_number;
+    left_ -= of_stream;
+    if (left_ == 0) {
+        left_ = stripes_.block_bytes();
+        ++number_;
+        number_left_ = stripes_.is_numbered() ? sizeof number_ : 0;
+    }
+    return of_stream;
+}
+
+std::size_t BlockWriter::capacity() const {
+    std::size_t smallest = static_cast<std::size_t>(-1);
+    for (std::size_t i = 0; i < stripes_.count(); ++i)
+        smallest = std::min(smallest, sys::granted_send_buffer(stripes_.socket(i)));
+    if (!stripes_.is_numbered()) return smallest;
+    const std::size_t block = stripes_.block_bytes() + sizeof number_;
+    const std::size_t least = std::min(kLeastUnsent, smallest - std::min(block, smallest));
+    return std::max(smallest, stripes_.count() * least);
+}
+
+}  // namespace pccl::transport::tcp
