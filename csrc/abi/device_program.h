@@ -22,10 +22,13 @@
 namespace pccl::abi {
 
 inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel and a worker each
-inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds
+inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds, at least
+inline constexpr int kLineSlots = 4;     // of words and wide lines
+inline constexpr int kLinesTold = 2;     // of which so many are told to have been taken at once
+static_assert(kLineSlots - (kLinesTold - 1) >= kDeviceSlots);
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
-inline constexpr std::size_t kWordSlotBytes = std::size_t{8} << 10;  // by words
-inline constexpr int kWideSlotLines = 256;                           // by wide lines
+inline constexpr std::size_t kWordSlotBytes = std::size_t{4} << 10;  // by words
+inline constexpr int kWideSlotLines = 128;                           // by wide lines
 inline constexpr int kMostLanePorts = 64;
 inline constexpr int kMostLaneWaits = 128;        // of one step
 inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
@@ -51,6 +54,7 @@ struct DevicePort {
     std::int32_t peer;
     std::int32_t channel;
     std::int32_t is_sending;
+    std::int32_t messages;  // of a window
 };
 
 /// Steps [0, step] of `lane` must be done.
@@ -71,6 +75,8 @@ struct alignas(16) DeviceStep {
     std::int32_t chunks;  // 0: the step only waits
     std::int32_t from;    // port of the lane, or kNoDevicePort
     std::int32_t to;
+    std::int32_t received;  // messages of the window that came from that port before
+    std::int32_t sent;
     std::int32_t first_wait;
     std::int32_t waits;
     std::int32_t is_awaited;  // by another lane
@@ -99,18 +105,23 @@ struct DeviceFifo {
 };
 static_assert(sizeof(DeviceFifo) == 128);
 
-/// Of the message after `sent` others.
-[[nodiscard]] constexpr std::uint32_t slot_after(std::uint32_t sent) { return sent % kDeviceSlots; }
-/// How many messages must have been taken, at least, before that slot is free; counters wrap.
-[[nodiscard]] constexpr std::uint32_t emptied_before(std::uint32_t sent) {
-    return sent + 1 - kDeviceSlots;
+[[nodiscard]] constexpr std::uint32_t slots_for(MessageForm form) {
+    return form == MessageForm::kPlain ? kDeviceSlots : kLineSlots;
 }
+/// Of the message after `sent` others, how many must have been taken, at least, before there is a
+/// slot for it; counters wrap.
+[[nodiscard]] constexpr std::uint32_t emptied_before(std::uint32_t sent, MessageForm form) {
+    return sent + 1 - slots_for(form);
+}
+/// Whether its receiver then says how many it has taken: of lines not each time, for that asks all
+/// threads of a block to meet.
+[[nodiscard]] constexpr bool is_told(std::uint32_t sent) { return (sent + 1) % kLinesTold == 0; }
 
 /// Of one FIFO, in the memory of the rank that reads it.
 struct DeviceSlots {
     std::byte messages[kDeviceSlots][kSlotBytes];
-    Line words[kDeviceSlots][kWordSlotBytes / kLineBytes];
-    WideLine lines[kDeviceSlots][kWideSlotLines];
+    Line words[kLineSlots][kWordSlotBytes / kLineBytes];
+    WideLine lines[kLineSlots][kWideSlotLines];
 };
 
 /// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.

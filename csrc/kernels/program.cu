@@ -15,6 +15,9 @@ struct RunArguments {
     Reduction reduction;
 };
 
+template <MessageForm kForm>
+using LineOf = std::conditional_t<kForm == MessageForm::kWords, abi::Line, abi::WideLine>;
+
 /// What a worker moves at once of each block.
 struct Window {
     std::size_t index;
@@ -25,30 +28,52 @@ __device__ __forceinline__ std::size_t aligned(std::size_t bytes) {
     return (bytes + abi::kChunkAlignment - 1) / abi::kChunkAlignment * abi::kChunkAlignment;
 }
 
+/// A step in one window, with all that does not depend on the thread: one thread works it out for
+/// each step, at once with the others. (Each thread for itself, step after step, took 1 us a step.)
+struct alignas(16) ReadyStep {
+    LocalChunk first;           // of the chunks
+    const std::byte* incoming;  // where the message lies that it receives; null: there is none
+    std::byte* outgoing;
+    std::size_t bytes;       // of all chunks
+    std::uint32_t received;  // messages before that one
+    std::uint32_t sent;
+    std::int32_t chunks;  // 0: none of them has bytes, and nothing travels
+    std::int32_t from;
+    std::int32_t to;
+    std::int32_t sender;
+    std::int32_t first_wait;
+    std::int32_t waits;
+    std::int32_t lacks_room;  // for what it sends, as far as was known when its port was opened
+    std::int32_t is_awaited;
+    std::int32_t meets;  // all threads are through before somebody else hears of it
+};
+
 /// Of a block.
+template <MessageForm kForm>
 struct SharedMemory {
-    Port ports[abi::kMostLanePorts];
-    abi::DeviceStep steps[64];  // of its lane; those of longer lanes are read where they are
+    Port<kForm> ports[abi::kMostLanePorts];
+    ReadyStep steps[64];  // of its lane; longer lanes have them one batch after the other
 };
 
 template <typename Reduction, MessageForm kForm>
 class Worker {
    public:
     /// Reads its program, which never changes, while the launch ahead may still run.
-    __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory& shared)
+    __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory<kForm>& shared)
         : run_(run),
           program_(run.program),
           reduction_(reduction),
           number_(static_cast<int>(blockIdx.x) / program_.workers),
           worker_(static_cast<int>(blockIdx.x) % program_.workers),
-          ports_(shared.ports) {
+          shared_(shared) {
         if (!has_work()) return;
         lane_ = program_.lanes[number_];
         const int index = static_cast<int>(threadIdx.x);
         if (index < program_.most_ports)
             port_ = program_.ports[number_ * program_.most_ports + index];
         steps_ = program_.steps + number_ * program_.most_steps;
-        copy_steps(shared.steps);
+        own_ = within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
+        if (index < program_.most_steps) prefetch(steps_ + index);
     }
 
     [[nodiscard]] __device__ bool has_work() const { return number_ < program_.lane_count; }
@@ -56,54 +81,104 @@ class Worker {
     /// False, on all threads, when a wait failed.
     __device__ bool work() const {
         if (!open_ports()) return false;
-        const Range own =
-            within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
-        const std::size_t most = program_.window_bytes;
-        std::size_t index = 0;
-        for (std::size_t done = 0; done < own.bytes; done += most, ++index)
-            if (!run_window({index, {own.begin + done, min(most, own.bytes - done)}})) return false;
-        close_ports();
-        return true;
+        std::size_t windows = 0;
+        bool came = true;
+        for (std::size_t done = 0; done < own_.bytes; done += program_.window_bytes)
+            if (!run_window({windows++, window_at(done)}, came)) return false;
+        return close_ports(windows, came);
     }
 
    private:
-    template <int kMost>
-    __device__ void copy_steps(abi::DeviceStep (&shared)[kMost]) {
-        if (program_.most_steps > kMost) return;
-        const int index = static_cast<int>(threadIdx.x);
-        if (index < program_.most_steps) shared[index] = steps_[index];
-        steps_ = shared;
+    static constexpr int kBatch = sizeof(SharedMemory<kForm>::steps) / sizeof(ReadyStep);
+    static constexpr bool kIsPlain = kForm == MessageForm::kPlain;
+    /// Loops over plain messages need the registers for themselves.
+    using Held = std::conditional_t<kIsPlain, const ReadyStep&, const ReadyStep>;
+
+    [[nodiscard]] __device__ Range window_at(std::size_t done) const {
+        return {own_.begin + done, min(program_.window_bytes, own_.bytes - done)};
     }
+
     __device__ bool open_ports() const {
         const int index = static_cast<int>(threadIdx.x);
         bool is_open = true;
         if (index < lane_.ports) {
             const int fifo = port_.channel * program_.workers + worker_;
-            is_open = ports_[index].open(port_, run_.team.rank, fifo, program_.desk, kForm);
+            is_open = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk);
         }
         return __syncthreads_and(is_open) != 0;
     }
-    __device__ void close_ports() const {
-        __syncthreads();
+    __device__ bool close_ports(std::size_t windows, bool came) const {
+        const bool all_came = __syncthreads_and(came) != 0;
         const int index = static_cast<int>(threadIdx.x);
-        if (index < lane_.ports) ports_[index].close();
+        if (all_came && index < lane_.ports) shared_.ports[index].close(windows);
+        return all_came;
     }
 
-    __device__ bool run_window(const Window& window) const {
+    /// The batch of steps from `first` on, in one window.
+    __device__ void make_ready(const Window& window, int first) const {
+        const int index = static_cast<int>(threadIdx.x);
+        if (index >= kBatch || first + index >= lane_.steps) return;
+        const abi::DeviceStep& step = steps_[first + index];
+        const std::size_t bytes = bytes_in(step, window);
+        ReadyStep ready{.first = local(step, 0, chunk(step, 0, window)),
+                        .incoming = nullptr,
+                        .outgoing = nullptr,
+                        .bytes = bytes,
+                        .received = 0,
+                        .sent = 0,
+                        .chunks = bytes > 0 ? step.chunks : 0,
+                        .from = step.from,
+                        .to = step.to,
+                        .sender = 0,
+                        .first_wait = step.first_wait,
+                        .waits = step.waits,
+                        .lacks_room = 0,
+                        .is_awaited = step.is_awaited,
+                        .meets = kIsPlain ? 1 : step.is_awaited};
+        if (step.from >= 0) address_received(ready, step, window);
+        if (step.to >= 0) address_sent(ready, step, window);
+        shared_.steps[index] = ready;
+    }
+    __device__ void address_received(ReadyStep& ready, const abi::DeviceStep& step,
+                                     const Window& window) const {
+        const Port<kForm>& port = shared_.ports[step.from];
+        ready.received = port.before(window.index, step.received);
+        ready.sender = port.peer();
+        if (ready.bytes > 0) ready.incoming = port.slot(ready.received);
+        if (abi::is_told(ready.received)) ready.meets = 1;
+    }
+    __device__ void address_sent(ReadyStep& ready, const abi::DeviceStep& step,
+                                 const Window& window) const {
+        const Port<kForm>& port = shared_.ports[step.to];
+        ready.sent = port.before(window.index, step.sent);
+        if (ready.bytes == 0) return;
+        ready.outgoing = port.slot(ready.sent);
+        if (!port.has_seen(ready.sent)) ready.lacks_room = 1;
+    }
+
+    /// False, on all threads, when a wait failed; some hear of it later, by `came`.
+    __device__ bool run_window(const Window& window, bool& came) const {
         const bool shares_scratch = program_.is_coupled != 0 && program_.scratch_chunks > 0;
-        if (shares_scratch && window.index > 0 && !await_windows(window.index)) return false;
-        const std::size_t done = window.index * lane_.steps;
-        for (int index = 0; index < lane_.steps; ++index)
-            if (!run_step(steps_[index], window, done + index + 1)) return false;
+        if (shares_scratch && window.index > 0 && !await_windows(window.index, came)) return false;
+        for (int index = 0; index < lane_.steps; ++index) {
+            const int place = index % kBatch;
+            if (place == 0) {
+                if (index > 0 || window.index > 0) __syncthreads();
+                make_ready(window, index);
+                __syncthreads();
+            }
+            const Held step = shared_.steps[place];
+            if (!run_step(index, step, window, came)) return false;
+        }
         return true;
     }
 
     /// All lanes have finished the windows before: the next one uses the same scratch.
-    __device__ bool await_windows(std::size_t before) const {
+    __device__ bool await_windows(std::size_t before, bool came) const {
         const int lane = static_cast<int>(threadIdx.x);
-        const bool came =
+        const bool all =
             lane >= program_.lane_count || await_lane(lane, before * program_.lanes[lane].steps);
-        return __syncthreads_and(came) != 0;
+        return __syncthreads_and(came && all) != 0;
     }
 
     __device__ bool await_lane(int lane, std::size_t steps) const {
@@ -113,24 +188,20 @@ class Worker {
                              static_cast<std::uint32_t>(steps));
     }
 
-    /// What a step moves in one window: nothing travels where its chunks are empty.
-    struct Move {
-        const Window& window;
-        bool is_receiving;
-        bool is_sending;
-    };
-
-    __device__ bool run_step(const abi::DeviceStep& step, const Window& window,
-                             std::size_t done) const {
-        const bool moves = has_bytes(step, window);
-        const Move move{window, moves && step.from >= 0, moves && step.to >= 0};
-        if (is_timed()) begin_time(done - 1, bytes_in(step, window));
-        if (!await_all(step, move)) return false;
-        if (is_timed()) time_at(done - 1).moved = global_timer_ns();
-        const bool came = !moves || move_all(step, move);
-        if (__syncthreads_and(came) == 0) return false;
-        if (is_timed()) time_at(done - 1).end = global_timer_ns();
-        pass_on(step, move, done);
+    /// Step `index` of the lane. Words and lines need no meeting of the block's threads: in every
+    /// step a thread has the same ones of a chunk, and so finds in memory what it left there.
+    __device__ bool run_step(int index, const ReadyStep& step, const Window& window,
+                             bool& came) const {
+        const std::size_t before = window.index * lane_.steps + index;
+        if (is_timed()) begin_time(before, step.bytes);
+        if ((kIsPlain || step.waits > 0) && !await_all(step, window, came)) return false;
+        if (kIsPlain && is_timed()) time_at(before).moved = global_timer_ns();
+        if (step.chunks > 0 && came) came = move_all(index, step, window);
+        if (step.meets != 0) {
+            if (__syncthreads_and(came) == 0) return false;
+            pass_on(step, before + 1);
+        }
+        if (is_timed()) time_at(before).end = global_timer_ns();
         return true;
     }
 
@@ -141,9 +212,9 @@ class Worker {
     [[nodiscard]] __device__ abi::StepTime& time_at(std::size_t index) const {
         return program_.times[blockIdx.x * program_.times_of_block + index];
     }
-    __device__ __noinline__ void begin_time(std::size_t index, std::size_t bytes) const {
+    __device__ void begin_time(std::size_t index, std::size_t bytes) const {
         time_at(index).bytes = bytes;
-        time_at(index).begin = global_timer_ns();
+        time_at(index).begin = time_at(index).moved = global_timer_ns();
     }
 
     /// Where the step's chunk `index` lies in its block, as far as it is in the window: the same
@@ -161,15 +232,10 @@ class Worker {
         const int stride = slice.buffer == abi::DeviceBuffer::kScratch ? 1 : 0;
         return {slice.buffer, slice.at + stride * index, slice.chunk + index};
     }
-    __device__ bool has_bytes(const abi::DeviceStep& step, const Window& window) const {
-        for (int index = 0; index < step.chunks; ++index)
-            if (chunk(step, index, window).bytes > 0) return true;
-        return false;
-    }
-
     [[nodiscard]] __device__ std::size_t bytes_in(const abi::DeviceStep& step,
                                                   const Window& window) const {
         std::size_t bytes = 0;
+#pragma unroll 1
         for (int index = 0; index < step.chunks; ++index) bytes += chunk(step, index, window).bytes;
         return bytes;
     }
@@ -179,69 +245,83 @@ class Worker {
     static constexpr int kSender = 32;
     static constexpr int kFirstWaiter = 64;
     static_assert(kFirstWaiter + abi::kMostLaneWaits <= abi::kLeastProgramThreads);
-    static constexpr int kTimekeeper = abi::kLeastProgramThreads - 1;  // seldom waits
+    /// Of plain messages one that seldom waits; of others one that has a part of each.
+    static constexpr int kTimekeeper = kIsPlain ? abi::kLeastProgramThreads - 1 : 0;
 
-    __device__ bool await_all(const abi::DeviceStep& step, const Move& move) const {
+    __device__ bool await_all(const ReadyStep& step, const Window& window, bool came) const {
         const int thread = static_cast<int>(threadIdx.x);
-        bool came = true;
-        if (thread == kReceiver && move.is_receiving && kForm == MessageForm::kPlain)
-            came = ports_[step.from].await(run_.team);
-        if (thread == kSender && move.is_sending) came = ports_[step.to].await(run_.team);
+        if (kIsPlain && thread == kReceiver && step.incoming != nullptr)
+            came = shared_.ports[step.from].await(run_.team, step.received);
+        if (kIsPlain && thread == kSender && step.outgoing != nullptr)
+            came = shared_.ports[step.to].await(run_.team, step.sent);
         const int wait = thread - kFirstWaiter;
-        if (wait >= 0 && wait < step.waits) {
+        if (wait >= 0 && wait < step.waits && came) {
             const abi::DeviceWait& other = program_.waits[step.first_wait + wait];
-            const std::size_t before = move.window.index * program_.lanes[other.lane].steps;
+            const std::size_t before = window.index * program_.lanes[other.lane].steps;
             came = await_lane(other.lane, before + other.step + 1);
         }
         return __syncthreads_and(came) != 0;
     }
 
-    __device__ void pass_on(const abi::DeviceStep& step, const Move& move, std::size_t done) const {
-        if (threadIdx.x == kReceiver && move.is_receiving) pass_on(ports_[step.from]);
-        if (threadIdx.x == kSender && move.is_sending) pass_on(ports_[step.to]);
+    /// A message that carries nothing counts, too.
+    __device__ void pass_on(const ReadyStep& step, std::size_t done) const {
+        if (threadIdx.x == kReceiver && step.from >= 0)
+            tell(shared_.ports[step.from], step.received);
+        if (kIsPlain && threadIdx.x == kSender && step.to >= 0)
+            shared_.ports[step.to].pass(step.sent);
         if (threadIdx.x == kFirstWaiter && step.is_awaited != 0)
-            store_release(&program_.desk->progress[blockIdx.x], static_cast<std::uint32_t>(done));
+            store_release_here(&program_.desk->progress[blockIdx.x],
+                               static_cast<std::uint32_t>(done));
     }
-
-    __device__ void pass_on(Port& port) const {
-        if constexpr (kForm == MessageForm::kPlain) {
-            port.pass();
-        } else {
-            port.pass_silently();
+    __device__ void tell(const Port<kForm>& port, std::uint32_t received) const {
+        if constexpr (kIsPlain) {
+            port.pass(received);
+        } else if (abi::is_told(received)) {
+            port.pass_silently(received);
         }
     }
 
     /// False, on any thread, when what it waited for did not come.
-    __device__ bool move_all(const abi::DeviceStep& step, const Move& move) const {
-        if constexpr (kForm == MessageForm::kWords)
-            return move_in_lines<abi::Line>(step, move);
-        else if constexpr (kForm == MessageForm::kLines)
-            return move_in_lines<abi::WideLine>(step, move);
-        move_all_directly(step, move);
-        return true;
+    __device__ bool move_all(int index, const ReadyStep& step, const Window& window) const {
+        if constexpr (kIsPlain) {
+            move_all_directly(index, step, window);
+            return true;
+        } else {
+            return move_in_lines(index, step, window);
+        }
     }
 
-    __device__ void move_all_directly(const abi::DeviceStep& step, const Move& move) const {
-        std::byte* incoming = move.is_receiving ? ports_[step.from].slot() : nullptr;
-        std::byte* outgoing = move.is_sending ? ports_[step.to].slot() : nullptr;
-        for (int index = 0; index < step.chunks; ++index) {
-            const Range chunk = this->chunk(step, index, move.window);
-            move_bytes(local(step, index, chunk), incoming, outgoing, reduction_);
+    __device__ void move_all_directly(int index, const ReadyStep& step,
+                                      const Window& window) const {
+        const std::byte* incoming = step.incoming;
+        std::byte* outgoing = step.outgoing;
+#pragma unroll 1
+        for (int i = 0; i < step.chunks; ++i) {
+            const LocalChunk chunk = chunk_at(index, step, i, window);
+            move_bytes(chunk, incoming, outgoing, reduction_);
             if (incoming != nullptr) incoming += aligned(chunk.bytes);
             if (outgoing != nullptr) outgoing += aligned(chunk.bytes);
         }
     }
 
-    template <typename Line>
-    __device__ bool move_in_lines(const abi::DeviceStep& step, const Move& move) const {
-        MessageLines<Line> lines;
-        if (move.is_receiving) lines.receive_by(ports_[step.from]);
-        if (move.is_sending) lines.send_by(ports_[step.to]);
-        for (int index = 0; index < step.chunks; ++index) {
-            const Range chunk = this->chunk(step, index, move.window);
-            if (!move_by(lines, local(step, index, chunk))) return false;
-        }
+    /// Each thread waits for what it needs.
+    __device__ bool move_in_lines(int index, const ReadyStep& step, const Window& window) const {
+        if (step.lacks_room != 0 && !await_room(step)) return false;
+        MessageLines<LineOf<kForm>> lines{
+            .incoming = reinterpret_cast<const LineOf<kForm>*>(step.incoming),
+            .outgoing = reinterpret_cast<LineOf<kForm>*>(step.outgoing),
+            .received = number_after(step.received),
+            .sent = number_after(step.sent),
+            .sender = step.sender};
+#pragma unroll 1
+        for (int i = 0; i < step.chunks; ++i)
+            if (!move_by(lines, chunk_at(index, step, i, window))) return false;
         return true;
+    }
+    /// The threads of a warp have one answer where they write lines together.
+    __device__ bool await_room(const ReadyStep& step) const {
+        const bool has = shared_.ports[step.to].await(run_.team, step.sent);
+        return kForm == MessageForm::kWords ? has : __all_sync(kWholeWarp, has) != 0;
     }
     /// And goes on to where the next chunk lies in both messages.
     __device__ bool move_by(MessageLines<abi::Line>& lines, const LocalChunk& chunk) const {
@@ -253,6 +333,13 @@ class Worker {
         if (!move_lines(run_.team, chunk, lines, reduction_)) return false;
         lines.skip(2 * pairs_for(chunk.bytes));
         return true;
+    }
+
+    /// Number `i` of those of step `index`.
+    __device__ LocalChunk chunk_at(int index, const ReadyStep& step, int i,
+                                   const Window& window) const {
+        if (i == 0) return step.first;
+        return local(steps_[index], i, chunk(steps_[index], i, window));
     }
 
     __device__ LocalChunk local(const abi::DeviceStep& step, int index, const Range& chunk) const {
@@ -284,10 +371,11 @@ class Worker {
     const Reduction& reduction_;
     const int number_;  // of the lane
     const int worker_;
+    Range own_{};  // of every chunk
     abi::DeviceLane lane_{};
     abi::DevicePort port_{};  // of this thread
     const abi::DeviceStep* steps_ = nullptr;
-    Port* const ports_;
+    SharedMemory<kForm>& shared_;
 };
 
 /// The last block of the launch leaves all progress at 0. By one thread, when all are through.
@@ -302,7 +390,7 @@ __device__ void forget_progress(abi::DeviceDesk* desk) {
 template <typename Reduction, MessageForm kForm>
 __global__ void __launch_bounds__(512, 1)
     run_program(const __grid_constant__ RunArguments<Reduction> args) {
-    __shared__ SharedMemory shared;
+    __shared__ SharedMemory<kForm> shared;
     const Run& run = args.run;
     Worker<Reduction, kForm> worker(run, args.reduction, shared);
     const Visit visit(run.team);
@@ -353,8 +441,8 @@ auto* kernel_for(MessageForm form) {
 
 Status launch_sum(const Run& run, Stream stream) {
     return with_reduction(run, [&]<typename Reduction>(const Reduction& reduction) {
-        return launch_kernel(kernel_for<Reduction>(form_of(run.plan.protocol)), {run, reduction},
-                             run.plan, stream);
+        return launch_kernel(kernel_for<Undivided<Reduction>>(form_of(run.plan.protocol)),
+                             {run, {reduction}}, run.plan, stream);
     });
 }
 

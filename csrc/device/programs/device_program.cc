@@ -14,7 +14,10 @@ using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
-constexpr int kMostChunksInMessage = static_cast<int>(abi::kWordSlotBytes / abi::kChunkAlignment);
+constexpr std::size_t kMostWordWindows = 2;
+// By wide lines a chunk has a pair of its own, at least; by words so many may be too many.
+constexpr int kMostChunksInMessage = abi::kWideSlotLines / 2;
+static_assert(abi::kPairBytes >= abi::kChunkAlignment);
 
 /// Bytes that a slot has for each of `longest` chunks.
 std::size_t room_for_chunk(abi::MessageForm form, std::size_t longest) {
@@ -77,12 +80,16 @@ class Tabulator {
                               .chunks = count_of(step),
                               .from = port(step.from, false),
                               .to = port(step.to, true),
+                              .received = 0,
+                              .sent = 0,
                               .first_wait = next(tables_.waits),
                               .waits = static_cast<int>(step.after.size()),
                               .is_awaited = 0};
         std::ranges::transform(sources, entry.sources,
                                [&](const Slices& slices) { return place(slices); });
         if (entry.has_target != 0) entry.target = place(step.dst);
+        entry.received = number_of(entry.from);
+        entry.sent = number_of(entry.to);
         for (const schedule::Dependency& after : step.after)
             tables_.waits.push_back({after.lane, after.step});
         steps_.back().push_back(entry);
@@ -115,8 +122,14 @@ class Tabulator {
         });
         const auto index = static_cast<int>(found - ports.begin());
         if (found == ports.end())
-            ports.push_back({wanted.peer, wanted.channel, is_sending ? 1 : 0});
+            ports.push_back({wanted.peer, wanted.channel, is_sending ? 1 : 0, 0});
         return index;
+    }
+    /// Of the next message of a port of the lane, if it is one.
+    int number_of(int port) {
+        return port == abi::kNoDevicePort
+                   ? 0
+                   : ports_.back()[static_cast<std::size_t>(port)].messages++;
     }
 
     /// Steps that others wait for; with scratch, which all lanes leave together, also the last.
@@ -189,7 +202,7 @@ int DeviceGrid::most_workers() const {
 bool DeviceGrid::suits_words(std::size_t bytes) const {
     const auto workers = static_cast<std::size_t>(most_workers());
     const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::MessageForm::kWords);
-    return bytes <= workers * window;
+    return bytes <= workers * kMostWordWindows * window;
 }
 
 int DeviceGrid::workers(std::size_t bytes) const {

@@ -46,15 +46,6 @@ struct MessageLines {
     std::uint32_t sent = 0;
     int sender = 0;
 
-    __device__ void receive_by(const Port& port) {
-        incoming = port.lines<Line>();
-        received = port.number();
-        sender = port.peer();
-    }
-    __device__ void send_by(const Port& port) {
-        outgoing = port.lines<Line>();
-        sent = port.number();
-    }
     __device__ void skip(std::size_t lines) {
         if (incoming != nullptr) incoming += lines;
         if (outgoing != nullptr) outgoing += lines;
@@ -68,19 +59,20 @@ __device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const Lo
                                            const Reduction& reduction) {
     const Numbered received(team, lines.received);
     const Numbered sent(team, lines.sent);
-    for (std::size_t i = threadIdx.x; i * kWordBytes < chunk.bytes; i += blockDim.x) {
-        const std::size_t at = i * kWordBytes;
+    const auto bytes = static_cast<std::uint32_t>(chunk.bytes);  // of a slot, at most
+    for (std::uint32_t i = threadIdx.x; i * kWordBytes < bytes; i += blockDim.x) {
+        const std::uint32_t at = i * static_cast<std::uint32_t>(kWordBytes);
         Word word = 0;
-        if (chunk.sources[0] != nullptr) word = load_word(chunk.sources[0], at, chunk.bytes);
+        if (chunk.sources[0] != nullptr) word = load_word(chunk.sources[0], at, bytes);
         if (chunk.sources[1] != nullptr)
-            word = combine_words(word, load_word(chunk.sources[1], at, chunk.bytes), reduction);
+            word = combine_words(word, load_word(chunk.sources[1], at, bytes), reduction);
         if (lines.incoming != nullptr) {
             Word got = 0;
             if (!received.await(lines.incoming + i, abi::DevicePhase::kStep, lines.sender, got))
                 return false;
             word = chunk.sources[0] != nullptr ? combine_words(word, got, reduction) : got;
         }
-        if (chunk.target != nullptr) store_word(chunk.target, at, chunk.bytes, word);
+        if (chunk.target != nullptr) store_word(chunk.target, at, bytes, word);
         if (lines.outgoing != nullptr) store_line(lines.outgoing + i, sent.line_of(word));
     }
     return true;

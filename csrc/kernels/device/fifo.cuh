@@ -14,70 +14,86 @@ __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceDesk* owner, in
     return first + static_cast<std::size_t>(peer) * abi::kDeviceFifos + fifo;
 }
 
-/// One thread at a time changes it.
+/// For messages of one form. It does not change while it is open: which message a step sends or
+/// receives is said by the table, so that threads need not meet over it.
+template <abi::MessageForm kForm>
 class Port {
    public:
-    /// Of FIFO `fifo` between `self` and the port's peer, for messages of one form; `here` is the
-    /// desk of `self`. False where the desks have not met.
+    /// Of FIFO `fifo` between `self` and the port's peer; `here` is the desk of `self`. False where
+    /// the desks have not met.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
-                                       abi::DeviceDesk* here, abi::MessageForm form) {
-        const auto counters_of = [form](abi::DeviceFifo& each) -> abi::DeviceCounters& {
-            return each.counters[static_cast<int>(form)];
-        };
+                                       abi::DeviceDesk* here) {
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
         const bool is_sending = port.is_sending != 0;
         peer_ = port.peer;
         is_sending_ = is_sending;
+        messages_ = static_cast<std::uint32_t>(port.messages);
         kept_ = is_sending ? &own.sent : &own.taken;
         awaited_ = is_sending ? &own.emptied : &own.filled;
         // All three loads before any is waited for.
         abi::DeviceDesk* const there = here->peers[port.peer];
-        count_ = *kept_;
-        seen_ = form != abi::MessageForm::kPlain ? load_system(awaited_) : load_acquire(awaited_);
+        first_ = *kept_;
+        seen_ = kForm == abi::MessageForm::kPlain ? load_acquire(awaited_) : load_system(awaited_);
         if (there == nullptr) return false;
         abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
         told_ = is_sending ? &theirs.filled : &theirs.emptied;
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
         return true;
     }
-    /// The peer may still have messages to take: it says so in the desk of `self`.
-    __device__ void close() const { *kept_ = count_; }
+    /// After so many windows. The peer may still have messages to take: it says so in the desk of
+    /// `self`.
+    __device__ void close(std::size_t windows) const {
+        const std::uint32_t passed = first_ + static_cast<std::uint32_t>(windows) * messages_;
+        *kept_ = passed;
+        if (kForm != abi::MessageForm::kPlain && !is_sending_) store_relaxed(told_, passed);
+    }
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
-    /// Until the next message is here, or there is room for one. False when it gave up.
-    [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team) const {
-        const std::uint32_t wanted = is_sending_ ? abi::emptied_before(count_) : count_ + 1;
-        return has_reached(seen_, wanted) ||
-               await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted);
+    /// How many messages came before the one of a window that has number `index` there.
+    [[nodiscard]] __device__ std::uint32_t before(std::size_t window, std::int32_t index) const {
+        return first_ + static_cast<std::uint32_t>(window) * messages_ +
+               static_cast<std::uint32_t>(index);
     }
-    // Of the message that comes next; to be asked before it is passed on.
-    [[nodiscard]] __device__ std::byte* slot() const {
-        return slots_->messages[abi::slot_after(count_)];
-    }
-    template <typename Line>
-    [[nodiscard]] __device__ Line* lines() const {
-        if constexpr (std::is_same_v<Line, abi::WideLine>) {
-            return slots_->lines[abi::slot_after(count_)];
-        } else {
-            return slots_->words[abi::slot_after(count_)];
-        }
-    }
-    [[nodiscard]] __device__ std::uint32_t number() const { return number_after(count_); }
 
-    /// The message has been put into the slot, or taken from it.
-    __device__ void pass() { store_release(told_, ++count_); }
-    /// The same of a message that says itself that it is there.
-    __device__ void pass_silently() {
-        ++count_;
-        if (!is_sending_) store_relaxed(told_, count_);
+    // Of the message that has so many before it.
+
+    /// Whether it was here, or there was room for it, when the port was opened.
+    [[nodiscard]] __device__ bool has_seen(std::uint32_t before) const {
+        return has_reached(seen_, wanted_for(before));
     }
+    /// Until that is so. False when it gave up.
+    [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team, std::uint32_t before) const {
+        return has_seen(before) ||
+               await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted_for(before));
+    }
+    [[nodiscard]] __device__ std::byte* slot(std::uint32_t before) const {
+        const std::uint32_t index = before % abi::slots_for(kForm);
+        if constexpr (kForm == abi::MessageForm::kWords)
+            return reinterpret_cast<std::byte*>(slots_->words[index]);
+        else if constexpr (kForm == abi::MessageForm::kLines)
+            return reinterpret_cast<std::byte*>(slots_->lines[index]);
+        else
+            return slots_->messages[index];
+    }
+    /// It has been put into its slot, or taken from it. By one thread.
+    __device__ void pass(std::uint32_t before) const { store_release(told_, before + 1); }
+    /// The same of one that says itself that it is there, and was taken.
+    __device__ void pass_silently(std::uint32_t before) const { store_relaxed(told_, before + 1); }
 
    private:
+    [[nodiscard]] __device__ std::uint32_t wanted_for(std::uint32_t before) const {
+        return is_sending_ ? abi::emptied_before(before, kForm) : before + 1;
+    }
+    static __device__ abi::DeviceCounters& counters_of(abi::DeviceFifo& fifo) {
+        return fifo.counters[static_cast<int>(kForm)];
+    }
+
     std::uint32_t* kept_;
     const std::uint32_t* awaited_;
     std::uint32_t* told_;
     abi::DeviceSlots* slots_;
-    std::uint32_t count_;
+    std::uint32_t first_;  // messages before the launch
+    std::uint32_t messages_;
     std::uint32_t seen_;  // at `awaited_`, on opening
     std::int32_t peer_;
     bool is_sending_;

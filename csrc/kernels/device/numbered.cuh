@@ -40,12 +40,14 @@ class Numbered {
     /// What `peer` says in one line.
     __device__ bool await(const abi::Line* at, abi::DevicePhase phase, int peer,
                           std::uint64_t& data) const {
-        Patience patience(team_);
         abi::Line line = load_line(at);
-        for (; !is_here(line); line = load_line(at)) {
-            if (!patience.is_over(phase, peer)) continue;
-            patience.give_up({phase, peer, number_, line.low_epoch});
-            return false;
+        if (!is_here(line)) {
+            Patience patience(team_);
+            for (; !is_here(line); line = load_line(at)) {
+                if (!patience.is_over(phase, peer)) continue;
+                patience.give_up({phase, peer, number_, line.low_epoch});
+                return false;
+            }
         }
         data = data_of(line);
         return true;

@@ -54,6 +54,11 @@ __device__ __forceinline__ void store_release(std::uint32_t* to, std::uint32_t v
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
+/// To other blocks of this GPU: waits for no store to a peer.
+__device__ __forceinline__ void store_release_here(std::uint32_t* to, std::uint32_t value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+
 __device__ __forceinline__ void store_relaxed(std::uint32_t* to, std::uint32_t value) {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
@@ -101,6 +106,11 @@ __device__ __forceinline__ bool load_piece(const abi::WideLine* from, int piece,
                  : "l"(reinterpret_cast<const uint4*>(from) + piece)
                  : "memory");
     return piece != kNumberedPiece || (bytes.z == number && bytes.w == number);
+}
+
+/// Soon read by this thread or others of its block.
+__device__ __forceinline__ void prefetch(const void* from) {
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
 }
 
 // Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel comes to the GPU while

@@ -175,6 +175,15 @@ struct AnyOperator {
     }
 };
 
+/// The same where nothing is averaged: without code for it, which hot loops would have to jump
+/// over.
+template <typename Reduction>
+struct Undivided : Reduction {
+    __device__ typename Reduction::Value finish(typename Reduction::Value value) const {
+        return value;
+    }
+};
+
 /// The elements of one load (uint4, Word, or one element's bits), as values.
 template <typename Reduction, typename Raw>
 class Lanes {

@@ -13,16 +13,26 @@ using Word = std::uint64_t;
 inline constexpr std::size_t kWordBytes = sizeof(Word);
 static_assert(kWordBytes == abi::kLineBytes);
 
+// Byte by byte, where a word is not aligned or the last one is not whole: apart, so that the code
+// beside it is short. A block begins a launch without any of it in its instruction cache.
+__device__ __noinline__ inline Word load_word_slowly(const std::byte* from, std::size_t bytes) {
+    Word word = 0;
+#pragma unroll 1
+    for (std::size_t i = 0; i < bytes; ++i) word |= static_cast<Word>(from[i]) << (8 * i);
+    return word;
+}
+__device__ __noinline__ inline void store_word_slowly(std::byte* to, std::size_t bytes, Word word) {
+#pragma unroll 1
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
+}
+
 /// Bytes [at, at + 8) of a buffer of `bytes`; zeros beyond its end.
 __device__ __forceinline__ Word load_word(const std::byte* buffer, std::size_t at,
                                           std::size_t bytes) {
     const std::byte* from = buffer + at;
     if (reinterpret_cast<std::uintptr_t>(from) % kWordBytes == 0 && at + kWordBytes <= bytes)
         return *reinterpret_cast<const Word*>(from);
-    Word word = 0;
-    for (std::size_t i = 0; i < kWordBytes && at + i < bytes; ++i)
-        word |= static_cast<Word>(from[i]) << (8 * i);
-    return word;
+    return at < bytes ? load_word_slowly(from, min(kWordBytes, bytes - at)) : 0;
 }
 
 __device__ __forceinline__ void store_word(std::byte* buffer, std::size_t at, std::size_t bytes,
@@ -32,8 +42,7 @@ __device__ __forceinline__ void store_word(std::byte* buffer, std::size_t at, st
         *reinterpret_cast<Word*>(to) = word;
         return;
     }
-    for (std::size_t i = 0; i < kWordBytes && at + i < bytes; ++i)
-        to[i] = static_cast<std::byte>(word >> (8 * i));
+    if (at < bytes) store_word_slowly(to, min(kWordBytes, bytes - at), word);
 }
 
 /// The words that a thread got, by sender; its own where it sent one to itself.

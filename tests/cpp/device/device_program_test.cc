@@ -42,12 +42,29 @@ TEST(DeviceGridTest, TheLongestMessageFitsIntoASlotOfLines) {
     }
 }
 
-TEST(DeviceGridTest, WordsCarryWhatOneWindowOfThemHolds) {
+TEST(DeviceGridTest, WordsCarryWhatTwoWindowsOfThemHold) {
     const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
-    const std::size_t window = 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
+    const std::size_t windows = 2 * 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
     EXPECT_TRUE(ring.suits_words(0));
-    EXPECT_TRUE(ring.suits_words(window));
-    EXPECT_FALSE(ring.suits_words(window + 1));
+    EXPECT_TRUE(ring.suits_words(windows));
+    EXPECT_FALSE(ring.suits_words(windows + 1));
+}
+
+/// A step knows which message of its window it is, so that threads need not count together.
+TEST(DeviceTablesTest, MessagesOfAPortAreNumberedByTheirSteps) {
+    const schedule::Slice input{schedule::Buffer::kInput, 0, 1};
+    const schedule::Slice output{schedule::Buffer::kOutput, 0, 1};
+    const schedule::Step send{.action = schedule::Action::kSend, .src = input, .to = {1, 0}};
+    const schedule::Step recv{.action = schedule::Action::kRecv, .dst = output, .from = {1, 0}};
+    const DeviceTables tables = tabulate({.lanes = {{send, recv, send}, {recv}}}, 1).value();
+    ASSERT_EQ(tables.most_steps, 3);
+    EXPECT_EQ(tables.steps[0].sent, 0);
+    EXPECT_EQ(tables.steps[1].received, 0);
+    EXPECT_EQ(tables.steps[2].sent, 1);
+    EXPECT_EQ(tables.steps[3].received, 0);
+    EXPECT_EQ(tables.ports[0].messages, 2);
+    EXPECT_EQ(tables.ports[1].messages, 1);
+    EXPECT_EQ(tables.ports[2].messages, 1);
 }
 
 TEST(DeviceGridTest, WhatAGpuDoesNotRunIsRefused) {

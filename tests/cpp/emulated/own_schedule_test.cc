@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,16 +19,38 @@ namespace {
 constexpr int kRanks = 3;
 constexpr std::size_t kCount = 5000;
 
-std::vector<std::int32_t> sum_by(const schedule::SourcePtr& source, fakes::DeviceRank& member) {
+std::vector<std::int32_t> sum_by(const schedule::SourcePtr& source, fakes::DeviceRank& member,
+                                 const std::optional<kernels::Plan>& plan = {}) {
     std::vector<std::int32_t> data(kCount);
     std::iota(data.begin(), data.end(), member.group.rank() * 1000);
     const Block block{reinterpret_cast<std::byte*>(data.data()), kCount};
     const Status status = member.group.launch(
         {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-        {.plan = {}, .schedule = source});
+        {.plan = plan, .schedule = source});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     member.together.arrive_and_wait();
     return data;
+}
+
+/// The star, chunk by chunk: lanes of more steps than a block holds at once, and ports with more
+/// messages than slots.
+schedule::Schedule long_star() {
+    constexpr int kChunks = 40;
+    const schedule::Schedule star = schedule::testing::star(kRanks);
+    schedule::Schedule made{.name = "long_star",
+                            .shape = {.ranks = kRanks, .chunks = kChunks, .slots = 1},
+                            .programs = {}};
+    for (const schedule::Program& program : star.programs) {
+        schedule::Lane lane;
+        for (int chunk = 0; chunk < kChunks; ++chunk)
+            for (schedule::Step step : program.lanes.front()) {
+                if (!step.src.is_empty()) step.src = schedule::Slice{step.src[0].buffer, chunk, 1};
+                if (!step.dst.is_empty()) step.dst = schedule::Slice{step.dst[0].buffer, chunk, 1};
+                lane.push_back(step);
+            }
+        made.programs.push_back({.lanes = {lane}});
+    }
+    return made;
 }
 
 TEST(EmulatedOwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
@@ -37,6 +60,19 @@ TEST(EmulatedOwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
         const auto by_star = sum_by(star, member);
         EXPECT_EQ(by_star, sum_by(ring, member));
         EXPECT_EQ(by_star.back(), 3000 + 3 * static_cast<std::int32_t>(kCount - 1));
+    });
+}
+
+TEST(EmulatedOwnScheduleTest, LongLanesGiveTheSameByEachProtocol) {
+    const auto star = schedule::source_of(long_star()).value();
+    const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
+    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+        const auto wanted = sum_by(ring, member);
+        for (const auto protocol :
+             {kernels::Protocol::kDirect, kernels::Protocol::kWords, kernels::Protocol::kLines}) {
+            const kernels::Plan plan{.protocol = protocol, .blocks = 4, .threads = 192};
+            for (int call = 0; call < 3; ++call) EXPECT_EQ(wanted, sum_by(star, member, plan));
+        }
     });
 }
 
