@@ -14,7 +14,6 @@ using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
-constexpr std::size_t kMostWordWindows = 2;
 // By wide lines a chunk has a pair of its own, at least; by words so many may be too many.
 constexpr int kMostChunksInMessage = abi::kWideSlotLines / 2;
 static_assert(abi::kPairBytes >= abi::kChunkAlignment);
@@ -199,10 +198,10 @@ int DeviceGrid::most_workers() const {
     return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
 }
 
-bool DeviceGrid::suits_words(std::size_t bytes) const {
+bool DeviceGrid::suits_words(std::size_t bytes, std::size_t windows) const {
     const auto workers = static_cast<std::size_t>(most_workers());
     const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::MessageForm::kWords);
-    return bytes <= workers * kMostWordWindows * window;
+    return bytes <= workers * windows * window;
 }
 
 int DeviceGrid::workers(std::size_t bytes) const {

@@ -18,6 +18,8 @@ namespace {
 using kernels::Protocol;
 using sys::cuda::DeviceAddress;
 
+constexpr std::size_t kMostWindowsOfWords = 2;
+
 constexpr const char* kNoLines =
     "lines of 128 bytes do not come whole between these GPUs, or one of them has no NVLinks";
 
@@ -110,7 +112,8 @@ PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source
                                           const DeviceGrid& grid, std::size_t bytes) const {
     const ProtocolChoice choice =
         choose_protocol({.chunk_bytes = share_of(bytes, grid.chunks),
-                         .suits_words = grid.suits_words(bytes),
+                         .suits_words = grid.suits_words(bytes, kMostWindowsOfWords),
+                         .is_short = grid.suits_words(bytes, 1),
                          .lines = options_.lines,
                          .preferred = options_.preferences.protocol,
                          .wanted = source.protocol,

@@ -26,7 +26,8 @@ Protocol protocol_of(Protocol preferred) {
 ProtocolChoice fastest(const ProtocolQuestion& question) {
     const bool has_lines = question.lines == abi::LineTrial::kWhole;
     const std::size_t chunk = question.chunk_bytes;
-    if (question.suits_words && (!has_lines || chunk <= question.thresholds.most_chunk_in_words))
+    const bool is_short = question.is_short && chunk <= question.thresholds.most_chunk_in_words;
+    if (question.suits_words && (!has_lines || is_short))
         return {Protocol::kWords, "its messages are short: each word brings its arrival flag"};
     if (has_lines && chunk <= question.thresholds.most_chunk_in_lines)
         return {Protocol::kLines,

@@ -14,6 +14,7 @@ namespace pccl::device {
 struct ProtocolQuestion {
     std::size_t chunk_bytes = 0;
     bool suits_words = false;                           // DeviceGrid::suits_words
+    bool is_short = true;                               // one window of words has room for all
     abi::LineTrial lines = abi::LineTrial::kNone;       // whether they come whole
     std::optional<kernels::Protocol> preferred{};       // by the group's options
     std::optional<schedule::MessageProtocol> wanted{};  // by the schedule, where those say nothing

@@ -42,12 +42,14 @@ TEST(DeviceGridTest, TheLongestMessageFitsIntoASlotOfLines) {
     }
 }
 
-TEST(DeviceGridTest, WordsCarryWhatTwoWindowsOfThemHold) {
+TEST(DeviceGridTest, WordsCarryWhatTheirWindowsHold) {
     const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
-    const std::size_t windows = 2 * 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
-    EXPECT_TRUE(ring.suits_words(0));
-    EXPECT_TRUE(ring.suits_words(windows));
-    EXPECT_FALSE(ring.suits_words(windows + 1));
+    const std::size_t window = 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
+    EXPECT_TRUE(ring.suits_words(0, 1));
+    for (const std::size_t windows : {1, 2}) {
+        EXPECT_TRUE(ring.suits_words(windows * window, windows));
+        EXPECT_FALSE(ring.suits_words(windows * window + 1, windows));
+    }
 }
 
 /// A step knows which message of its window it is, so that threads need not count together.

@@ -35,6 +35,14 @@ TEST(ProtocolChoiceTest, AScheduleGetsWhatItWants) {
     EXPECT_STREQ(choose_protocol(question).obstacle, "");
 }
 
+TEST(ProtocolChoiceTest, LinesAreTakenWhereWordsWouldNeedFurtherWindows) {
+    ProtocolQuestion question = short_ones();
+    question.is_short = false;
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLines);
+    question.lines = LineTrial::kTorn;
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kWords);
+}
+
 TEST(ProtocolChoiceTest, TheGroupsOptionsCountMore) {
     ProtocolQuestion question = short_ones();
     question.wanted = MessageProtocol::kLines;
