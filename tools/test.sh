@@ -44,20 +44,17 @@ lint_and_documentation() {
     phase "documentation" nice -n 10 .venv/bin/python tools/build_docs.py --changed
 }
 
-cxx_tests() {
-    phase "C++ tests" ctest --preset dev --parallel "$jobs"
-}
-
 python_tests() {
     PYTHONPATH=$PWD/build/dev/python .venv/bin/pytest "$@"
 }
 
-# Most tests wait most of the time; what is left of the cores then goes to lint, and none that a test wants.
+# Most tests wait most of the time; what is left of the cores then goes to lint, and none that a test wants. C++ tests and
+# Python tests do not go together: emulated GPUs are hundreds of threads, and deadlines are what others test.
 beside lint_and_documentation
-beside cxx_tests
+phase "C++ tests" ctest --preset dev --parallel "$jobs"
 phase "Python tests, side by side" python_tests -m "not (alone or gpu)" --numprocesses $((2 * jobs))
 wait
-cat "$notes/lint_and_documentation" "$notes/cxx_tests"
+cat "$notes/lint_and_documentation"
 phase "Python tests, alone" python_tests -m "alone or gpu"
 
 printf '\n'

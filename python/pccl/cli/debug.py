@@ -26,10 +26,10 @@ def debug(
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
 ) -> None:
-    """Say which rank is behind in what, when a job hangs or failed, and what sessions wait for.
+    """Say which rank is behind in what, when a job hangs or failed.
 
-    Processes write flight records to the folder PCCL_FLIGHT_DIR when an operation fails, and on
-    SIGUSR1.
+    And what sessions wait for. Processes write flight records to the folder PCCL_FLIGHT_DIR when an
+    operation fails, and on SIGUSR1.
     """
     files = [file for path in paths for file in flight_files.find(path)]
     loaded = [flight_files.load(file) for file in files]
