@@ -39,7 +39,7 @@ Status LocalMemory::begin_use() {
 }
 
 bool RemoteMemory::is_mapped() const {
-    const auto key = transport::shm::key_on_this_host(descriptor);
+    const auto key = transport::shm::key_on_its_host(descriptor);
     return key.is_ok() && key->file >= 0;
 }
 

@@ -101,14 +101,19 @@ Status add_key(abi::MemoryDescriptor& memory, const MemoryKey& key) {
     return transport::add_key(memory, TransportKind::kShm, write(key));
 }
 
-Result<MemoryKey> key_on_this_host(const abi::MemoryDescriptor& memory) {
+Result<MemoryKey> key_on_its_host(const abi::MemoryDescriptor& memory) {
     const auto bytes = key_of(memory, TransportKind::kShm);
     if (!bytes) return Status::unsupported("the memory is not reached through shared memory");
     auto key = read(*bytes);
     if (key.is_ok() && !check(*key, memory.bytes).is_ok()) key = check(*key, memory.bytes);
     if (!key.is_ok()) return key.status().with_context("a key of shared memory is not readable");
+    return key;
+}
+
+Result<MemoryKey> key_on_this_host(const abi::MemoryDescriptor& memory) {
+    PCCL_ASSIGN_OR_RETURN(MemoryKey key, key_on_its_host(memory));
     PCCL_ASSIGN_OR_RETURN(const std::uint64_t here, host_hash());
-    if (key->host != here) return Status::unsupported("the memory is on another host");
+    if (key.host != here) return Status::unsupported("the memory is on another host");
     return key;
 }
 

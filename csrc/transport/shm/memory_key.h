@@ -33,8 +33,10 @@ struct MemoryKey {
 /// kResourceExhausted where the descriptor has no room.
 [[nodiscard]] PCCL_API Status add_key(abi::MemoryDescriptor& memory, const MemoryKey& key);
 
-/// From a descriptor of any origin: kUnsupported when it has no such key or is of another host,
-/// kInvalidArgument when a field cannot be.
+/// From a descriptor of any origin: kUnsupported when it has no such key, kInvalidArgument when a
+/// field cannot be.
+[[nodiscard]] PCCL_API Result<MemoryKey> key_on_its_host(const abi::MemoryDescriptor& memory);
+/// The same, and kUnsupported when it is of another host, which a file of the system tells: 13 us.
 [[nodiscard]] PCCL_API Result<MemoryKey> key_on_this_host(const abi::MemoryDescriptor& memory);
 
 /// Hash of this host's identity.
