@@ -191,6 +191,11 @@ bool is_on_one_host(const Roster& roster) {
     });
 }
 
+int ranks_beside(const Roster& roster, Rank rank) {
+    const std::string& machine = roster.endpoints[static_cast<std::size_t>(rank)].machine;
+    return static_cast<int>(std::ranges::count(roster.endpoints, machine, &Endpoint::machine));
+}
+
 std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster) {
     std::vector<std::vector<Rank>> hosts;
     std::map<std::string, std::size_t> known;

@@ -41,6 +41,9 @@ struct Locality {
 /// Whether all ranks share one host, and may use its memory.
 [[nodiscard]] bool is_on_one_host(const Roster& roster);
 
+/// How many ranks run on the host of `rank`, itself among them.
+[[nodiscard]] int ranks_beside(const Roster& roster, Rank rank);
+
 /// The ranks of each host, in the order of their first ones.
 [[nodiscard]] std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster);
 

@@ -4,7 +4,9 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/comm/diagnosis/explained.h"
+#include "csrc/sys/host.h"
 
 namespace pccl::comm {
 
@@ -40,6 +42,9 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
                                     const Preferences& preferences, Deadline deadline) {
     const std::lock_guard lock(mutex_);
+    waiter_->share_cores(
+        {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
+         .cores = static_cast<std::uint32_t>(sys::allowed_cores().count())});
     PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
     if (Board* const board = peers_.board()) collectives_.use(*board);
     selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},

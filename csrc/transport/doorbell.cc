@@ -25,9 +25,10 @@ namespace {
 
 // Rounds of a wait, each of which looks at everything there is.
 constexpr int kSpins = 200;
-constexpr int kYields = 200;
 // A yield gives a core away for as long as its other users like: milliseconds, on a busy machine.
 constexpr Duration kLongestYielding = std::chrono::microseconds(200);
+// Longer than a collective of short messages takes among the ranks of a large host.
+constexpr Duration kLongestWithRoom = std::chrono::milliseconds(2);
 // Yields that come back faster found nobody to run: perhaps the others are in other sessions, whose
 // processes the kernel groups apart (autogroup), or asleep.
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
@@ -86,6 +87,9 @@ Result<UniqueFd> process_handle() {
     if (process.is_open()) return process;
     return make_event();
 }
+
+/// Of the patience of a pair.
+int share_of(const Crowd& crowd) { return std::max(1, static_cast<int>(crowd.processes / 2)); }
 
 }  // namespace
 
@@ -182,6 +186,11 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
     if (page_->sleepers.load(std::memory_order_seq_cst) > 1) futex_wake_all(page_);
 }
 
+void Waiter::share_cores(Crowd crowd) {
+    Crowd before = crowd_.load(std::memory_order_relaxed);
+    while (crowd.is_denser_than(before) && !crowd_.compare_exchange_weak(before, crowd)) continue;
+}
+
 void Waiter::wake() {
     if (ring_page(page_)) add_one(event_.get());
 }
@@ -195,7 +204,7 @@ void Backoff::pause(Duration longest) {
         return;
     }
     ++rounds_;
-    if (rounds_ < kSpins && !waiter_.is_crowded()) {
+    if (rounds_ < spins()) {
         relax();
     } else if (!yield_or_not()) {
         ticket_ = waiter_.prepare();
@@ -207,11 +216,23 @@ void Backoff::pause(Duration longest) {
 bool Backoff::yield_or_not() {
     const TimePoint before = system_clock().now();
     if (since_ == TimePoint{}) since_ = before;
-    if (rounds_ >= kSpins + kYields || before - since_ >= kLongestYielding) return false;
-    if (waiter_.is_crowded() && fruitless_ == kFruitlessYields) return false;
+    if (has_yielded_enough(before - since_)) return false;
     ::sched_yield();
     fruitless_ = system_clock().now() - before < kFruitlessYield ? fruitless_ + 1 : 0;
     return true;
+}
+
+int Backoff::spins() const {
+    if (crowd_.is_short_of_cores()) return 0;
+    return crowd_.has_room() ? kSpins : kSpins / share_of(crowd_);
+}
+
+bool Backoff::has_yielded_enough(Duration yielding) const {
+    // Nobody else has asked for this core.
+    if (crowd_.has_room() && fruitless_ > 0) return yielding >= kLongestWithRoom;
+    if (crowd_.is_short_of_cores())
+        return fruitless_ == kFruitlessYields || yielding >= kLongestYielding;
+    return yielding >= kLongestYielding / share_of(crowd_);
 }
 
 void Backoff::reset() {

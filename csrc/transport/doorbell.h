@@ -58,6 +58,24 @@ class PCCL_API RemoteDoorbell {
     UniqueFd process_;
 };
 
+/// Processes of a host that wait for each other, and the cores that they may run on.
+struct Crowd {
+    std::uint32_t processes = 0;  // 0: unknown
+    std::uint32_t cores = 1;
+
+    [[nodiscard]] bool is_short_of_cores() const { return processes > cores; }
+    /// At least two cores each: where two are threads of one, it has one alone.
+    [[nodiscard]] bool has_room() const { return processes > 0 && 2 * processes <= cores; }
+    [[nodiscard]] int most_on_core() const {
+        return static_cast<int>((processes + cores - 1) / cores);
+    }
+    /// Whether more of them share a core.
+    [[nodiscard]] bool is_denser_than(const Crowd& other) const {
+        return std::uint64_t{processes} * other.cores > std::uint64_t{other.processes} * cores;
+    }
+    bool operator==(const Crowd&) const = default;
+};
+
 /// This process's doorbell and its epoll set. Safe from every thread.
 class PCCL_API Waiter final : public SocketWatcher {
    public:
@@ -81,11 +99,11 @@ class PCCL_API Waiter final : public SocketWatcher {
     void cancel();  // instead of sleep(), after prepare()
     /// Ends all sleeps in this process (another thread has news).
     void wake();
-    /// Whether processes that wait for each other outnumber their cores.
-    void set_crowded(bool crowded) { crowded_.store(crowded, std::memory_order_relaxed); }
+    /// What waits of this process are to go by from now on, unless another group is denser.
+    void share_cores(Crowd crowd);
     /// From now on prepare() passes a barrier in all processes: peers ring without one.
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
-    [[nodiscard]] bool is_crowded() const { return crowded_.load(std::memory_order_relaxed); }
+    [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
 
    private:
     Waiter() = default;
@@ -98,14 +116,17 @@ class PCCL_API Waiter final : public SocketWatcher {
     UniqueFd process_;
     DoorbellPage* page_ = nullptr;
     std::atomic<int> watched_{0};
-    std::atomic<bool> crowded_{false};
+    std::atomic<Crowd> crowd_{Crowd()};
+    static_assert(std::atomic<Crowd>::is_always_lock_free);
     std::atomic<bool> barriers_{false};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 
-/// Paces one wait: bounded spin, bounded yield, then sleeps in slices. Where more
-/// processes of a group share this host than it has cores, nobody spins: the one that is waited for
-/// may need this core.
+/// Paces one wait: bounded spin, bounded yield, then sleeps in slices. Where more processes of a
+/// group share this host than it has cores, nobody spins: the one that is waited for may need this
+/// core. Where it has just enough, they spin the shorter the more they are: one is always in the
+/// way of something, and the others wait for it. Where cores are plenty, waits yield for longer:
+/// who sleeps is late for whom it sends to, and so on from rank to rank.
 ///
 ///     Backoff backoff(waiter);
 ///     while (!look()) backoff.pause();
@@ -113,7 +134,7 @@ class PCCL_API Backoff {
    public:
     static constexpr Duration kSlice = std::chrono::milliseconds(50);
 
-    explicit Backoff(Waiter& waiter) : waiter_(waiter) {}
+    explicit Backoff(Waiter& waiter) : waiter_(waiter), crowd_(waiter.crowd()) {}
     ~Backoff() { reset(); }
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
@@ -127,8 +148,11 @@ class PCCL_API Backoff {
 
    private:
     bool yield_or_not();
+    [[nodiscard]] bool has_yielded_enough(Duration yielding) const;
+    [[nodiscard]] int spins() const;
 
     Waiter& waiter_;
+    const Crowd crowd_;
     int rounds_ = 0;
     int fruitless_ = 0;  // yields in a row that came back at once
     TimePoint since_{};

@@ -75,7 +75,7 @@ Result<bool> Board::open() {
     }
     PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kProbed));
     if (!all) return false;
-    ranks_on_core_ = count_ranks_on_core();
+    crowd_ = count_cores();
     spins_ = is_crowded() ? 0 : kSpins;
     // Where ranks take turns on a core, they sleep all the time.
     posts_with_barrier_ = is_crowded() || !all_join_barriers();
@@ -124,11 +124,11 @@ bool Board::all_read_all() const {
     return all;
 }
 
-int Board::count_ranks_on_core() const {
+transport::Crowd Board::count_cores() const {
     sys::CoreSet cores;
     for (Rank rank = 0; rank < ranks_; ++rank) cores |= segment(rank).progress.cores;
-    const int count = std::max(static_cast<int>(cores.count()), 1);
-    return (ranks_ + count - 1) / count;
+    return {.processes = static_cast<std::uint32_t>(ranks_),
+            .cores = static_cast<std::uint32_t>(std::max<std::size_t>(cores.count(), 1))};
 }
 
 void Board::leave(const Status& reason) {

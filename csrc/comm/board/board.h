@@ -26,6 +26,7 @@
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/control/farewell.h"
+#include "csrc/transport/doorbell.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::comm {
@@ -68,9 +69,11 @@ class Board {
     /// sys::process_barrier() before they sleep. Known once open.
     [[nodiscard]] bool leaves_barriers_to_sleepers() const { return !posts_with_barrier_; }
     /// Whether the ranks outnumber the cores that they may run on. Known once open.
-    [[nodiscard]] bool is_crowded() const { return ranks_on_core_ > 1; }
+    [[nodiscard]] bool is_crowded() const { return crowd_.is_short_of_cores(); }
     /// The most that share one. Known once open.
-    [[nodiscard]] int ranks_on_core() const { return ranks_on_core_; }
+    [[nodiscard]] int ranks_on_core() const { return crowd_.most_on_core(); }
+    /// The ranks, and the cores that any of them may run on. Known once open.
+    [[nodiscard]] transport::Crowd crowd() const { return crowd_; }
 
     /// Of the next collective on this board.
     [[nodiscard]] std::uint64_t next_sequence() { return ++sequence_; }
@@ -198,7 +201,7 @@ class Board {
     Result<bool> all_have_reached(State state);
     [[nodiscard]] bool has_left(Rank rank) const { return segment(rank).progress.has_left.load(); }
     [[nodiscard]] bool can_read_all() const;
-    [[nodiscard]] int count_ranks_on_core() const;
+    [[nodiscard]] transport::Crowd count_cores() const;
     [[nodiscard]] bool all_join_barriers() const;
     [[nodiscard]] bool all_read_all() const;
     /// Publishes a counter of this rank, and wakes those who sleep waiting for it.
@@ -216,7 +219,7 @@ class Board {
     const std::unique_ptr<transport::Region> region_;
     const Rank self_;
     const int ranks_;
-    int ranks_on_core_ = 1;
+    transport::Crowd crowd_;
     int spins_ = 0;
     std::size_t segment_bytes_;
     std::size_t half_offset_;  // of the first half in a segment

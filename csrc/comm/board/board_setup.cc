@@ -90,7 +90,7 @@ Status BoardSetup::open(Board& board, Deadline deadline) {
         backoff.pause();
     }
     awaited_.store(kNoRank);
-    if (board.is_crowded()) runtime_.waiter()->set_crowded(true);
+    runtime_.waiter()->share_cores(board.crowd());
     if (board.leaves_barriers_to_sleepers()) runtime_.waiter()->take_barriers();
     log(LogLevel::kInfo, "group ", peers_.group_name(), ": rank ", peers_.rank(),
         " shares memory with ", peers_.size() - 1, " ranks of this host",

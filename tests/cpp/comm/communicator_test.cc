@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -10,6 +11,7 @@
 
 #include "csrc/comm/operator.h"
 #include "csrc/runtime/runtime.h"
+#include "csrc/sys/host.h"
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/memory_store.h"
 
@@ -17,6 +19,7 @@ namespace pccl::comm {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 Block block_of(std::vector<float>& values) {
@@ -291,6 +294,35 @@ TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
         });
     }
     for (auto& rank : ranks) rank.join();
+}
+
+/// What each rank's waits go by, once a group of so many is there.
+std::vector<transport::Crowd> crowds_among(int size, transport::TransportFlags transports) {
+    const auto store = std::make_shared<fakes::MemoryStore>();
+    std::vector<transport::Crowd> crowds(static_cast<std::size_t>(size));
+    std::vector<std::thread> ranks;
+    for (Rank rank = 0; rank < size; ++rank) {
+        ranks.emplace_back([&, rank] {
+            const auto runtime = runtime::Runtime::create(transports).value();
+            const auto comm = Communicator::create(
+                                  {.rank = rank, .size = size, .store = store, .runtime = runtime})
+                                  .value();
+            crowds[static_cast<std::size_t>(rank)] = runtime->waiter()->crowd();
+            EXPECT_TRUE(comm->barrier().is_ok());
+        });
+    }
+    for (auto& rank : ranks) rank.join();
+    return crowds;
+}
+
+TEST(RuntimeTest, RanksOfEachTransportKnowHowTheyShareCores) {
+    const auto cores = static_cast<std::uint32_t>(sys::allowed_cores().count());
+    const std::uint32_t ranks = std::min(cores + 1, 17U);
+    for (const auto transport : {transport::TransportKind::kShm, transport::TransportKind::kTcp}) {
+        EXPECT_THAT(crowds_among(static_cast<int>(ranks), transport),
+                    Each(transport::Crowd{.processes = ranks, .cores = cores}))
+            << to_string(transport);
+    }
 }
 
 TEST(RuntimeTest, SeveralGroupsShareOneRuntime) {

@@ -390,6 +390,12 @@ void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
     for (auto& thread : threads) thread.join();
 }
 
+TEST(LayoutTest, RanksBesideOneAreThoseOfItsHost) {
+    const bootstrap::Roster roster = roster_of({{0, 0}, {1, 0}, {0, 1}, {0, 0}}, 10'000);
+    EXPECT_EQ(bootstrap::ranks_beside(roster, 0), 3);
+    EXPECT_EQ(bootstrap::ranks_beside(roster, 1), 1);
+}
+
 TEST(JobExchangeTest, EveryRankHasTheSameJob) {
     std::mutex mutex;
     std::vector<std::string> jobs;

@@ -140,6 +140,52 @@ TEST(RemoteDoorbellTest, RefusesWhatIsNoDoorbell) {
     EXPECT_FALSE(RemoteDoorbell::adopt(std::span(closed).first(2)).is_ok());
 }
 
+TEST(CrowdTest, CountsCoresForEachProcess) {
+    EXPECT_TRUE((Crowd{1, 2}).has_room());
+    EXPECT_TRUE((Crowd{32, 64}).has_room());
+    EXPECT_FALSE((Crowd{33, 64}).has_room());
+    EXPECT_FALSE((Crowd{64, 64}).is_short_of_cores());
+    EXPECT_TRUE((Crowd{65, 64}).is_short_of_cores());
+    EXPECT_FALSE(Crowd().has_room()) << "nothing is known";
+    EXPECT_FALSE(Crowd().is_short_of_cores());
+    EXPECT_EQ((Crowd{64, 64}).most_on_core(), 1);
+    EXPECT_EQ((Crowd{65, 64}).most_on_core(), 2);
+}
+
+TEST(CrowdTest, TheDensestGroupCounts) {
+    const auto waiter = make_waiter();
+    for (const Crowd& crowd : {Crowd{2, 8}, Crowd{9, 8}, Crowd{8, 8}}) waiter->share_cores(crowd);
+    EXPECT_EQ(waiter->crowd(), (Crowd{9, 8}));
+}
+
+/// Pauses of one wait for nothing, until it sleeps.
+int pauses_before_sleep(Waiter& waiter) {
+    Backoff backoff(waiter);
+    int pauses = 0;
+    do {
+        backoff.pause();
+        ++pauses;
+    } while (!backoff.slept() && pauses < 10'000'000);
+    EXPECT_TRUE(backoff.slept());
+    return pauses;
+}
+
+TEST(BackoffTest, NobodySpinsWhereCoresAreShort) {
+    const auto waiter = make_waiter();
+    EXPECT_GE(pauses_before_sleep(*waiter), 200);
+    waiter->share_cores({.processes = 3, .cores = 2});
+    EXPECT_LT(pauses_before_sleep(*waiter), 200);
+}
+
+TEST(BackoffTest, ManySpinLessThanTwo) {
+    const auto pair = make_waiter();
+    pair->share_cores({.processes = 2, .cores = 2});
+    EXPECT_GE(pauses_before_sleep(*pair), 200);
+    const auto many = make_waiter();
+    many->share_cores({.processes = 64, .cores = 64});
+    EXPECT_LT(pauses_before_sleep(*many), 200);
+}
+
 TEST(BackoffTest, ComesToSleepAndStartsOver) {
     const auto waiter = make_waiter();
     Backoff backoff(*waiter);
