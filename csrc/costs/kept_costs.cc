@@ -1,19 +1,12 @@
 #include "csrc/costs/kept_costs.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include <array>
-#include <cerrno>
-#include <ctime>
-#include <filesystem>
-#include <system_error>
+#include <tuple>
 
-#include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/base/unique_fd.h"
+#include "csrc/base/utc.h"
 #include "csrc/costs/measure.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/private_file.h"
@@ -23,8 +16,6 @@ namespace pccl::costs {
 namespace {
 
 constexpr std::string_view kOff = "off";
-// What others may write is their word, not a measurement.
-constexpr sys::Forbidden kForbidden{.of_own = S_IWGRP | S_IWOTH, .of_root = S_IWGRP | S_IWOTH};
 
 std::string host_name() {
     utsname system{};
@@ -37,26 +28,10 @@ std::string boot_id() {
     return id.is_ok() ? *id : std::string();
 }
 
-std::string now_in_utc() {
-    const std::time_t now = wall_clock_ms() / 1000;
-    std::tm utc{};
-    std::array<char, 32> text{};
-    if (::gmtime_r(&now, &utc) == nullptr) return {};
-    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
-
 /// kUnavailable where there is no file.
 Result<MachineCosts> read_costs(const std::string& path) {
-    if (path.empty()) return Status::unavailable("no place for one");
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (!file.is_open()) {
-        if (errno == ENOENT || errno == ENOTDIR) return Status::unavailable("there is none");
-        if (errno == ELOOP) return Status::invalid_argument("it is a link; name a file");
-        return Status::invalid_argument(Status::from_errno(errno, "cannot be opened").message());
-    }
-    PCCL_TRY(sys::check_private(file.get(), "it", kForbidden));
     PCCL_ASSIGN_OR_RETURN(const std::string text,
-                          sys::read_open(file.get(), MachineCosts::kMostBytes + 1));
+                          sys::read_private(path, MachineCosts::kMostBytes + 1));
     return MachineCosts::parse(text);
 }
 
@@ -74,15 +49,24 @@ bool is_of(const Origin& origin, const Origin& here) {
            (origin.boot.empty() || origin.boot == here.boot);
 }
 
+/// Nobody took the cores meanwhile, and a second one was to be had where there is one.
+bool is_undisturbed(const MachineCosts& costs, const Origin& here) {
+    return costs.origin.is_quiet && (here.cores <= 1 || costs.is_of_two_cores());
+}
+
 /// Files that somebody wrote, for any boot, stay as they are.
-bool is_good(const Origin& origin, double load_now) {
-    const bool was_tried = origin.tries >= kMostTries && load_now >= origin.load / 2;
-    return origin.boot.empty() || origin.is_quiet || was_tried;
+bool is_good(const MachineCosts& costs, const Origin& here) {
+    const Origin& origin = costs.origin;
+    const bool was_tried = origin.tries >= kMostTries && here.load >= origin.load / 2;
+    return origin.boot.empty() || is_undisturbed(costs, here) || was_tried;
 }
 
 /// The one that was disturbed less, as a whole: its figures belong together.
 MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
-    const bool is_a = a.origin.is_quiet || a.origin.spread <= b.origin.spread;
+    const auto disturbed = [](const MachineCosts& costs) {
+        return std::tuple(!costs.is_of_two_cores(), !costs.origin.is_quiet, costs.origin.spread);
+    };
+    const bool is_a = disturbed(a) <= disturbed(b);
     MachineCosts better = is_a ? a : b;
     better.fill_up_from(is_a ? b : a);
     better.origin.tries = a.origin.tries + b.origin.tries;
@@ -91,16 +75,14 @@ MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
 }
 
 void keep(const std::string& path, const MachineCosts& costs) {
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    const Status kept = sys::write_file(path, costs.text());
+    const Status kept = sys::write_cached(path, costs.text());
     if (!kept.is_ok()) log(LogLevel::kInfo, "this machine's costs are not kept: ", kept.message());
 }
 
 }  // namespace
 
 std::string costs_path(const Config& config) {
-    if (config.costs_file == kOff) return {};
+    if (are_off(config)) return {};
     if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
     // The number rises with what is measured, and how: a file of another build is none of this one.
     return concat(config.cache_folder, "/pccl/costs-3-", sys::machine_name(), "-", host_name(),
@@ -112,6 +94,7 @@ Keeping keeping_of(const Config& config) {
             .may_be_replaced = config.costs_file.empty(),
             .here = {.machine = concat(sys::machine_name(), "/", sys::allowed_cores().count()),
                      .boot = boot_id(),
+                     .cores = static_cast<int>(sys::allowed_cores().count()),
                      .load = sys::load_average()},
             .measure = [] { return measure(); }};
 }
@@ -119,7 +102,7 @@ Keeping keeping_of(const Config& config) {
 MachineCosts costs_from(const Keeping& keeping) {
     const Result<MachineCosts> kept = read_costs(keeping.path);
     const bool is_of_here = kept.is_ok() && is_of(kept->origin, keeping.here);
-    if (is_of_here && is_good(kept->origin, keeping.here.load)) return *kept;
+    if (is_of_here && is_good(*kept, keeping.here)) return *kept;
     MachineCosts costs = keeping.measure();
     costs.origin.machine = keeping.here.machine;
     costs.origin.boot = keeping.here.boot;
@@ -129,9 +112,10 @@ MachineCosts costs_from(const Keeping& keeping) {
     return costs;
 }
 
+bool are_off(const Config& config) { return config.costs_file == kOff; }
+
 const MachineCosts& process_costs() {
-    static const MachineCosts costs =
-        process_config().costs_file == kOff ? MachineCosts() : costs_from(keeping_of());
+    static const MachineCosts costs = are_off() ? MachineCosts() : costs_from(keeping_of());
     return costs;
 }
 

@@ -32,6 +32,9 @@ struct Keeping {
 /// place.
 [[nodiscard]] PCCL_API std::string costs_path(const Config& config = process_config());
 
+/// PCCL_COSTS_FILE=off: nothing is measured or read.
+[[nodiscard]] PCCL_API bool are_off(const Config& config = process_config());
+
 /// Of this process, at its first use; with PCCL_COSTS_FILE=off the defaults.
 [[nodiscard]] PCCL_API const MachineCosts& process_costs();
 

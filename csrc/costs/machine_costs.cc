@@ -20,18 +20,18 @@ constexpr int kMostTriesRead = 1000;
 constexpr int kMostCores = 65536;
 
 constexpr std::array kFigures = {
-    NamedFigure{"beat", "a cache line handed to another core and back", kMicro,
-                &MachineCosts::beat},
+    NamedFigure{"beat", "a cache line handed to another core and back", kMicro, &MachineCosts::beat,
+                true},
     NamedFigure{"shared_core_beat", "a wake-up and back on one core", kMicro,
-                &MachineCosts::shared_core_beat},
-    NamedFigure{"wake", "a wake-up on another core", kMicro, &MachineCosts::wake},
+                &MachineCosts::shared_core_beat, false},
+    NamedFigure{"wake", "a wake-up on another core", kMicro, &MachineCosts::wake, true},
     NamedFigure{"direct_start", "a read of another process's memory, before its bytes", kMicro,
-                &MachineCosts::direct_start},
+                &MachineCosts::direct_start, false},
     NamedFigure{"tcp_round", "TCP on loopback, from a send until it is read", kMicro,
-                &MachineCosts::tcp_round},
+                &MachineCosts::tcp_round, true},
     NamedFigure{"tcp_message", "TCP on loopback, a send or a receive", kMicro,
-                &MachineCosts::tcp_message},
-    NamedFigure{"tcp_byte", "TCP on loopback, a byte", kNano, &MachineCosts::tcp_byte},
+                &MachineCosts::tcp_message, true},
+    NamedFigure{"tcp_byte", "TCP on loopback, a byte", kNano, &MachineCosts::tcp_byte, true},
 };
 constexpr std::array kByteFigures = {
     NamedByteFigures{"copy", "copied", &MachineCosts::copy},
@@ -154,6 +154,14 @@ std::string shown(const Figure& figure, double unit) {
                   unit == kMicro ? " us, " : " ns, ", figure.is_measured ? "measured" : "default");
 }
 
+/// Why what passes between two cores has defaults; empty where it was measured, or nobody knows.
+std::string_view what_two_cores_lack(const MachineCosts& costs) {
+    if (costs.is_of_two_cores() || costs.origin.cores == 0) return {};
+    if (costs.origin.cores == 1) return ", on its only core: nothing that passes between cores";
+    if (costs.beat.is_measured) return ", without all that passes between cores";
+    return ", while no other core was free: nothing that passes between cores";
+}
+
 }  // namespace
 
 MachineCosts::MachineCosts()
@@ -222,6 +230,12 @@ bool MachineCosts::is_measured() const {
            });
 }
 
+bool MachineCosts::is_of_two_cores() const {
+    return std::ranges::all_of(kFigures, [this](const NamedFigure& named) {
+        return !named.takes_two_cores || (this->*named.figure).is_measured;
+    });
+}
+
 Level MachineCosts::level_of(std::size_t bytes) const {
     const auto* const holds = std::ranges::lower_bound(cache_bytes, bytes);
     const auto level = static_cast<Level>(holds - cache_bytes.begin());
@@ -246,7 +260,7 @@ std::string source_of(const MachineCosts& costs) {
     const std::string took =
         origin.took > 0 ? concat(" in ", std::round(origin.took), " ms") : std::string();
     return concat("measured ", origin.date, took, ", load ", static_cast<float>(origin.load),
-                  origin.is_quiet ? "" : ", on a busy machine");
+                  origin.is_quiet ? "" : ", on a busy machine", what_two_cores_lack(costs));
 }
 
 std::vector<std::string> lines_of(const MachineCosts& costs) {

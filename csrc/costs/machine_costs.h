@@ -81,6 +81,8 @@ struct MachineCosts {
 
     /// Whether any figure was.
     [[nodiscard]] PCCL_API bool is_measured() const;
+    /// Whether what passes between two cores was: the beat, the wake-up and TCP.
+    [[nodiscard]] PCCL_API bool is_of_two_cores() const;
     /// The level that holds `bytes`; the last one, which others use, too, no more than its half.
     [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
     /// Takes what `other` has measured and this has not.
@@ -114,6 +116,7 @@ struct NamedFigure {
     std::string_view what;
     double unit;  // seconds
     Figure MachineCosts::*figure;
+    bool takes_two_cores;  // to be measured
 };
 struct NamedByteFigures {
     std::string_view name;
@@ -123,8 +126,8 @@ struct NamedByteFigures {
 [[nodiscard]] PCCL_API std::span<const NamedFigure> named_figures();
 [[nodiscard]] PCCL_API std::span<const NamedByteFigures> named_byte_figures();
 
-/// "measured 2026-11-25T21:40:03Z in 30 ms, load 0.1", "... on a busy machine", or "defaults,
-/// nothing was measured".
+/// "measured 2026-11-25T21:40:03Z in 30 ms, load 0.1", "... on a busy machine", and why nothing
+/// that passes between cores was; or "defaults, nothing was measured".
 [[nodiscard]] PCCL_API std::string source_of(const MachineCosts& costs);
 /// A line for each figure, with its source: "beat: 0.21 us, measured (a cache line handed to
 /// another core and back)"; then the caches.

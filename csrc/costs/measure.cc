@@ -63,10 +63,12 @@ MachineCosts measure_here(Duration budget) {
     // Before the two take turns on a core.
     const long interruptions = interruptions_of_this_thread() + partner.interruptions();
     measure_shared_core(partner, costs, deadline.within(budget / 10));
-    costs.origin.is_quiet = spread <= kQuietSpread && interruptions <= kQuietInterruptions;
+    forget_implausible(costs);
+    const bool has_all = costs.origin.cores == 1 || costs.is_of_two_cores();
+    costs.origin.is_quiet =
+        has_all && spread <= kQuietSpread && interruptions <= kQuietInterruptions;
     costs.origin.spread = spread;
     costs.origin.tries = 1;
-    forget_implausible(costs);
     return costs;
 }
 

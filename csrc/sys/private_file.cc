@@ -1,12 +1,17 @@
 #include "csrc/sys/private_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "csrc/base/text.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
 namespace {
@@ -41,6 +46,25 @@ Status check_private(int fd, std::string_view what, const Forbidden& forbidden) 
     return Status::invalid_argument(concat(
         what, " may be ", (excess & kRead) != 0 ? "read" : "written to", " by other users (mode ",
         octal(mode), "); take that away: chmod ", is_of_root ? "640" : "600"));
+}
+
+Result<std::string> read_private(const std::string& path, std::size_t most) {
+    constexpr Forbidden kWriting{.of_own = S_IWGRP | S_IWOTH, .of_root = S_IWGRP | S_IWOTH};
+    if (path.empty()) return Status::unavailable("no place for one");
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file.is_open()) {
+        if (errno == ENOENT || errno == ENOTDIR) return Status::unavailable("there is none");
+        if (errno == ELOOP) return Status::invalid_argument("it is a link; name a file");
+        return Status::invalid_argument(Status::from_errno(errno, "cannot be opened").message());
+    }
+    PCCL_TRY(check_private(file.get(), "it", kWriting));
+    return read_open(file.get(), most);
+}
+
+Status write_cached(const std::string& path, const std::string& text) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    return write_file(path, text);
 }
 
 }  // namespace pccl::sys

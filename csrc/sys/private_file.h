@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "csrc/base/status.h"
@@ -20,5 +22,13 @@ struct Forbidden {
 /// `what`, and ends with what would be right.
 [[nodiscard]] PCCL_API Status check_private(int fd, std::string_view what,
                                             const Forbidden& forbidden);
+
+/// What is in a file that nobody else may write: what others can is their word, not this user's.
+/// Follows no link. kUnavailable where there is none; kInvalidArgument as check_private() has it,
+/// and for more than `most` bytes.
+[[nodiscard]] PCCL_API Result<std::string> read_private(const std::string& path, std::size_t most);
+
+/// Writes the file, in folders that are made where they are missing.
+[[nodiscard]] PCCL_API Status write_cached(const std::string& path, const std::string& text);
 
 }  // namespace pccl::sys

@@ -63,5 +63,9 @@ def test_it_shows_what_steps_cost_and_since_when(tmp_path: Path) -> None:
     assert found["costs"] == f"measured 2026-11-25T21:40:03Z in 29 ms, load 0.5; {path}"
     assert found["cost of beat"].startswith("0.25 us, measured (")
     assert "us, default (" in found["cost of wake"]
+    path.write_text("date 2026-11-25\ncores 4\nload 9\nquiet 1\ncopy 1 1 1 1\n")
+    assert "while no other core was free" in info(PCCL_COSTS_FILE=str(path))["costs"]
+    path.write_text("date 2026-11-25\ncores 1\nload 9\nquiet 1\ncopy 1 1 1 1\n")
+    assert "on its only core" in info(PCCL_COSTS_FILE=str(path))["costs"]
     assert found["cost of caches"].startswith("32768 1048576 33554432 bytes")
     assert info()["costs"] == "defaults, nothing was measured; not kept"

@@ -43,7 +43,7 @@ class KeptCosts : public testing::Test {
                 .here = {.machine = "m/2", .boot = "b"},
                 .measure = [this] {
                     ++measured_;
-                    MachineCosts costs = MachineCosts::parse("beat 1\n").value();
+                    MachineCosts costs = MachineCosts::parse(figures_).value();
                     costs.origin.tries = 1;
                     costs.origin.is_quiet = is_quiet_;
                     costs.origin.spread = is_quiet_ ? 1 : 3;
@@ -63,6 +63,7 @@ class KeptCosts : public testing::Test {
     std::string folder_;
     int measured_ = 0;
     bool is_quiet_ = true;
+    std::string figures_ = "beat 1\n";
 };
 
 const std::string kHere = "machine m/2\nboot b\nquiet 1\n";
@@ -73,6 +74,38 @@ TEST_F(KeptCosts, AreMeasuredOnceABoot) {
     EXPECT_EQ(measured_, 1);
     EXPECT_THAT(read(), HasSubstr("boot b\n"));
     EXPECT_THAT(read(), HasSubstr("date 2"));
+}
+
+const std::string kBetweenCores = "beat 1\nwake 2\ntcp_round 3\ntcp_message 4\ntcp_byte 5\n";
+
+TEST_F(KeptCosts, OfQuietCoresWithoutASecondOneAreMeasuredAgain) {
+    write(kHere + "cores 2\ntries 1\ncopy 7 7 7 7\n");
+    Keeping of_two = keeping();
+    of_two.here.cores = 2;
+    figures_ = "copy 1 1 1 1\n" + kBetweenCores;
+    EXPECT_DOUBLE_EQ(costs_from(of_two).wake.seconds, 2e-6);
+    EXPECT_DOUBLE_EQ(costs_from(of_two).beat.seconds, 1e-6);
+    EXPECT_EQ(measured_, 1);
+    EXPECT_THAT(read(), HasSubstr("beat 1\n"));
+    EXPECT_THAT(read(), HasSubstr("copy 1 1 1 1\n"));
+}
+
+TEST_F(KeptCosts, WithASecondCoreCountMoreThanThoseOfOneHoweverQuiet) {
+    write("machine m/2\nboot b\nquiet 0\nspread 9\ntries 1\ncopy 7 7 7 7\n" + kBetweenCores);
+    Keeping of_two = keeping();
+    of_two.here.cores = 2;
+    figures_ = "copy 1 1 1 1\n";
+    for (int start = 0; start < 5; ++start)
+        EXPECT_DOUBLE_EQ(at(costs_from(of_two).copy, Level::kFirst), 7e-9);
+    EXPECT_EQ(measured_, kMostTries - 1);
+}
+
+TEST_F(KeptCosts, OfAMachineWithOneCoreNeedNoSecondOne) {
+    write(kHere + "cores 1\ncopy 7 7 7 7\n");
+    Keeping of_one = keeping();
+    of_one.here.cores = 1;
+    EXPECT_DOUBLE_EQ(at(costs_from(of_one).copy, Level::kFirst), 7e-9);
+    EXPECT_EQ(measured_, 0);
 }
 
 TEST_F(KeptCosts, OfThisBootAreTaken) {

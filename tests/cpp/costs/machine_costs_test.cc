@@ -40,7 +40,9 @@ TEST(MachineCosts, HasWhatTheTextSaysAndDefaultsElse) {
     EXPECT_FALSE(costs.wake.is_measured);
     EXPECT_TRUE(costs.is_measured());
     EXPECT_FALSE(usual.is_measured());
-    EXPECT_EQ(source_of(costs), "measured 2026-11-25T21:40:03Z in 30 ms, load 0.5");
+    EXPECT_EQ(source_of(costs),
+              "measured 2026-11-25T21:40:03Z in 30 ms, load 0.5, without all that passes between "
+              "cores");
     EXPECT_EQ(source_of(usual), "defaults, nothing was measured");
 }
 
@@ -68,6 +70,17 @@ TEST(MachineCosts, EachLineNamesItsSource) {
     EXPECT_THAT(lines[0], AllOf(HasSubstr("beat"), HasSubstr("0.25 us, measured")));
     EXPECT_THAT(lines[1], HasSubstr("default"));
     EXPECT_THAT(lines.back(), HasSubstr("caches: 32768 1048576 33554432 bytes"));
+}
+
+TEST(MachineCosts, SayWhyNothingPassesBetweenCores) {
+    const auto source = [](const std::string& text) {
+        return source_of(MachineCosts::parse("date 2026-11-25\nquiet 1\n" + text).value());
+    };
+    const std::string between = "wake 2\ntcp_round 3\ntcp_message 4\ntcp_byte 5\n";
+    EXPECT_EQ(source("cores 2\nbeat 1\n" + between), "measured 2026-11-25, load 0");
+    EXPECT_THAT(source("cores 2\ncopy 1 1 1 1\n"), HasSubstr("while no other core was free"));
+    EXPECT_THAT(source("cores 1\ncopy 1 1 1 1\n"), HasSubstr("on its only core"));
+    EXPECT_THAT(source("cores 2\nbeat 1\nwake 1\n"), HasSubstr("without all that passes"));
 }
 
 TEST(MachineCosts, SayWhichLineIsWrong) {

@@ -28,6 +28,13 @@ TEST(Measure, FindsFiguresThatCanBe) {
     EXPECT_EQ(MachineCosts::parse(costs.text()).value().text(), costs.text());
 }
 
+TEST(Measure, WithoutTimeForASecondCoreIsNotOfAQuietMachine) {
+    if (sys::allowed_cores().count() == 1) GTEST_SKIP() << "there is no second core";
+    const MachineCosts costs = measure(Duration::zero());
+    EXPECT_FALSE(costs.beat.is_measured);
+    EXPECT_FALSE(costs.origin.is_quiet);
+}
+
 TEST(Measure, LeavesThisThreadWhereItMayRun) {
     const sys::CoreSet before = sys::usable_cores();
     static_cast<void>(measure());
