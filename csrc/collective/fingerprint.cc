@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/board_algorithm.h"
+#include "csrc/collective/known_blocks.h"
 #include "csrc/schedule/generators/generators.h"
 
 namespace pccl {
@@ -17,13 +18,6 @@ namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
-
-/// The side whose blocks all ranks know.
-std::span<const Block> known_blocks(const Collective& collective) {
-    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
-               ? collective.inputs
-               : collective.outputs;
-}
 
 bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
 

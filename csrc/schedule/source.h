@@ -70,7 +70,7 @@ struct ScheduleSource {
     std::optional<MessageProtocol> protocol{};
     /// The least Shape::slots with which it cannot deadlock.
     int slots = 1;
-    /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.
+    /// Works for blocks of different lengths, which ranks find out by schedule/moved_blocks.h.
     bool takes_uneven = false;
     /// May be laid along any order of ranks.
     bool follows_order = false;

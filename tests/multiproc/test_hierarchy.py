@@ -52,11 +52,34 @@ def all_reduce(comm: pccl.Communicator, length: int) -> tuple[np.ndarray, np.nda
     return x, np.arange(length, dtype=np.int32) * sum(range(1, RANKS + 1))
 
 
+def reduce_scatter_of(comm: pccl.Communicator, lengths: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Of blocks of these lengths, one for each rank."""
+    given = [np.arange(n, dtype=np.int32) * 3 + comm.rank * (r + 1) for r, n in enumerate(lengths)]
+    out = np.zeros(lengths[comm.rank], np.int32)
+    comm.reduce_scatter(out, given)
+    ranks = sum(range(RANKS)) * (comm.rank + 1)
+    return out, np.arange(lengths[comm.rank], dtype=np.int32) * 3 * RANKS + ranks
+
+
+#: Of which hosts in blocks have unlike shares, too.
+LENGTHS = [300_000, 0, 1, 200_000, 70_001, 0, 3, 150_000]
+
 COLLECTIVES = {"all_gather": all_gather, "reduce_scatter": reduce_scatter, "all_reduce": all_reduce}
 
 
 def work(comm: pccl.Communicator) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    random = np.random.default_rng(7)
+    for _ in range(10):
+        lengths = random.choice([0, 0, 1, 33, 4000, 90_001], RANKS).tolist()
+        np.testing.assert_array_equal(*reduce_scatter_of(comm, lengths))
+    np.testing.assert_array_equal(*reduce_scatter_of(comm, LENGTHS))
+    comm.barrier()
+    before = bytes_sent()
+    for _ in range(5):
+        reduce_scatter_of(comm, LENGTHS)
+    comm.barrier()
+    found["uneven reduce_scatter"] = (bytes_sent() - before) / 5
     for name, call in COLLECTIVES.items():
         for length in (1, 3, 1000, 100_003):
             result, expected = call(comm, length)
@@ -81,6 +104,12 @@ def test_what_leaves_a_host_is_what_must(placement: str, tmp_path: Path) -> None
     found = run_on_hosts(work, hosts, tmp_path)
     for rank in found:
         assert isinstance(rank, dict), rank
+    for host in (0, 1):
+        # The sums of the other host's ranks, each once.
+        least = 4 * sum(n for n, place in zip(LENGTHS, hosts, strict=True) if place != host)
+        counted = found[hosts.index(host)]["uneven reduce_scatter"]
+        print(f"{placement}, uneven reduce_scatter: host {host} sent {counted} bytes of {least}")
+        assert counted <= 1.05 * least + 20_000
     for name in COLLECTIVES:
         assert {rank[f"{name} by"] for rank in found} == {"hierarchical"}
         for host in (0, 1):

@@ -125,11 +125,18 @@ def gathers_unequal_lists(rank: int, world_size: int) -> None:
 
 
 def reduce_scatters_unequal_lists(rank: int, world_size: int) -> None:
-    blocks = [torch.full((peer, 2), float(rank + peer)) for peer in range(world_size)]
-    mine = torch.empty(rank, 2)
-    dist.reduce_scatter(mine, blocks)
-    expected = float(sum(other + rank for other in range(world_size)))
-    assert torch.equal(mine, torch.full((rank, 2), expected))
+    """Random lengths, some of them 0, and whole numbers, whose sums are exact in any order."""
+    for seed in range(4):
+        lengths = torch.randint(
+            0, 3, (world_size,), generator=torch.Generator().manual_seed(seed)
+        ) * torch.randint(1, 30_000, (world_size,), generator=torch.Generator().manual_seed(seed))
+        everyone = [
+            [torch.arange(int(n)).float() + 7 * peer + other for peer, n in enumerate(lengths)]
+            for other in range(world_size)
+        ]
+        mine = torch.full((int(lengths[rank]),), -1.0)
+        dist.reduce_scatter(mine, everyone[rank])
+        assert torch.equal(mine, torch.stack([blocks[rank] for blocks in everyone]).sum(0))
 
 
 def empty_tensors_everywhere(rank: int, world_size: int) -> None:
@@ -306,6 +313,13 @@ def test_movement(check: Callable[[int, int], None], world_size: int) -> None:
 @pytest.mark.parametrize("check", BEYOND_GLOO)
 def test_movement_beyond_gloo(check: Callable[[int, int], None], world_size: int) -> None:
     run_ranks(check, world_size)
+
+
+@not_on_gloo("refuses or corrupts these")
+@pytest.mark.parametrize("algorithm", ["pat", "ring", "recursive_halving", "one_shot"])
+def test_unequal_lists_over_links(algorithm: str) -> None:
+    environment = {"PCCL_ALGORITHM": f"reduce_scatter={algorithm}"}
+    run_ranks(reduce_scatters_unequal_lists, 4, environment=environment)
 
 
 @pytest.mark.parametrize("world_size", [2, 3, 4])

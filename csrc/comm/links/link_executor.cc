@@ -22,11 +22,9 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     if (is_timed_) clock_.refresh();
     const std::size_t count = longest(collective);
     rounds_ = cut_.rounds(count);
-    // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
-    // rank's own block only: see ScheduleSource::takes_uneven.
     scratch_count_ = collective.outputs.size() == 1 ? collective.outputs.front().count : count;
-    scratch_stride_ =
-        std::min(cut_.piece_length(), cut_.chunk_length(scratch_count_)) * element_bytes_;
+    // Where blocks differ in length, a place has room for a chunk of any.
+    scratch_stride_ = std::min(cut_.piece_length(), cut_.chunk_length(count)) * element_bytes_;
     scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
     if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);
@@ -87,7 +85,7 @@ void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
     lane.begun = lane.moved = {};
     lane.received = lane.sent = lane.carried = 0;
     lane.read = lane.written = lane.outgoing = {};
-    lane.total = length(step.dst.is_empty() ? step.src : step.dst, lane.round);
+    lane.total = length(step, lane.round);
     if (step.action == Action::kRecvReduceSend && lane.unstored.size() < lane.total)
         lane.unstored.resize(lane.total);
 }

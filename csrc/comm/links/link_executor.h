@@ -60,6 +60,7 @@ class LinkExecutor {
     struct Cursor {
         std::size_t slice = 0;
         int chunk = 0;           // of the slice
+        std::size_t number = 0;  // of the list
         std::size_t before = 0;  // bytes of the list in front of it
     };
     struct Lane {
@@ -118,15 +119,22 @@ class LinkExecutor {
     Result<bool> open_receive(OpenPort<transport::RecvLink>& port, const schedule::Port& where,
                               bool& moved);
 
-    [[nodiscard]] std::size_t length(const schedule::Slices& slices, std::size_t round) const;
+    /// Bytes that a step moves.
+    [[nodiscard]] std::size_t length(const LinkStep& step, std::size_t round) const;
     /// How many chunks adjoin in memory, from `chunk` of `slice` on.
     [[nodiscard]] int adjoining(const schedule::Slice& slice, int chunk) const;
-    /// These.
-    [[nodiscard]] transport::MutableBytes chunks_at(const schedule::Slice& slice, int chunk,
-                                                    std::size_t round) const;
-    /// The contiguous memory at byte `offset` of a list; none at its end. `cursor` has seen no
-    /// larger offset.
-    [[nodiscard]] transport::MutableBytes piece(const schedule::Slices& slices, std::size_t round,
+    /// These, at a place in one of the step's lists.
+    [[nodiscard]] transport::MutableBytes chunks_at(const LinkStep& step,
+                                                    const schedule::Slices& slices,
+                                                    const Cursor& at, std::size_t round) const;
+    [[nodiscard]] transport::MutableBytes scratch_at(const LinkStep& step, int chunk,
+                                                     std::size_t number, std::size_t round) const;
+    /// Past chunks that adjoin, of so many bytes.
+    void pass(const schedule::Slices& slices, std::size_t bytes, Cursor& cursor) const;
+    /// The contiguous memory at byte `offset` of a list of the step's; none at its end. `cursor`
+    /// has seen no larger offset.
+    [[nodiscard]] transport::MutableBytes piece(const LinkStep& step,
+                                                const schedule::Slices& slices, std::size_t round,
                                                 std::size_t offset, Cursor& cursor) const;
     /// What can be sent now, up to kMostPieces pieces, from the byte on that comes next.
     [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const LinkStep& step);
@@ -147,7 +155,7 @@ class LinkExecutor {
     std::array<transport::Bytes, kMostPieces> pieces_{};  // what outgoing() gives
     std::size_t rounds_ = 0;
     std::size_t scratch_stride_ = 0;  // bytes
-    std::size_t scratch_count_ = 0;   // elements of the block whose cut scratch follows
+    std::size_t scratch_count_ = 0;   // elements of a block that no step names: the own one
     std::size_t scratch_bytes_ = 0;   // of one window
     std::size_t window_round_ = 0;    // that not all lanes are through
     std::size_t lanes_through_ = 0;   // lanes that finished it

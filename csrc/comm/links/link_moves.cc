@@ -3,6 +3,7 @@
 
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/collective/known_blocks.h"
 #include "csrc/comm/links/link_executor.h"
 
 namespace pccl::comm {
@@ -14,14 +15,12 @@ using schedule::Slices;
 using transport::kCollectiveChannel;
 using transport::MutableBytes;
 
-std::size_t LinkExecutor::length(const Slices& slices, std::size_t round) const {
-    std::size_t bytes = 0;
-    for (const Slice& slice : slices)
-        for (int chunk = 0; chunk < slice.count;) {
-            bytes += chunks_at(slice, chunk, round).size();
-            chunk += adjoining(slice, chunk);
-        }
-    return bytes;
+std::size_t LinkExecutor::length(const LinkStep& step, std::size_t round) const {
+    const Slices& slices = step.dst.is_empty() ? step.src : step.dst;
+    Cursor cursor;
+    while (cursor.slice < slices.size())
+        pass(slices, chunks_at(step, slices, cursor, round).size(), cursor);
+    return cursor.before;
 }
 
 int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
@@ -32,37 +31,52 @@ int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
     return std::min(slice.offset + slice.count, end_of_block) - first;
 }
 
-MutableBytes LinkExecutor::chunks_at(const Slice& slice, int chunk, std::size_t round) const {
-    const int first = slice.offset + chunk;
-    if (slice.buffer == Buffer::kScratch) {
-        const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks);
-        auto* const base =
-            const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
-        return {base + static_cast<std::size_t>(first) * scratch_stride_,
-                extent.count * element_bytes_};
-    }
+MutableBytes LinkExecutor::scratch_at(const LinkStep& step, int chunk, std::size_t number,
+                                      std::size_t round) const {
+    const std::size_t count =
+        step.blocks.empty()
+            ? scratch_count_
+            : known_blocks(*collective_)[static_cast<std::size_t>(step.blocks[number])].count;
+    const Extent extent = cut_.extent(count, round, chunk % cut_.chunks);
+    auto* const base =
+        const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
+    return {base + static_cast<std::size_t>(chunk) * scratch_stride_,
+            extent.count * element_bytes_};
+}
+
+MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices, const Cursor& at,
+                                     std::size_t round) const {
+    const Slice& slice = slices[at.slice];
+    const int first = slice.offset + at.chunk;
+    if (slice.buffer == Buffer::kScratch) return scratch_at(step, first, at.number, round);
     const auto& blocks =
         slice.buffer == Buffer::kInput ? collective_->inputs : collective_->outputs;
     const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
-    const int last = first + adjoining(slice, chunk) - 1;
+    const int last = first + adjoining(slice, at.chunk) - 1;
     const Extent from = cut_.extent(memory.count, round, first % cut_.chunks);
     const Extent to = cut_.extent(memory.count, round, last % cut_.chunks);
     return {memory.data + from.begin * element_bytes_,
             (to.begin + to.count - from.begin) * element_bytes_};
 }
 
-MutableBytes LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,
-                                 Cursor& cursor) const {
+void LinkExecutor::pass(const Slices& slices, std::size_t bytes, Cursor& cursor) const {
+    const Slice& slice = slices[cursor.slice];
+    const int chunks = adjoining(slice, cursor.chunk);
+    cursor.before += bytes;
+    cursor.chunk += chunks;
+    cursor.number += static_cast<std::size_t>(chunks);
+    if (cursor.chunk < slice.count) return;
+    ++cursor.slice;
+    cursor.chunk = 0;
+}
+
+MutableBytes LinkExecutor::piece(const LinkStep& step, const Slices& slices, std::size_t round,
+                                 std::size_t offset, Cursor& cursor) const {
     while (cursor.slice < slices.size()) {
-        const Slice& slice = slices[cursor.slice];
-        const MutableBytes chunks = chunks_at(slice, cursor.chunk, round);
+        const MutableBytes chunks = chunks_at(step, slices, cursor, round);
         const std::size_t within = offset - cursor.before;
         if (within < chunks.size()) return chunks.subspan(within);
-        cursor.before += chunks.size();
-        cursor.chunk += adjoining(slice, cursor.chunk);
-        if (cursor.chunk < slice.count) continue;
-        ++cursor.slice;
-        cursor.chunk = 0;
+        pass(slices, chunks.size(), cursor);
     }
     return {};
 }
@@ -73,8 +87,8 @@ void LinkExecutor::for_each_run(const LinkStep& step, std::size_t round, Move mo
     Cursor read;
     Cursor written;
     for (std::size_t done = 0;;) {
-        const MutableBytes from = piece(step.src, round, done, read);
-        const MutableBytes to = piece(step.dst, round, done, written);
+        const MutableBytes from = piece(step, step.src, round, done, read);
+        const MutableBytes to = piece(step, step.dst, round, done, written);
         const std::size_t bytes = std::min(from.size(), to.size());
         if (bytes == 0) return;
         move(to.data(), from.data(), bytes);
@@ -108,7 +122,7 @@ Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
 Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
                                      bool& moved) {
     while (lane.received < lane.total) {
-        const MutableBytes to = piece(step.dst, lane.round, lane.received, lane.written);
+        const MutableBytes to = piece(step, step.dst, lane.round, lane.received, lane.written);
         PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, link.receive(kCollectiveChannel, to));
         if (bytes == 0) break;
         lane.received += bytes;
@@ -152,7 +166,7 @@ void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::by
                                  std::size_t bytes) {
     const MutableBytes to = target(lane, step);
     const MutableBytes with =
-        step.src.is_empty() ? to : piece(step.src, lane.round, lane.received, lane.read);
+        step.src.is_empty() ? to : piece(step, step.src, lane.round, lane.received, lane.read);
     combine_(to.data(), with.data(), incoming, bytes / element_bytes_);
     lane.received += bytes;
 }
@@ -161,9 +175,9 @@ MutableBytes LinkExecutor::target(Lane& lane, const LinkStep& step) {
     const MutableBytes to =
         step.dst.is_empty()
             ? MutableBytes(lane.unstored.data() + lane.received, lane.total - lane.received)
-            : piece(step.dst, lane.round, lane.received, lane.written);
+            : piece(step, step.dst, lane.round, lane.received, lane.written);
     if (step.src.is_empty()) return to;
-    const MutableBytes with = piece(step.src, lane.round, lane.received, lane.read);
+    const MutableBytes with = piece(step, step.src, lane.round, lane.received, lane.read);
     return to.first(std::min(to.size(), with.size()));
 }
 
@@ -172,7 +186,7 @@ std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkS
     const auto bytes_at = [&](std::size_t at, Cursor& cursor) -> transport::Bytes {
         if (step.action == Action::kRecvReduceSend) return {lane.unstored.data() + at, end - at};
         const MutableBytes next =
-            piece(step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
+            piece(step, step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
         return next.first(std::min(next.size(), end - at));
     };
     if (lane.sent == end) return {};

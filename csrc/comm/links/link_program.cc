@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace pccl::comm {
 namespace {
@@ -24,6 +25,23 @@ LinkStep bind_step(LinkProgram& bound, const schedule::Step& step) {
             .after = step.after};
 }
 
+bool uses_scratch(const schedule::Slices& slices) {
+    return std::ranges::any_of(slices, [](const schedule::Slice& slice) {
+        return slice.buffer == schedule::Buffer::kScratch;
+    });
+}
+
+/// Only lengths of blocks differ, and only scratch does not tell whose block a place is.
+void name_blocks(LinkProgram& bound, const schedule::Program& program) {
+    auto blocks = moved_blocks(program, bound.shape, bound.rank);
+    for (std::size_t lane = 0; lane < blocks.size(); ++lane)
+        for (std::size_t index = 0; index < blocks[lane].size(); ++index) {
+            LinkStep& step = bound.lanes[lane][index];
+            if (uses_scratch(step.src) || uses_scratch(step.dst))
+                step.blocks = std::move(blocks[lane][index]);
+        }
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const LinkProgram>> make_link_program(const schedule::ScheduleSource& source,
@@ -41,6 +59,7 @@ Result<std::shared_ptr<const LinkProgram>> make_link_program(const schedule::Sch
         auto& steps = bound->lanes.emplace_back();
         for (const schedule::Step& step : lane) steps.push_back(bind_step(*bound, step));
     }
+    if (source.takes_uneven && program.scratch_chunks > 0) name_blocks(*bound, program);
     return std::shared_ptr<const LinkProgram>(std::move(bound));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/schedule/moved_blocks.h"
 #include "csrc/schedule/source.h"
 
 namespace pccl::comm {
@@ -21,6 +22,8 @@ struct LinkStep {
     int from = kNoPort;  // index into LinkProgram::receive_ports
     int to = kNoPort;    // index into LinkProgram::send_ports
     std::vector<schedule::Dependency> after;
+    /// Whose blocks the chunks are that it moves, where some lie in scratch; empty: the own one's.
+    schedule::MovedBlocks blocks{};
 };
 
 struct LinkProgram {

@@ -190,6 +190,7 @@ const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,
 std::string Predictor::why_not(const Signature& call, std::string_view wanted) const {
     const SourcePtr source = catalogue_->find(wanted, call.kind);
     if (source == nullptr) return {};
+    if (call.digest != 0 && !source->takes_uneven) return " of blocks that differ in length";
     const schedule::Shape shape = shape_for(*source, call.root, 0);
     const Status fits = schedule::check_shape(*source, shape);
     if (!fits.is_ok()) return concat(" (", fits.message(), ")");

@@ -21,6 +21,7 @@
 #include "csrc/schedule/generators/builder.h"
 #include "csrc/schedule/generators/counted.h"
 #include "csrc/schedule/generators/family.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -326,7 +327,7 @@ SourcePtr source_along_links(std::string_view name, const std::shared_ptr<const 
         .only = only,
         .any_root = true,
         .slots = 1,
-        .takes_uneven = kind == CollectiveKind::kAllGather,
+        .takes_uneven = has_known_blocks(kind),
         .granularity = [chunks = only.chunks](int /*ranks*/) { return chunks; },
         .longest_message = [counted](const Shape& /*shape*/) { return counted->longest_message(); },
         .cost = [counted](const Shape& /*shape*/,

@@ -27,6 +27,7 @@
 #include "csrc/schedule/generators/counted.h"
 #include "csrc/schedule/generators/embedding.h"
 #include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -323,7 +324,7 @@ SourcePtr hierarchical_source(const std::shared_ptr<const Places>& places, Colle
         .digest = identity.value(),
         .only = only,
         .slots = only.slots,
-        .takes_uneven = kind == CollectiveKind::kAllGather,
+        .takes_uneven = has_known_blocks(kind),
         .follows_order = true,
         .granularity = [chunks = only.chunks](int /*ranks*/) { return chunks; },
         .longest_message = [counted](const Shape& /*shape*/) { return counted->longest_message(); },

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "csrc/schedule/generators/family.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -271,7 +272,7 @@ int longest_message(const Shape& shape) {
 ScheduleSource pat_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("pat", {kind, make, cost_of_pat}, 3);
     made.longest_message = longest_message;
-    made.takes_uneven = kind == CollectiveKind::kAllGather;
+    made.takes_uneven = has_known_blocks(kind);
     made.follows_order = true;
     made.aggregates = true;
     made.symmetry = seen_from_each_rank(kind);

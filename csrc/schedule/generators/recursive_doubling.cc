@@ -13,6 +13,7 @@
 
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -106,6 +107,7 @@ ScheduleSource recursive_doubling_source(CollectiveKind kind, Program (*make)(co
     ScheduleSource made = generated("recursive_doubling", {kind, make, cost_of_recursive_doubling});
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
     made.longest_message = whole_buffer;
+    made.takes_uneven = has_known_blocks(kind);
     return made;
 }
 

@@ -18,6 +18,7 @@
 
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -143,6 +144,7 @@ ScheduleSource recursive_halving_source(CollectiveKind kind, Program (*make)(con
     ScheduleSource made =
         generated("recursive_halving", {kind, make, cost_of_recursive_halving}, is_vector ? 2 : 1);
     made.longest_message = whole_buffer;
+    made.takes_uneven = has_known_blocks(kind);
     if (is_vector) made.granularity = floor_power;
     return made;
 }

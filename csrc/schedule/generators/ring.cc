@@ -10,6 +10,7 @@
 // storing it where nobody needs it; since it holds an incoming message while it waits for an
 // outgoing slot, two slots are needed.
 #include "csrc/schedule/generators/family.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -105,7 +106,7 @@ BlockCost cost_of_ring(const Sizes& of) {
 ScheduleSource ring_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("ring", {kind, make, cost_of_ring});
     made.slots = 2;
-    made.takes_uneven = kind == CollectiveKind::kAllGather;
+    made.takes_uneven = has_known_blocks(kind);
     made.follows_order = true;
     made.runs_side_by_side = true;
     made.symmetry = seen_from_each_rank(kind);

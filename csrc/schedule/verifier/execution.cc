@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "csrc/schedule/moved_blocks.h"
 #include "csrc/schedule/verifier/expressions.h"
 #include "csrc/schedule/verifier/operands.h"
 
@@ -15,6 +16,7 @@ class Execution {
     Execution(const EventGraph& graph, const MemoryMap& memory)
         : graph_(graph),
           memory_(memory),
+          knows_blocks_(has_known_blocks(graph.schedule().shape.kind)),
           state_{.expressions =
                      Expressions(graph.schedule().shape.ranks, memory.chunks(0, Buffer::kInput)),
                  .held = std::vector(static_cast<std::size_t>(memory.places()), kUnwritten),
@@ -40,12 +42,24 @@ class Execution {
 
     void lay_out_messages() {
         std::size_t end = 0;
+        std::size_t chunks = 0;
         for (EventId id = 0; id < graph_.size(); ++id) {
             message_at_.push_back(end);
+            if (knows_blocks_) moved_at_.push_back(chunks);
             const Step& step = *graph_.event(id).step;
-            if (step.to.is_used()) end += static_cast<std::size_t>(count_of(step));
+            const auto count = static_cast<std::size_t>(count_of(step));
+            if (step.to.is_used()) end += count;
+            chunks += count;
         }
         messages_.resize(end);
+        if (knows_blocks_) state_.moved.resize(chunks);
+    }
+
+    /// Of all_gather and reduce_scatter.
+    [[nodiscard]] Rank block_of(Expression expression) const {
+        const Shape& shape = graph_.schedule().shape;
+        const Contribution part = state_.expressions.one_of(expression);
+        return shape.kind == CollectiveKind::kAllGather ? part.rank : part.chunk / shape.chunks;
     }
 
     [[nodiscard]] std::size_t place(Rank rank, const Slice& chunk) const {
@@ -71,6 +85,10 @@ class Execution {
                 state_.writer[where] = id;
             }
             if (step.to.is_used()) message(id, i) = result;
+            if (knows_blocks_)
+                state_
+                    .moved[moved_at_[static_cast<std::size_t>(id)] + static_cast<std::size_t>(i)] =
+                    block_of(result);
         }
         return Status::ok();
     }
@@ -105,8 +123,10 @@ class Execution {
 
     const EventGraph& graph_;
     const MemoryMap& memory_;
+    const bool knows_blocks_;
     Holdings state_;
     std::vector<std::size_t> message_at_;  // by sending event
+    std::vector<std::size_t> moved_at_;    // by event
     std::vector<Expression> messages_;
 };
 

@@ -69,6 +69,11 @@ std::vector<Contribution> Expressions::contributions(Expression expression, int 
     return found;
 }
 
+Contribution Expressions::one_of(Expression expression) const {
+    while (!is_input(expression)) expression = sum_at(expression).left;
+    return {(expression - 1) / input_chunks_, (expression - 1) % input_chunks_};
+}
+
 bool Expressions::contains(Expression expression, Expression input) const {
     std::unordered_set<Expression> seen;
     std::vector<Expression> left{expression};

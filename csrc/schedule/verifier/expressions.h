@@ -46,6 +46,8 @@ class Expressions {
     /// The contributions in `expression`, each as often as it is in it, but for those that follow
     /// when `limit` have been found.
     [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
+    /// One of these; `expression` holds something.
+    [[nodiscard]] Contribution one_of(Expression expression) const;
     /// "(1+2)+0": the ranks whose contributions are added, in the order in which they are.
     [[nodiscard]] std::string written(Expression expression) const;
     /// The step that added `twice`, which is in `expression` twice or more, once too often.

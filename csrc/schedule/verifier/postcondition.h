@@ -14,6 +14,9 @@ struct Holdings {
     Expressions expressions;
     std::vector<Expression> held;
     std::vector<EventId> writer;  // who wrote it last; kNoEvent: nobody
+    /// Whose block each chunk is of that a step moves, event by event; empty but for all_gather and
+    /// reduce_scatter.
+    std::vector<Rank> moved{};
 };
 
 /// Verdict::bit_identical. The error blames the step that last wrote a wrong output chunk, or the

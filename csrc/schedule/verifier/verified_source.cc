@@ -30,6 +30,7 @@ ScheduleSource source_of(const std::shared_ptr<const Schedule>& verified, const 
         .digest = digest,
         .only = shape,
         .slots = shape.slots,
+        .takes_uneven = verdict.takes_uneven,
         .swaps_operands = shape.kind == CollectiveKind::kAllReduce && !verdict.sums_made_once,
         .granularity = [chunks = shape.chunks](int /*ranks*/) { return chunks; },
         .longest_message = [most](const Shape& /*shape*/) { return most.longest_message; },

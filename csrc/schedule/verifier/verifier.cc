@@ -8,6 +8,7 @@
 
 #include "csrc/schedule/verifier/event_graph.h"
 #include "csrc/schedule/verifier/execution.h"
+#include "csrc/schedule/verifier/lengths.h"
 #include "csrc/schedule/verifier/memory_map.h"
 #include "csrc/schedule/verifier/postcondition.h"
 #include "csrc/schedule/verifier/races.h"
@@ -35,7 +36,8 @@ Result<Verdict> judge(const Ordered& steps, const MemoryMap& memory) {
     PCCL_ASSIGN_OR_RETURN(const Holdings holdings, run_on_expressions(graph, order, memory));
     PCCL_ASSIGN_OR_RETURN(const bool bit_identical, check_postcondition(graph, memory, holdings));
     return Verdict{.bit_identical = bit_identical,
-                   .sums_made_once = !holdings.expressions.has_repeated_sums()};
+                   .sums_made_once = !holdings.expressions.has_repeated_sums(),
+                   .takes_uneven = finds_lengths(graph, holdings)};
 }
 
 /// Each check relies on those before it.

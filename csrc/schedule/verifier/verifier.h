@@ -21,6 +21,9 @@ struct Verdict {
     bool bit_identical = true;
     /// Every sum is made by one step of one rank, and passed on to whoever else gets it.
     bool sums_made_once = true;
+    /// Works for blocks of different lengths (all_gather, reduce_scatter): each rank can tell whose
+    /// block, and so how long, every chunk is that it moves, also one in scratch.
+    bool takes_uneven = false;
 };
 
 /// kInvalidArgument with the place of the fault, or what was learnt on the way.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -165,6 +166,45 @@ TEST(LayoutTest, PatIsNotChosenWhereHalvingOrDoublingSendsNoMore) {
                 EXPECT_NE(selector.explain(kind, bytes)->front().algorithm(), "pat")
                     << ranks << " ranks, " << schedule::to_string(kind) << " of " << bytes;
     }
+}
+
+/// Messages that rank 0 sends in a reduce_scatter of 16 hosts, `of_lengths` of its blocks.
+long long messages_of_sums(const std::function<std::size_t(Rank)>& of_length) {
+    std::vector<Place> places;
+    std::vector<Block> inputs;
+    for (int host = 0; host < 16; ++host) {
+        places.push_back({host, 0});
+        inputs.push_back({nullptr, of_length(host)});
+    }
+    const bootstrap::Roster roster = roster_of(places, 10'000);
+    Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)}, {});
+    const auto decision = selector.choose({.kind = CollectiveKind::kReduceScatter,
+                                           .type = DataType::kInt32,
+                                           .inputs = inputs,
+                                           .outputs = {inputs.data(), 1}});
+    EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
+    long long sent = 0;
+    for (const auto& lane : (*decision)->program->lanes)
+        sent += std::ranges::count_if(lane, [](const LinkStep& s) { return s.to != kNoPort; });
+    return sent;
+}
+
+TEST(LayoutTest, SumsOfBlocksOfAnyLengthsTakeFewMessages) {
+    EXPECT_EQ(messages_of_sums([](Rank) { return 100; }), 4) << "log2 16";
+    EXPECT_EQ(messages_of_sums([](Rank rank) { return rank * 37 % 200; }), 4);
+    EXPECT_EQ(messages_of_sums([](Rank rank) { return rank == 5 ? 100 : 0; }), 4);
+}
+
+TEST(LayoutTest, SaysThatASchedulePassesBlocksOfOneLengthAlone) {
+    const bootstrap::Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
+    Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)},
+                      {.wanted = "all_gather=bruck"});
+    const std::vector<Block> outputs{{nullptr, 1}, {nullptr, 2}, {nullptr, 3}};
+    const auto decision = selector.choose(
+        {.kind = CollectiveKind::kAllGather, .inputs = {outputs.data(), 1}, .outputs = outputs});
+    EXPECT_THAT(decision.status().message(),
+                HasSubstr("bruck, cannot make this all_gather of blocks that differ in length; "
+                          "these can: "));
 }
 
 TEST(ImaginedGroupTest, ChoosesAsOneThatExistsAndCountsOnTheSame) {

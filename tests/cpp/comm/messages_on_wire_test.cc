@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cpp/comm/ranks.h"
+#include "tests/cpp/comm/with_aggregation.h"
 
 namespace pccl::comm {
 namespace {
@@ -56,31 +57,6 @@ struct Counted {
     int messages;     // of a rank
 };
 
-/// `algorithm` with so many blocks in a message, whatever costs least; its name says so.
-std::shared_ptr<const schedule::Catalogue> with_aggregation(const Counted& wanted) {
-    auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
-    const schedule::SourcePtr known = *schedule::built_in(wanted.algorithm, wanted.kind);
-    auto made = std::make_shared<schedule::ScheduleSource>(*known);
-    const auto fixed = [aggregation = wanted.aggregation](schedule::Shape shape) {
-        shape.aggregation = aggregation;
-        return shape;
-    };
-    made->name = "counted";
-    made->digest = known->digest + 1 + static_cast<std::uint64_t>(wanted.aggregation);
-    made->aggregates = false;
-    made->longest_message = [known, fixed](const schedule::Shape& shape) {
-        return known->longest_message(fixed(shape));
-    };
-    made->cost = [known, fixed](const schedule::Shape& shape, double bytes) {
-        return known->cost(fixed(shape), bytes);
-    };
-    made->program = [known, fixed](const schedule::Shape& shape, Rank rank) {
-        return known->program(fixed(shape), rank);
-    };
-    EXPECT_TRUE(catalogue->add(std::move(made)).is_ok());
-    return catalogue;
-}
-
 class MessagesOnWireTest : public testing::TestWithParam<Counted> {};
 
 TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
@@ -88,7 +64,7 @@ TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
     RanksOptions options{.size = kRanks, .transports = transport::TransportKind::kTcp};
     options.algorithm = std::string(schedule::to_string(kind)) + "=" + algorithm;
     if (aggregation > 0) {
-        options.catalogue = with_aggregation(GetParam());
+        options.catalogue = with_aggregation(algorithm, kind, aggregation);
         options.algorithm = std::string(schedule::to_string(kind)) + "=counted";
     }
     long long sent = 0;

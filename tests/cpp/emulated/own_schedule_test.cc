@@ -133,6 +133,46 @@ TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
     });
 }
 
+/// Rank r gets r elements of rank p's p + 1.
+Status scatter_sums(fakes::DeviceRank& member, std::vector<std::int32_t>& sum,
+                    const device::DeviceLaunch& wanted) {
+    std::vector<std::vector<std::int32_t>> given;
+    std::vector<Block> inputs;
+    for (std::size_t owner = 0; owner < kRanks; ++owner)
+        given.emplace_back(owner, member.group.rank() + 1);
+    for (auto& part : given)
+        inputs.push_back({reinterpret_cast<std::byte*>(part.data()), part.size()});
+    sum.assign(static_cast<std::size_t>(member.group.rank()), -1);
+    const Block output{reinterpret_cast<std::byte*>(sum.data()), sum.size()};
+    const Status status = member.group.launch({.kind = CollectiveKind::kReduceScatter,
+                                               .type = DataType::kInt32,
+                                               .inputs = inputs,
+                                               .outputs = {&output, 1}},
+                                              nullptr, wanted);
+    member.together.arrive_and_wait();
+    return status;
+}
+
+TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
+    const auto pat = schedule::built_in("pat", CollectiveKind::kReduceScatter).value();
+    ASSERT_TRUE(pat->takes_uneven) << "over links";
+    auto capsule = std::make_shared<schedule::ScheduleSource>(*pat);
+    capsule->name = "capsule";
+    capsule->digest += 1;
+    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+        const auto asked = std::make_shared<std::atomic<int>>(0);
+        member.group.choose_from(loaded(capsule, {}, asked));
+        const int on_loading = *asked;
+        std::vector<std::int32_t> sum;
+        const Status status = scatter_sums(member, sum, {});
+        EXPECT_TRUE(status.is_ok()) << status.to_string();
+        EXPECT_EQ(sum, std::vector<std::int32_t>(static_cast<std::size_t>(member.group.rank()), 6));
+        EXPECT_EQ(*asked, on_loading);
+        EXPECT_EQ(scatter_sums(member, sum, {.plan = {}, .schedule = pat}).code(),
+                  StatusCode::kUnsupported);
+    });
+}
+
 TEST(EmulatedLoadedScheduleTest, GoesByTheProtocolThatItsCapsuleAsksFor) {
     using enum schedule::MessageProtocol;
     const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();

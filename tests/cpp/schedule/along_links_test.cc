@@ -112,6 +112,7 @@ TEST_P(AlongLinksTest, IsRightAndUsesNoOtherLinks) {
                 const auto verdict = verify(*schedule, placement);
                 ASSERT_TRUE(verdict.is_ok()) << verdict.status().to_string();
                 EXPECT_TRUE(verdict->bit_identical);
+                EXPECT_EQ(verdict->takes_uneven, source->takes_uneven);
             }
             for (Rank rank = 0; rank < GetParam().ranks; ++rank)
                 for (const Lane& lane : schedule->programs[static_cast<std::size_t>(rank)].lanes)

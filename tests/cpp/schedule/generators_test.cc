@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "csrc/schedule/moved_blocks.h"
 #include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
 
@@ -26,6 +27,11 @@ TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
                         << (placement == Placement::kInPlace ? "in place" : "out of place") << ": "
                         << verdict.status().to_string();
                     EXPECT_TRUE(verdict.value().bit_identical);
+                    if (has_known_blocks(shape.kind)) {
+                        EXPECT_EQ(verdict.value().takes_uneven,
+                                  ranks <= 2 || GetParam()->takes_uneven)
+                            << ranks << " ranks, " << shape.chunks << " chunks";
+                    }
                 }
             }
         }

@@ -61,6 +61,7 @@ TEST_P(HierarchicalTest, IsRightAndCostsWhatItSays) {
             const auto verdict = verify(*schedule, placement);
             ASSERT_TRUE(verdict.is_ok()) << verdict.status().to_string();
             EXPECT_TRUE(verdict->bit_identical);
+            EXPECT_EQ(verdict->takes_uneven, source->takes_uneven);
             const int fewer = is_even() ? 0 : 1;
             EXPECT_GE(verdict->rounds, source->cost(shape, 1).rounds - fewer);
             EXPECT_LE(verdict->rounds, source->cost(shape, 1).rounds);

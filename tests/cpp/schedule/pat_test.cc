@@ -263,6 +263,7 @@ TEST_P(PatProof, IsProvenForEveryAggregation) {
                 ASSERT_TRUE(verdict.is_ok()) << verdict.status().to_string();
                 EXPECT_EQ(verdict->rounds, pat->cost(shape, 1).rounds)
                     << ranks << " ranks, " << aggregation;
+                EXPECT_EQ(verdict->takes_uneven, pat->takes_uneven);
             }
         }
     }
