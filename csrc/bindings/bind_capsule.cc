@@ -14,7 +14,7 @@
 #include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/raw_steps.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/msccl/export.h"
 #include "csrc/capsule/msccl/import.h"
@@ -28,6 +28,7 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 using capsule::Capsule;
+using capsule::CapsuleFile;
 using py::arg;
 
 namespace {
@@ -45,6 +46,11 @@ schedule::Schedule schedule_of(const std::string& name, const std::string& colle
             .phases = std::move(phases)};
 }
 
+Result<CapsuleFile> file_of(const Result<Capsule>& capsule) {
+    PCCL_TRY(capsule.status());
+    return CapsuleFile(*capsule);
+}
+
 /// None where `name` is empty.
 Result<std::optional<schedule::MessageProtocol>> protocol_called(const std::string& name) {
     const auto protocol = schedule::message_protocol_named(name);
@@ -53,59 +59,78 @@ Result<std::optional<schedule::MessageProtocol>> protocol_called(const std::stri
                                            schedule::names_of_message_protocols()));
 }
 
-Capsule make_capsule(const schedule::Schedule& schedule, const std::string& author,
-                     const std::string& licence, const std::string& note, const std::string& sizes,
-                     const std::string& protocol) {
-    return released([&]() -> Result<Capsule> {
+CapsuleFile make_capsule(const schedule::Schedule& schedule, const std::string& author,
+                         const std::string& licence, const std::string& note,
+                         const std::string& sizes, const std::string& protocol) {
+    return released([&]() -> Result<CapsuleFile> {
         capsule::Description description{
             .name = schedule.name, .author = author, .licence = licence, .note = note};
         PCCL_ASSIGN_OR_RETURN(description.sizes, capsule::parse_sizes(sizes));
         PCCL_ASSIGN_OR_RETURN(description.protocol, protocol_called(protocol));
-        return Capsule::make(description, schedule);
+        return file_of(Capsule::make(description, schedule));
     });
 }
 
-Capsule parse_capsule(const py::bytes& data) {
-    const std::string bytes = data;
-    return released([&] { return Capsule::parse(bytes); });
+CapsuleFile join(const std::vector<CapsuleFile>& files) {
+    return released([&]() -> Result<CapsuleFile> {
+        std::vector<Capsule> capsules;
+        for (const CapsuleFile& each : files)
+            for (const int ranks : each.ranks()) {
+                PCCL_ASSIGN_OR_RETURN(Capsule capsule, each.for_ranks(ranks));
+                capsules.push_back(std::move(capsule));
+            }
+        return CapsuleFile::of(std::move(capsules));
+    });
 }
 
-Capsule read_capsule(const std::string& path) {
-    return released([&] { return Capsule::read(path); });
+Result<CapsuleFile> proven(const Result<CapsuleFile>& file) {
+    PCCL_TRY(file.status());
+    return file->proven();
+}
+
+CapsuleFile parse_capsule(const py::bytes& data) {
+    const std::string bytes = data;
+    return released([&] { return proven(CapsuleFile::parse(bytes)); });
+}
+
+CapsuleFile read_capsule(const std::string& path) {
+    return released([&] { return proven(CapsuleFile::read(path)); });
 }
 
 /// Rounds, messages, bytes sent and bytes added up of the rank with the most.
-std::tuple<long long, long long, double, double> cost(const Capsule& self, std::size_t nbytes) {
-    const schedule::Shape& shape = self.schedule().shape;
+std::tuple<long long, long long, double, double> cost(const CapsuleFile& self, std::size_t nbytes) {
+    const Capsule capsule = value_or_throw(self.only());
+    const schedule::Shape& shape = capsule.schedule().shape;
     const auto block = comm::block_bytes(shape.kind, nbytes, shape.ranks);
-    const schedule::Cost cost = self.source()->cost(shape, static_cast<double>(block));
+    const schedule::Cost cost = capsule.source()->cost(shape, static_cast<double>(block));
     return {cost.rounds, cost.messages, cost.bytes_sent, cost.bytes_reduced};
 }
 
 /// The ways of a job that has loaded it, and what they count on.
-std::pair<std::vector<Prediction>, py::object> predict(const Capsule& self,
+std::pair<std::vector<Prediction>, py::object> predict(const CapsuleFile& self,
                                                        const topo::JobTopology& job,
                                                        std::size_t nbytes) {
+    const Capsule capsule = value_or_throw(self.only());
     const auto choice = released([&]() -> Result<comm::ImaginedChoice> {
-        if (self.switches_phases())
+        if (capsule.switches_phases())
             return Status::unsupported(
                 "no group chooses a capsule that switches phases: replay() plays it through");
         auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
-        PCCL_TRY(catalogue->add(self.source(schedule::SizeRange{})));
-        return comm::explain(job, self.schedule().shape.kind, nbytes, std::move(catalogue));
+        PCCL_TRY(catalogue->add(capsule.source(schedule::SizeRange{})));
+        return comm::explain(job, capsule.schedule().shape.kind, nbytes, std::move(catalogue));
     });
     return {choice.ways, to_python(choice.counted_on)};
 }
 
-std::optional<std::string> signer(const Capsule& self) {
+std::optional<std::string> signer(const CapsuleFile& self) {
     return self.seal() ? std::optional(capsule::to_hex(self.seal()->signer)) : std::nullopt;
 }
 
-Capsule signed_with(const Capsule& self, const std::string& pem) {
+CapsuleFile signed_with(const CapsuleFile& self, const std::string& pem) {
     return self.signed_with(value_or_throw(sys::secret_key_in(pem)));
 }
 
-void check_signer(const Capsule& self, const std::string& keys) {
+void check_signer(const CapsuleFile& self, const std::string& keys) {
     throw_unless_ok(value_or_throw(capsule::TrustedKeys::read(keys)).check(self.seal()));
 }
 
@@ -118,21 +143,21 @@ void bind_programs(extension::Module& module) {
     module.def(
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name) {
-            return released([&] { return capsule::import_msccl(xml, file, name); });
+            return released([&] { return file_of(capsule::import_msccl(xml, file, name)); });
         },
         arg("xml"), arg("file"), arg("name"));
     module.def(
         "import_mscclpp",
         [](const std::string& json, const std::string& file, const std::string& name) {
-            return released([&] { return capsule::import_mscclpp(json, file, name); });
+            return released([&] { return file_of(capsule::import_mscclpp(json, file, name)); });
         },
         arg("json"), arg("file"), arg("name"));
     module.def(
         "unproven_schedule",
-        [](const py::bytes& data) {
-            return value_or_throw(capsule::unproven_schedule(std::string(data)));
+        [](const py::bytes& data, int ranks) {
+            return value_or_throw(capsule::unproven_schedule(std::string(data), ranks));
         },
-        arg("data"));
+        arg("data"), arg("ranks"));
     module.def(
         "unproven_msccl",
         [](const std::string& xml, const std::string& file) {
@@ -147,7 +172,10 @@ void bind_programs(extension::Module& module) {
         arg("json"), arg("file"));
     module.def(
         "export_msccl",
-        [](const Capsule& capsule) { return released([&] { return export_msccl(capsule); }); },
+        [](const CapsuleFile& file) {
+            const Capsule capsule = value_or_throw(file.only());
+            return released([&] { return export_msccl(capsule); });
+        },
         arg("capsule"));
     module.def(
         "check_sizes",
@@ -161,23 +189,34 @@ void bind_programs(extension::Module& module) {
 
 void bind_capsule(extension::Module& module) {
     bind_programs(module);
-    extension::Class<Capsule> cls(module, "Capsule");
+    extension::Class<CapsuleFile> cls(module, "Capsule");
     cls.def_static("make", &make_capsule, arg("schedule"), py::kw_only(), arg("author"),
                    arg("licence"), arg("note"), arg("sizes"), arg("protocol"));
-    cls.def_property_readonly("protocol", [](const Capsule& self) {
+    cls.def_static("join", &join, arg("capsules"));
+    cls.def_property_readonly(
+        "ranks", [](const CapsuleFile& self) { return py::tuple(py::cast(self.ranks())); });
+    cls.def(
+        "for_ranks",
+        [](const CapsuleFile& self, int ranks) {
+            const Capsule capsule = value_or_throw(self.for_ranks(ranks));
+            return self.ranks().size() == 1 ? self : CapsuleFile(capsule);
+        },
+        arg("ranks"));
+    cls.def_property_readonly("protocol", [](const CapsuleFile& self) {
         const auto& protocol = self.description().protocol;
         return protocol ? std::string(schedule::to_string(*protocol)) : std::string();
     });
     cls.def_static("parse", &parse_capsule, arg("data"));
     cls.def_static("read", &read_capsule, arg("path"));
     cls.def_property_readonly("digest",
-                              [](const Capsule& self) { return sys::to_hex(self.digest()); });
-    cls.def_property_readonly("manifest", [](const Capsule& self) {
+                              [](const CapsuleFile& self) { return sys::to_hex(self.digest()); });
+    cls.def_property_readonly("manifest", [](const CapsuleFile& self) {
         return py::module_::import("json").attr("loads")(self.manifest());
     });
-    cls.def_property_readonly("schedule", [](const Capsule& self) { return self.schedule(); });
-    cls.def_property_readonly("data",
-                              [](const Capsule& self) { return py::bytes(self.signed_bytes()); });
+    cls.def_property_readonly(
+        "schedule", [](const CapsuleFile& self) { return value_or_throw(self.only()).schedule(); });
+    cls.def_property_readonly(
+        "data", [](const CapsuleFile& self) { return py::bytes(self.signed_bytes()); });
     cls.def_property_readonly("signer", &signer);
     cls.def("signed_with", &signed_with, arg("pem"));
     cls.def("check_signer", &check_signer, arg("keys"));

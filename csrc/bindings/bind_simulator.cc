@@ -13,7 +13,7 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/comm/machine_network.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/schedule/generators/generators.h"
@@ -47,13 +47,15 @@ Piece built_in(const std::string& algorithm, const std::string& collective, int 
     return {.source = source, .shape = shape, .order = order};
 }
 
-Piece of_capsule(const capsule::Capsule& capsule) {
+Piece of_capsule(const capsule::CapsuleFile& file) {
+    const capsule::Capsule capsule = value_or_throw(file.only());
     return {.source = capsule.source(), .shape = capsule.schedule().shape};
 }
 
 /// By the phases in which they run; None where nothing is done.
 std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
-    const capsule::Capsule& capsule) {
+    const capsule::CapsuleFile& file) {
+    const capsule::Capsule capsule = value_or_throw(file.only());
     std::vector<std::pair<std::string, std::optional<Piece>>> parts;
     for (const auto& [phase, source] : capsule.parts())
         parts.emplace_back(

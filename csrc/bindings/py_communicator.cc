@@ -238,20 +238,16 @@ capsule::Capsule PyCommunicator::load(const py::object& capsule,
                                       const std::optional<std::string>& sizes,
                                       std::optional<double> timeout) {
     const py::object core = py::getattr(capsule, "_core", capsule);
-    const bool is_path = !py::isinstance<capsule::Capsule>(core);
+    const bool is_path = !py::isinstance<capsule::CapsuleFile>(core);
     const auto path =
         is_path ? py::str(py::module_::import("os").attr("fspath")(capsule)).cast<std::string>()
                 : std::string();
-    std::optional<Result<capsule::Capsule>> read;
-    if (!is_path) read = core.cast<capsule::Capsule>();
-    Status status;
-    {
-        const py::gil_scoped_release released;
-        if (!read) read = capsule::Capsule::read(path);
-        status = communicator_->load(*read, sizes, timeout_of(timeout));
-    }
-    throw_unless_ok(status);
-    return read->value();
+    std::optional<Result<capsule::CapsuleFile>> file;
+    if (!is_path) file = core.cast<capsule::CapsuleFile>();
+    return released([&] {
+        if (!file) file = capsule::CapsuleFile::read(path);
+        return communicator_->load(*file, sizes, timeout_of(timeout));
+    });
 }
 
 void PyCommunicator::unload(const std::string& name, std::optional<double> timeout) {

@@ -75,7 +75,7 @@ class PyCommunicator {
                                           std::optional<double> timeout);
 
     /// Loads a pccl.Capsule, what it stands on, or the one of a path, with all other ranks; returns
-    /// its programs.
+    /// what runs on so many ranks.
     capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
                           std::optional<double> timeout);
     void unload(const std::string& name, std::optional<double> timeout);

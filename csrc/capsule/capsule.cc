@@ -7,7 +7,7 @@
 
 #include "csrc/base/fork.h"
 #include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/capsule/extent.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/links_text.h"
@@ -38,16 +38,6 @@ std::uint64_t first_of(const sys::Digest& digest) {
     std::uint64_t first = 0;
     for (std::size_t i = 0; i < sizeof first; ++i) first = first << 8U | digest.at(i);
     return first;
-}
-
-/// The first key of two manifests, line by line, that says something else.
-std::string first_difference(std::string_view stated, std::string_view found) {
-    while (!stated.empty() || !found.empty()) {
-        const std::string_view of_file = next_line(stated);
-        std::string_view of_programs = next_line(found);
-        if (of_file != of_programs) return std::string(next_word(of_programs));
-    }
-    return {};
 }
 
 }  // namespace
@@ -126,32 +116,22 @@ Result<Capsule> Capsule::made_of(const FileParts& parts, std::string_view whole)
 
 Result<Capsule> Capsule::parse(std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(bytes));
-    const std::string_view whole = bytes.substr(0, bytes.size() - parts.signature.size());
-    const auto known = Proven::of_process().find(parts.digest, whole);
-    Result<Capsule> capsule = known ? Capsule(known) : made_of(parts, whole);
-    if (!capsule.is_ok() || parts.signature.empty()) return capsule;
-    PCCL_ASSIGN_OR_RETURN(capsule->seal_, parse_seal(parts.signature, parts.digest));
-    return capsule;
+    if (!parts.signature.empty()) return refuse("it is signed, which one capsule by itself is not");
+    if (parts.version == FileVersion::kOfManyNumbers)
+        return refuse("it is for several numbers of ranks");
+    const auto known = Proven::of_process().find(parts.digest, bytes);
+    return known ? Capsule(known) : made_of(parts, bytes);
 }
 
-Result<Capsule> Capsule::read(const std::string& path) {
-    PCCL_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(path));
-    auto capsule = parse(bytes);
-    if (capsule.is_ok()) return capsule;
-    return capsule.status().with_context(path);
-}
-
-std::string Capsule::signed_bytes() const { return seal_ ? bytes() + line_of(*seal_) : bytes(); }
-
-Capsule Capsule::signed_with(const sys::SecretKey& secret) const {
+Capsule Capsule::from_file(const sys::Digest& digest) const {
     Capsule copy = *this;
-    copy.seal_ = sealed(digest(), secret);
+    copy.file_digest_ = digest;
     return copy;
 }
 
 schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {
     const std::shared_ptr<const Schedule> schedule(content_, &content_->schedule);
-    auto source = source_of(schedule, content_->findings.verdict, first_of(digest()));
+    auto source = source_of(schedule, content_->findings.verdict, first_of(file_digest_));
     source.symmetry = content_->findings.symmetry;
     source.sizes = sizes.value_or(content_->description.sizes);
     source.protocol = content_->description.protocol;
@@ -159,7 +139,7 @@ schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& si
 }
 
 std::vector<schedule::PartSource> Capsule::parts() const {
-    return part_sources_of(content_->schedule, content_->findings.verdict, first_of(digest()));
+    return part_sources_of(content_->schedule, content_->findings.verdict, first_of(file_digest_));
 }
 
 }  // namespace pccl::capsule

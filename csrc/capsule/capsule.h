@@ -1,4 +1,4 @@
-// A capsule: the programs of one collective in a file, proven whenever they are read.
+// A capsule: the programs of one collective for one number of ranks, proven whenever they are read.
 //
 //   pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
 //   manifest: JSON, for people and for tools (manifest.h)
@@ -19,7 +19,6 @@
 
 #include "csrc/base/status.h"
 #include "csrc/capsule/manifest.h"
-#include "csrc/capsule/signature.h"
 #include "csrc/schedule/source.h"
 #include "csrc/schedule/verifier/verified_source.h"
 #include "csrc/sys/crypto/sha256.h"
@@ -38,25 +37,21 @@ class PCCL_API Capsule {
                                               schedule::Schedule schedule);
     /// From bytes of any origin, within bounded time and memory. Bytes that this process has proven
     /// and still uses, as of a capsule that several groups are given, are not proven again.
+    /// CapsuleFile reads what is signed, or for several numbers of ranks.
     [[nodiscard]] static Result<Capsule> parse(std::string_view bytes);
-    /// Errors as parse(), and those of reading files, with the path.
-    [[nodiscard]] static Result<Capsule> read(const std::string& path);
 
     [[nodiscard]] const Description& description() const { return content_->description; }
     [[nodiscard]] const schedule::Schedule& schedule() const { return content_->schedule; }
     [[nodiscard]] const schedule::Verdict& verdict() const { return content_->findings.verdict; }
     /// JSON.
     [[nodiscard]] const std::string& manifest() const { return content_->manifest; }
-    /// The whole file, but for its signature.
     [[nodiscard]] const std::string& bytes() const { return content_->bytes; }
-    [[nodiscard]] std::string signed_bytes() const;
-    /// Of the file's bytes before it.
+    /// Of the bytes before it.
     [[nodiscard]] const sys::Digest& digest() const { return content_->digest; }
 
-    /// Who vouches for it; a signature that is there is right.
-    [[nodiscard]] const std::optional<Seal>& seal() const { return seal_; }
-    /// The same, signed; in place of whoever has signed it.
-    [[nodiscard]] Capsule signed_with(const sys::SecretKey& secret) const;
+    /// Of the file that it came in, by which groups know it: its own, but for one of several.
+    [[nodiscard]] const sys::Digest& file_digest() const { return file_digest_; }
+    [[nodiscard]] Capsule from_file(const sys::Digest& digest) const;
 
     /// Whether its programs switch phases of the network: then only its parts can be run.
     [[nodiscard]] bool switches_phases() const { return !schedule().phases.empty(); }
@@ -80,10 +75,11 @@ class PCCL_API Capsule {
                                               schedule::Schedule schedule, FileVersion newest);
     /// Of bytes that are nothing but these parts.
     [[nodiscard]] static Result<Capsule> made_of(const FileParts& parts, std::string_view whole);
-    explicit Capsule(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+    explicit Capsule(std::shared_ptr<const Content> content)
+        : content_(std::move(content)), file_digest_(content_->digest) {}
 
     std::shared_ptr<const Content> content_;
-    std::optional<Seal> seal_;
+    sys::Digest file_digest_;
 };
 
 }  // namespace pccl::capsule

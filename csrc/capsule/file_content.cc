@@ -18,20 +18,20 @@ namespace pccl::capsule {
 namespace {
 
 constexpr std::string_view kMagic = "pccl-capsule";
-constexpr int kNewest = static_cast<int>(FileVersion::kWithLinks);
+constexpr int kNewest = static_cast<int>(FileVersion::kOfManyNumbers);
 constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
 
-}  // namespace
+/// What the first line of a file says.
+struct Head {
+    FileVersion version = FileVersion::kFirst;
+    std::size_t line = 0;  // bytes, as those of its parts
+    std::size_t manifest = 0;
+    std::size_t programs = 0;
+    /// Without a signature.
+    [[nodiscard]] std::size_t file() const { return line + manifest + programs + kDigestBytes; }
+};
 
-std::string_view view_of(const sys::Digest& digest) {
-    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
-std::string head_of(FileVersion version, std::size_t manifest, std::size_t programs) {
-    return concat(kMagic, " ", static_cast<int>(version), " ", manifest, " ", programs, "\n");
-}
-
-Result<FileParts> parts_of(std::string_view bytes) {
+Result<Head> head_in(std::string_view bytes) {
     constexpr std::size_t kLongestHead = 64;
     std::string_view rest = bytes;
     std::string_view head = next_line(rest);
@@ -44,17 +44,95 @@ Result<FileParts> parts_of(std::string_view bytes) {
     const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
     const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
     if (!manifest || !programs) return refuse("its first line does not say how long its parts are");
-    const std::size_t length = *manifest + *programs + kDigestBytes;
-    const std::string_view signature = rest.substr(std::min(length, rest.size()));
-    if (length > rest.size() || (!signature.empty() && !is_like_seal(signature)))
-        return refuse("it has ", bytes.size(), " bytes where ", bytes.size() - rest.size() + length,
+    return Head{static_cast<FileVersion>(*version), bytes.size() - rest.size(), *manifest,
+                *programs};
+}
+
+/// Where two capsules of a file say something else that is to be the same; empty: nowhere.
+std::string_view difference(const Stated& first, const Stated& other) {
+    const Description& one = first.description;
+    const Description& two = other.description;
+    if (one.name != two.name) return "name";
+    if (first.shape.kind != other.shape.kind) return "collective";
+    if (first.shape.root != other.shape.root) return "root";
+    if (one.sizes != two.sizes) return "sizes";
+    if (one.protocol != two.protocol) return "protocol";
+    if (one.author != two.author) return "author";
+    if (one.licence != two.licence) return "licence";
+    return one.note != two.note ? "note" : "";
+}
+
+/// Files one after the other.
+Result<FilesInside> split(std::string_view files) {
+    FilesInside inside;
+    while (!files.empty()) {
+        if (inside.files.size() == kMostNumbersOfRanks)
+            return refuse("it has capsules for more than ", kMostNumbersOfRanks,
+                          " numbers of ranks");
+        PCCL_ASSIGN_OR_RETURN(const Head head, head_in(files));
+        if (head.version == FileVersion::kOfManyNumbers)
+            return refuse("a capsule in it is for several numbers of ranks itself");
+        const std::string_view file = files.substr(0, head.file());
+        PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(file));
+        PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
+        const int ranks = stated.shape.ranks;
+        if (inside.files.empty())
+            inside.common = std::move(stated);
+        else if (const int last = inside.files.back().ranks; ranks <= last)
+            return refuse("a capsule for ", ranks, " ranks follows one for ", last,
+                          "; numbers of ranks ascend, each once");
+        else if (const auto key = difference(inside.common, stated); !key.empty())
+            return refuse("its capsules for ", inside.files.front().ranks, " and ", ranks,
+                          " ranks say different things at \"", key, "\"");
+        inside.files.push_back({ranks, file});
+        files.remove_prefix(file.size());
+    }
+    if (inside.files.size() < 2)
+        return refuse("it is for several numbers of ranks, and has capsules for ",
+                      inside.files.size());
+    return inside;
+}
+
+}  // namespace
+
+std::string_view view_of(const sys::Digest& digest) {
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::string head_of(FileVersion version, std::size_t manifest, std::size_t programs) {
+    return concat(kMagic, " ", static_cast<int>(version), " ", manifest, " ", programs, "\n");
+}
+
+Result<FileParts> parts_of(std::string_view bytes) {
+    PCCL_ASSIGN_OR_RETURN(const Head head, head_in(bytes));
+    const std::string_view signature = bytes.substr(std::min(head.file(), bytes.size()));
+    if (head.file() > bytes.size() || (!signature.empty() && !is_like_seal(signature)))
+        return refuse("it has ", bytes.size(), " bytes where ", head.file(),
                       " belong: it is truncated, or something follows");
-    const std::string_view whole = bytes.substr(0, bytes.size() - signature.size());
-    const sys::Digest digest = sys::sha256(whole.substr(0, whole.size() - kDigestBytes));
-    if (view_of(digest) != rest.substr(*manifest + *programs, kDigestBytes))
+    const std::string_view hashed = bytes.substr(0, head.file() - kDigestBytes);
+    const sys::Digest digest = sys::sha256(hashed);
+    if (view_of(digest) != bytes.substr(hashed.size(), kDigestBytes))
         return refuse("its digest is not that of its bytes: it was damaged or changed");
-    return FileParts{static_cast<FileVersion>(*version), rest.substr(0, *manifest),
-                     rest.substr(*manifest, *programs), signature, digest};
+    return FileParts{head.version, bytes.substr(head.line, head.manifest),
+                     bytes.substr(head.line + head.manifest, head.programs), signature, digest};
+}
+
+Result<FilesInside> files_inside(const FileParts& parts, std::string_view whole) {
+    if (parts.version != FileVersion::kOfManyNumbers) {
+        PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
+        return FilesInside{{{stated.shape.ranks, whole}}, std::move(stated)};
+    }
+    PCCL_ASSIGN_OR_RETURN(FilesInside inside, split(parts.programs));
+    std::vector<int> numbers;
+    numbers.reserve(inside.files.size());
+    for (const FileForRanks& each : inside.files) numbers.push_back(each.ranks);
+    const std::string manifest = common_manifest_text(inside.common, numbers);
+    if (manifest != parts.manifest)
+        return refuse("its manifest says something else than its capsules, at ",
+                      first_difference(parts.manifest, manifest));
+    if (!whole.starts_with(head_of(parts.version, manifest.size(), parts.programs.size())))
+        return refuse("it is not written in the one way that capsules have");
+    return inside;
 }
 
 Result<std::string> bytes_of(const std::string& path) {
@@ -69,15 +147,6 @@ Result<std::string> bytes_of(const std::string& path) {
     return sys::read_file(path, size);
 }
 
-Result<int> stated_ranks(const std::string& path) {
-    PCCL_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(path));
-    const auto parts = parts_of(bytes);
-    if (!parts.is_ok()) return parts.status().with_context(path);
-    const auto stated = parse_manifest(parts->manifest);
-    if (!stated.is_ok()) return stated.status().with_context(path);
-    return stated->shape.ranks;
-}
-
 Result<FileContent> content_of(const FileParts& parts) {
     PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
     schedule::Schedule schedule{.name = stated.description.name,
@@ -88,8 +157,16 @@ Result<FileContent> content_of(const FileParts& parts) {
     return FileContent{std::move(stated.description), std::move(schedule)};
 }
 
-Result<schedule::Schedule> unproven_schedule(std::string_view bytes) {
-    PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(bytes));
+Result<schedule::Schedule> unproven_schedule(std::string_view bytes, int ranks) {
+    PCCL_ASSIGN_OR_RETURN(const FileParts whole, parts_of(bytes));
+    PCCL_ASSIGN_OR_RETURN(
+        const FilesInside inside,
+        files_inside(whole, bytes.substr(0, bytes.size() - whole.signature.size())));
+    const auto found = std::ranges::find_if(inside.files, [&](const FileForRanks& each) {
+        return ranks == 0 ? inside.files.size() == 1 : each.ranks == ranks;
+    });
+    if (found == inside.files.end()) return refuse("it has no programs for ", ranks, " ranks");
+    PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(found->bytes));
     PCCL_ASSIGN_OR_RETURN(FileContent content, content_of(parts));
     return std::move(content.schedule);
 }

@@ -11,6 +11,8 @@ inline constexpr std::size_t kMostBytes = 32U << 20U;  // of a file
 inline constexpr std::size_t kMostManifestBytes = 1U << 20U;
 inline constexpr std::size_t kLongestText = 4096;  // of author, licence and note
 inline constexpr std::size_t kLongestName = 64;
+/// Of which one file has programs.
+inline constexpr std::size_t kMostNumbersOfRanks = 1024;
 inline constexpr int kMostSlots = 64;
 /// That a manifest names one by one.
 inline constexpr std::size_t kMostListedLinks = 4096;

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/program_bytes.h"
+#include "csrc/capsule/ranks_text.h"
 #include "csrc/capsule/refusal.h"
 #include "csrc/capsule/sizes.h"
 
@@ -42,6 +44,23 @@ json sums_in(const Findings& findings) {
     for (const schedule::SumOrder& each : findings.sums)
         sums.push_back({{"chunks", concat(each.first, "..", each.last)}, {"order", each.order}});
     return sums;
+}
+
+/// What does not depend on the number of ranks.
+json described(const Description& description, const Shape& shape) {
+    json manifest{{"name", description.name},
+                  {"author", description.author},
+                  {"licence", description.licence},
+                  {"note", description.note},
+                  {"sizes", to_text(description.sizes)},
+                  {"collective", schedule::to_string(shape.kind)},
+                  {"root", shape.root}};
+    if (description.protocol) manifest["protocol"] = schedule::to_string(*description.protocol);
+    return manifest;
+}
+
+std::string lines_of(const json& manifest) {
+    return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 /// Counts over all ranks.
@@ -145,28 +164,36 @@ std::string manifest_text(const Description& description, const Schedule& schedu
                           const Findings& findings) {
     const Shape& shape = schedule.shape;
     const Counts counts(schedule);
-    json manifest{{"name", description.name},
-                  {"author", description.author},
-                  {"licence", description.licence},
-                  {"note", description.note},
-                  {"sizes", to_text(description.sizes)},
-                  {"collective", schedule::to_string(shape.kind)},
-                  {"ranks", shape.ranks},
-                  {"root", shape.root},
-                  {"chunks", shape.chunks},
-                  {"slots", shape.slots},
-                  {"buffers", buffers_of(schedule)},
-                  {"channels", counts.channels.size()},
-                  {"lanes", counts.most_lanes},
-                  {"steps", counts.steps},
-                  {"programs", to_string(findings.symmetry)},
-                  {"rounds", findings.verdict.rounds},
-                  {"bit_identical", findings.verdict.bit_identical},
-                  {"sums", sums_in(findings)}};
-    if (description.protocol) manifest["protocol"] = schedule::to_string(*description.protocol);
+    json manifest = described(description, shape);
+    manifest.update({{"ranks", shape.ranks},
+                     {"chunks", shape.chunks},
+                     {"slots", shape.slots},
+                     {"buffers", buffers_of(schedule)},
+                     {"channels", counts.channels.size()},
+                     {"lanes", counts.most_lanes},
+                     {"steps", counts.steps},
+                     {"programs", to_string(findings.symmetry)},
+                     {"rounds", findings.verdict.rounds},
+                     {"bit_identical", findings.verdict.bit_identical},
+                     {"sums", sums_in(findings)}});
     if (!findings.links.empty()) manifest["links"] = findings.links;
     if (!schedule.phases.empty()) manifest["phases"] = schedule.phases;
-    return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
+    return lines_of(manifest);
+}
+
+std::string common_manifest_text(const Stated& common, const std::vector<int>& ranks) {
+    json manifest = described(common.description, common.shape);
+    manifest["ranks"] = ranks_text(ranks);
+    return lines_of(manifest);
+}
+
+std::string first_difference(std::string_view stated, std::string_view found) {
+    while (!stated.empty() || !found.empty()) {
+        const std::string_view of_file = next_line(stated);
+        std::string_view of_programs = next_line(found);
+        if (of_file != of_programs) return std::string(next_word(of_programs));
+    }
+    return {};
 }
 
 Result<Stated> parse_manifest(std::string_view text) {

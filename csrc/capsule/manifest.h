@@ -48,6 +48,11 @@ struct Stated {
     schedule::Shape shape;
     std::vector<std::string> phases;  // Schedule::phases
 };
+/// Of a file of capsules for several numbers of ranks, which ascend: what they have in common.
+[[nodiscard]] std::string common_manifest_text(const Stated& common, const std::vector<int>& ranks);
+/// The first key of two manifests, line by line, that says something else.
+[[nodiscard]] std::string first_difference(std::string_view stated, std::string_view found);
+
 /// From text of any origin. kInvalidArgument names the key.
 [[nodiscard]] Result<Stated> parse_manifest(std::string_view text);
 

@@ -7,7 +7,6 @@
 
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/refusal.h"
-#include "csrc/schedule/source.h"
 
 namespace pccl::capsule {
 namespace {
@@ -212,39 +211,6 @@ class Reader {
     int copies_ = 1;
 };
 
-/// What verifying takes, over all ranks.
-struct Extent {
-    long long parts = 0;
-    long long steps = 0;
-    long long moved = 0;
-    long long ordered_lanes = 0;
-    long long places = 0;
-    int channels = 0;
-
-    void add(const Program& program) {
-        const auto lanes = static_cast<long long>(program.lanes.size());
-        parts += lanes;
-        if (lanes > 1) ordered_lanes += lanes;
-        places += program.scratch_chunks;
-        for (const Lane& lane : program.lanes) {
-            steps += static_cast<long long>(lane.size());
-            for (const Step& step : lane) add(step);
-        }
-    }
-    void add(const Step& step) {
-        parts += 1 + static_cast<long long>(step.src.size() + step.dst.size() + step.after.size());
-        moved += count_of(step);
-        for (const Port& port : {step.from, step.to})
-            if (port.is_used()) channels = std::max(channels, port.channel);
-    }
-};
-
-long long places_of(const Shape& shape) {
-    const long long blocks = schedule::blocks(shape.kind, Buffer::kInput, shape.ranks) +
-                             schedule::blocks(shape.kind, Buffer::kOutput, shape.ranks);
-    return blocks * shape.chunks * shape.ranks;
-}
-
 }  // namespace
 
 std::string program_bytes(const Schedule& schedule, Symmetry symmetry) {
@@ -280,32 +246,6 @@ Result<std::vector<Program>> parse_programs(std::string_view bytes, const Shape&
     PCCL_ASSIGN_OR_RETURN(const Program first, in.program());
     PCCL_TRY(in.finish());
     return rotations(first, shape, symmetry);
-}
-
-Status check_extent(const Shape& shape) {
-    if (shape.ranks < 1 || shape.ranks > schedule::kMostRanks)
-        return refuse("ranks is ", shape.ranks, "; it must be 1 to ", schedule::kMostRanks);
-    if (shape.chunks < 1 || shape.chunks > kMostPlaces)
-        return refuse("chunks is ", shape.chunks, "; it must be 1 to ", kMostPlaces);
-    if (shape.slots < 1 || shape.slots > kMostSlots)
-        return refuse("slots is ", shape.slots, "; it must be 1 to ", kMostSlots);
-    if (places_of(shape) <= kMostPlaces) return Status::ok();
-    return refuse(shape.ranks, " ranks with ", shape.chunks, " chunks a block have more than ",
-                  kMostPlaces, " chunks, the most that is verified");
-}
-
-Status check_extent(const Schedule& schedule) {
-    PCCL_TRY(check_extent(schedule.shape));
-    Extent extent{.places = places_of(schedule.shape)};
-    for (const Program& program : schedule.programs) extent.add(program);
-    if (extent.channels >= kMostChannels)
-        return refuse("channel is ", extent.channels, "; it must be below ", kMostChannels);
-    if (extent.parts <= kMostParts && extent.places <= kMostPlaces && extent.moved <= kMostMoved &&
-        extent.steps * extent.ordered_lanes <= kMostOrdered)
-        return Status::ok();
-    return refuse("the programs have ", extent.steps, " steps that move ", extent.moved,
-                  " chunks among ", extent.places, " in ", extent.ordered_lanes,
-                  " lanes side by side: more than is verified");
 }
 
 }  // namespace pccl::capsule

@@ -31,9 +31,4 @@ namespace pccl::capsule {
 [[nodiscard]] Result<std::vector<schedule::Program>> parse_programs(std::string_view bytes,
                                                                     const schedule::Shape& shape);
 
-/// kInvalidArgument where a schedule is more than can be verified in bounded time and memory.
-[[nodiscard]] Status check_extent(const schedule::Schedule& schedule);
-/// The same of its shape alone.
-[[nodiscard]] Status check_extent(const schedule::Shape& shape);
-
 }  // namespace pccl::capsule

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "csrc/base/status.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 
 namespace pccl::capsule {
 
-/// ok where PCCL_TRUSTED_KEYS is unset, or one of its keys has signed the capsule; else
+/// ok where PCCL_TRUSTED_KEYS is unset, or one of its keys has signed the file; else
 /// kInvalidArgument. Errors of that file, too.
-[[nodiscard]] PCCL_API Status check_trusted(const Capsule& capsule);
+[[nodiscard]] PCCL_API Status check_trusted(const CapsuleFile& file);
 
 }  // namespace pccl::capsule

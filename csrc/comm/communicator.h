@@ -25,7 +25,7 @@
 #include "csrc/base/interruptible.h"
 #include "csrc/bootstrap/links_counted_on.h"
 #include "csrc/bootstrap/rendezvous/store.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
@@ -108,17 +108,17 @@ class PCCL_API Communicator {
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
 
-    /// Takes the programs of a capsule among those to choose from, before all others for `sizes`
-    /// (capsule::parse_sizes(); empty: those that it states), and by name for any. Of gather,
-    /// scatter and all_to_all, whose lengths only pairs of ranks know, by name alone. A collective:
-    /// all ranks load the same bytes, or none does. A rank whose capsule could not be read takes
-    /// part with the reason. One that switches phases of the network is run in its parts, by their
-    /// names, and needs a group that switches one: kUnsupported. kMismatch names ranks that have
-    /// other bytes or sizes; kInvalidArgument where it is for another number of ranks, or there is
-    /// one of its name.
-    [[nodiscard]] Status load(const Result<capsule::Capsule>& capsule,
-                              const std::optional<std::string>& sizes = {},
-                              OptionalTimeout limit = {});
+    /// Takes the capsule that a file has for so many ranks, which it gives, among those to choose
+    /// from: before all others for `sizes` (capsule::parse_sizes(); empty: those that it states),
+    /// and by name for any. Of gather, scatter and all_to_all, whose lengths only pairs of ranks
+    /// know, by name alone. A collective: all ranks load the same bytes, or none does. A rank whose
+    /// file could not be read takes part with the reason. A capsule that switches phases of the
+    /// network is run in its parts, by their names, and needs a group that switches one:
+    /// kUnsupported. kMismatch names ranks that have other bytes or sizes; kInvalidArgument where
+    /// the file is for other numbers of ranks, or there is one of its name.
+    [[nodiscard]] Result<capsule::Capsule> load(const Result<capsule::CapsuleFile>& file,
+                                                const std::optional<std::string>& sizes = {},
+                                                OptionalTimeout limit = {});
     /// A collective, too. kInvalidArgument where no such capsule was loaded.
     [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});
     /// What it chooses from: what it was made with, and what has been loaded since.

@@ -10,7 +10,7 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/capsule/file_content.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
 
@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using capsule::Capsule;
+using capsule::CapsuleFile;
 
 constexpr std::size_t kMostFiles = 256;
 
@@ -49,9 +50,11 @@ std::vector<std::string> files_of(std::string_view paths) {
     return files;
 }
 
-Status check_usable(const Capsule& capsule) {
-    PCCL_TRY(capsule::check_trusted(capsule));
-    if (!capsule.switches_phases()) return Status::ok();
+Result<Capsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
+    PCCL_TRY(file.status());
+    PCCL_TRY(capsule::check_trusted(*file));
+    PCCL_ASSIGN_OR_RETURN(Capsule capsule, file->for_ranks(ranks));
+    if (!capsule.switches_phases()) return capsule;
     return Status::unsupported(
         concat("capsule ", capsule.description().name,
                " switches phases of the network: load it into the group of all ranks"));
@@ -61,20 +64,19 @@ Status check_usable(const Capsule& capsule) {
 
 std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
     std::vector<Capsule> capsules;
-    for (const std::string& file : files_of(paths)) {
+    for (const std::string& path : files_of(paths)) {
+        const auto file = CapsuleFile::read(path);
         // Proving takes long, and whoever has many groups has capsules for each.
-        const auto meant_for = capsule::stated_ranks(file);
-        if (meant_for.is_ok() && *meant_for != ranks) continue;
-        const auto read = Capsule::read(file);
-        const Status usable = read.is_ok() ? check_usable(*read) : read.status();
+        if (file.is_ok() && !file->has(ranks)) continue;
+        const auto usable = usable_in(file, ranks);
         if (!usable.is_ok())
-            log(LogLevel::kWarning, "PCCL_CAPSULES: ", usable.message());
+            log(LogLevel::kWarning, "PCCL_CAPSULES: ", usable.status().message());
         else
-            capsules.push_back(*read);
+            capsules.push_back(*usable);
     }
     // Whatever the files are called on each host.
     std::ranges::sort(capsules, {}, [](const Capsule& each) {
-        return std::pair(each.description().name, each.digest());
+        return std::pair(each.description().name, each.file_digest());
     });
     return capsules;
 }
@@ -82,7 +84,7 @@ std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
 std::uint64_t digest_of(const std::vector<Capsule>& capsules) {
     if (capsules.empty()) return 0;
     Digest digest;
-    for (const Capsule& each : capsules) digest.add(sys::to_hex(each.digest()));
+    for (const Capsule& each : capsules) digest.add(sys::to_hex(each.file_digest()));
     return digest.value();
 }
 

@@ -17,6 +17,8 @@
 namespace pccl::comm {
 namespace {
 
+using capsule::Capsule;
+using capsule::CapsuleFile;
 using schedule::Catalogue;
 using schedule::SizeRange;
 
@@ -66,48 +68,49 @@ Status agree(const Wish& own, const std::vector<Wish>& wishes) {
                " at rank 0; give all ranks the same capsule, sizes and order of calls"));
 }
 
-Status check_fit(const capsule::Capsule& capsule, int ranks) {
-    const schedule::Shape& shape = capsule.schedule().shape;
-    if (shape.ranks == ranks) return Status::ok();
-    return Status::invalid_argument(concat("capsule ", capsule.description().name, " is for ",
-                                           shape.ranks, " ranks, this group has ", ranks));
+Result<Capsule> capsule_for(const CapsuleFile& file, int ranks) {
+    if (file.has(ranks)) return file.for_ranks(ranks);
+    return Status::invalid_argument(concat("capsule ", file.description().name, " is for ",
+                                           file.ranks_text(), " ranks, this group has ", ranks));
 }
 
 }  // namespace
 
-Status Communicator::load(const Result<capsule::Capsule>& capsule,
-                          const std::optional<std::string>& sizes, OptionalTimeout limit) {
+Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
+                                   const std::optional<std::string>& sizes, OptionalTimeout limit) {
     std::optional<SizeRange> range;
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
-    const auto try_own = [&]() -> Status {
-        PCCL_TRY(capsule.status());
-        PCCL_TRY(capsule::check_trusted(*capsule));
-        PCCL_TRY(check_fit(*capsule, size()));
+    const auto try_own = [&]() -> Result<Capsule> {
+        PCCL_TRY(file.status());
+        PCCL_TRY(capsule::check_trusted(*file));
+        PCCL_ASSIGN_OR_RETURN(Capsule capsule, capsule_for(*file, size()));
         if (sizes) {
             PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));
         }
-        if (capsule->switches_phases()) {
-            PCCL_TRY(check_phases(*capsule, options_, group_->phases()));
-            return add_parts(*capsule, *catalogue);
+        if (capsule.switches_phases()) {
+            PCCL_TRY(check_phases(capsule, options_, group_->phases()));
+            PCCL_TRY(add_parts(capsule, *catalogue));
+            return capsule;
         }
-        PCCL_TRY(check_present_links(*capsule, options_, group_->phases()));
-        return catalogue->add(capsule->source(range));
+        PCCL_TRY(check_present_links(capsule, options_, group_->phases()));
+        PCCL_TRY(catalogue->add(capsule.source(range)));
+        return capsule;
     };
-    const Status own = try_own();
-    Wish wish = wish_of(Change::kLoad, own);
+    Result<Capsule> own = try_own();
+    Wish wish = wish_of(Change::kLoad, own.status());
     if (own.is_ok()) {
-        wish.digest = capsule->digest();
-        wish.sizes = range.value_or(capsule->description().sizes);
+        wish.digest = file->digest();
+        wish.sizes = range.value_or(file->description().sizes);
     }
     const auto wishes = told_by_all(
         size(), wish, [&](const Collective& collective) { return run(collective, limit); });
-    PCCL_TRY(own);
+    PCCL_TRY(own.status());
     PCCL_TRY(wishes.status());
     PCCL_TRY(agree(wish, *wishes)
                  .with_context(
-                     concat("group ", name(), " loads no capsule ", capsule->description().name)));
+                     concat("group ", name(), " loads no capsule ", file->description().name)));
     group_->selector()->choose_from(std::move(catalogue));
-    return Status::ok();
+    return own;
 }
 
 Status Communicator::unload(const std::string& name, OptionalTimeout limit) {

@@ -14,15 +14,15 @@ Result<Operator> Operator::create(std::shared_ptr<Communicator> comm,
 
 Result<Operator> Operator::load(std::shared_ptr<Communicator> comm, const std::string& path,
                                 Collective call, const std::optional<std::string>& sizes) {
-    const Result<capsule::Capsule> capsule = capsule::Capsule::read(path);
-    PCCL_TRY(comm->load(capsule, sizes));
-    if (capsule->switches_phases())
+    PCCL_ASSIGN_OR_RETURN(const capsule::Capsule capsule,
+                          comm->load(capsule::CapsuleFile::read(path), sizes));
+    if (capsule.switches_phases())
         return Status::unsupported(
-            concat("capsule ", capsule->description().name,
+            concat("capsule ", capsule.description().name,
                    " switches phases of the network: it is loaded, and run in its parts"));
-    call.kind = capsule->schedule().shape.kind;
-    call.root = capsule->schedule().shape.root;
-    call.algorithm = capsule->description().name;
+    call.kind = capsule.schedule().shape.kind;
+    call.root = capsule.schedule().shape.root;
+    call.algorithm = capsule.description().name;
     return create(std::move(comm), call);
 }
 

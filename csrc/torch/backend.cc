@@ -319,15 +319,18 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
     return options;
 }
 
-Status PcclBackend::load_capsule(const Result<capsule::Capsule>& capsule,
-                                 const std::optional<std::string>& sizes) {
-    static const Result<capsule::Capsule> refused = Status::unsupported(
+Result<capsule::Capsule> PcclBackend::load_capsule(const Result<capsule::CapsuleFile>& file,
+                                                   const std::optional<std::string>& sizes) {
+    static const Result<capsule::CapsuleFile> refused = Status::unsupported(
         "it switches phases of the network, which a pccl.Communicator does, no process group of "
         "torch");
-    const bool switches = capsule.is_ok() && capsule->switches_phases();
-    PCCL_TRY(communicator_->load(switches ? refused : capsule, sizes));
+    const Result<capsule::Capsule> own =
+        file.is_ok() ? file->for_ranks(getSize()) : Result<capsule::Capsule>(file.status());
+    const bool switches = own.is_ok() && own->switches_phases();
+    PCCL_ASSIGN_OR_RETURN(capsule::Capsule loaded,
+                          communicator_->load(switches ? refused : file, sizes));
     gpu_.choose_from(communicator_->catalogue());
-    return Status::ok();
+    return loaded;
 }
 
 Status PcclBackend::unload_capsule(const std::string& name) {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/device/shareable_memory.h"
 #include "csrc/torch/call.h"
@@ -123,8 +123,8 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
     /// As those of comm::Communicator, for CUDA tensors, too.
-    Status load_capsule(const Result<capsule::Capsule>& capsule,
-                        const std::optional<std::string>& sizes);
+    Result<capsule::Capsule> load_capsule(const Result<capsule::CapsuleFile>& file,
+                                          const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
     Status record_timeline(std::size_t most);
     Result<schedule::TimedSteps> take_timeline();

@@ -111,11 +111,11 @@ std::tuple<std::string, std::string_view, Rank> load_capsule(
     PcclBackend& self, const py::bytes& content, bool is_path,
     const std::optional<std::string>& sizes) {
     const std::string bytes = content;
-    const Result<capsule::Capsule> loaded = [&]() -> Result<capsule::Capsule> {
+    const Result<capsule::Capsule> loaded = [&] {
+        using capsule::CapsuleFile;
         const py::gil_scoped_release released;
-        auto capsule = is_path ? capsule::Capsule::read(bytes) : capsule::Capsule::parse(bytes);
-        PCCL_TRY(self.load_capsule(capsule, sizes));
-        return capsule;
+        return self.load_capsule(is_path ? CapsuleFile::read(bytes) : CapsuleFile::parse(bytes),
+                                 sizes);
     }();
     throw_unless_ok("pccl:load_capsule", loaded.status());
     const schedule::Schedule& schedule = loaded->schedule();

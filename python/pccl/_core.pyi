@@ -381,8 +381,8 @@ class Communicator:
     ) -> Operator:
         """Load a capsule on all ranks: from now on, its collective runs by it.
 
-        All ranks must call it with the same capsule and sizes; the programs are verified again on
-        each.
+        All ranks must call it with the same capsule and sizes; the programs for so many ranks are
+        verified again on each.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class Communicator:
         Raises
         ------
         InvalidArgumentError
-            It is no capsule, or wrong, or for another number of ranks; or there is one of its name;
+            It is no capsule, or wrong, or for other numbers of ranks; or there is one of its name;
             or the phase in which the network is has no link for what a rank sends.
         UnsupportedError
             It switches phases of the network, and this is not the group of all ranks of a cluster.
@@ -2002,7 +2002,7 @@ class Piece:
         Parameters
         ----------
         capsule
-            Any.
+            Of one number of ranks.
         """
     @staticmethod
     def parts_of_capsule(capsule: Capsule) -> list[tuple[str, Piece | None]]:
@@ -2011,7 +2011,7 @@ class Piece:
         Parameters
         ----------
         capsule
-            Any; one that switches nothing has one part, of no name.
+            Of one number of ranks; one that switches nothing has one part, of no name.
         """
     @property
     def name(self) -> str:
@@ -2107,13 +2107,15 @@ def import_msccl(xml: str, file: str, name: str) -> Capsule:
         It is wrong, or cannot be said; the message names the line.
     """
 
-def unproven_schedule(data: bytes) -> Schedule:
+def unproven_schedule(data: bytes, ranks: int) -> Schedule:
     """Return the schedule of a capsule, unproven: to show what is wrong with it.
 
     Parameters
     ----------
     data
         Of its file.
+    ranks
+        For how many, where it is for several numbers; 0 where it is for one.
 
     Raises
     ------
@@ -2181,6 +2183,36 @@ class Capsule:
         ------
         InvalidArgumentError
             The schedule is wrong, or it has no such name, or there is no such protocol.
+        """
+    @staticmethod
+    def join(capsules: Sequence[Capsule]) -> Capsule:
+        """Return what ``pccl.Capsule.join`` does.
+
+        Parameters
+        ----------
+        capsules
+            As there.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Two are for as many ranks, or say different things, or there is none, or too much.
+        """
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """For which numbers of ranks it is, ascending."""
+    def for_ranks(self, ranks: int) -> Capsule:
+        """Return the capsule of one number of ranks alone.
+
+        Parameters
+        ----------
+        ranks
+            One of ``ranks``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is for others.
         """
     @property
     def protocol(self) -> str:

@@ -10,7 +10,7 @@ from pccl import _core, given_file, table, whole_file
 from pccl.capsule_results import LoadedCapsule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import matplotlib.figure
     from torch.distributed import ProcessGroup
@@ -34,6 +34,9 @@ class Capsule:
 
     ``pccl.lang`` makes them; ``load_capsule`` lets a group use one. Equal capsules have equal
     bytes. In a notebook it shows itself as a table of its steps.
+
+    A capsule may have programs for several numbers of ranks. What one of them says, its schedule,
+    say, is then that of ``for_ranks(8)``; groups, networks and jobs take those for their own ranks.
     """
 
     def __init__(self, core: _core.Capsule) -> None:
@@ -80,6 +83,28 @@ class Capsule:
                 protocol=protocol,
             )
         )
+
+    @staticmethod
+    def join(capsules: Iterable[Capsule]) -> Capsule:
+        """Return one capsule with the programs of several, each for other numbers of ranks.
+
+        Parameters
+        ----------
+        capsules
+            In any order, of one name, collective and root, with the same sizes, protocol, author,
+            licence and note; for 1 to 1,024 numbers of ranks, together within the limits of a file.
+
+        Returns
+        -------
+        Capsule
+            Of one number of ranks, the same as it was; nobody has signed it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Two are for as many ranks, or say different things, or there is none, or too much.
+        """
+        return Capsule(_core.Capsule.join([each._core for each in capsules]))
 
     @staticmethod
     def parse(data: bytes) -> Capsule:
@@ -187,13 +212,40 @@ class Capsule:
         ------
         UnsupportedError
             The XML cannot say it; the message names the step.
+        InvalidArgumentError
+            It is for several numbers of ranks.
         """
         return _core.export_msccl(self._core)
 
     @property
     def name(self) -> str:
         """By which it is asked for, as in ``PCCL_ALGORITHM=all_reduce=name``."""
-        return self.schedule.name
+        return str(self.manifest["name"])
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """For which numbers of ranks it is, ascending; mostly one."""
+        return self._core.ranks
+
+    def for_ranks(self, ranks: int) -> Capsule:
+        """Return the capsule of one number of ranks alone.
+
+        Parameters
+        ----------
+        ranks
+            One of ``ranks``.
+
+        Returns
+        -------
+        Capsule
+            With a digest of its own, and signed by nobody where this one has others, too.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is for others; the message names them.
+        """
+        return Capsule(self._core.for_ranks(ranks))
 
     @property
     def sizes(self) -> str:
@@ -217,12 +269,24 @@ class Capsule:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """To which its programs switch the network, one after the other; mostly none."""
+        """To which its programs switch the network, one after the other; mostly none.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is for several numbers of ranks.
+        """
         return self.schedule.phases
 
     @property
     def schedule(self) -> Schedule:
-        """Its programs."""
+        """Its programs.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is for several numbers of ranks.
+        """
         return self._core.schedule
 
     @property
@@ -303,6 +367,8 @@ class Capsule:
         ------
         ImportError
             matplotlib is missing (``pip install matplotlib``).
+        InvalidArgumentError
+            It is for several numbers of ranks.
         """
         return self.schedule.plot()
 
@@ -318,7 +384,7 @@ class Capsule:
         ----------
         topology
             A ``pccl.topology.Job`` with as many ranks; or a machine that all of them share; None
-            for this machine.
+            for this machine. Of a capsule for several numbers of ranks, a job says for which.
         nbytes
             Of the largest buffer: ``65536``, ``"64KB"``.
 
@@ -330,13 +396,13 @@ class Capsule:
         Raises
         ------
         InvalidArgumentError
-            The job has other ranks.
+            The job has other ranks, or it is none and this is for several numbers of ranks.
         ValueError
             ``nbytes`` is no size.
         """
-        from pccl.capsule_simulation import simulate
+        from pccl.capsule_simulation import ranks_of, simulate
 
-        return simulate(self._core, topology, nbytes)
+        return simulate(self._meant_for(ranks_of(topology))._core, topology, nbytes)
 
     @overload
     def replay(self, network: Network, nbytes: int | str = "64MB") -> Replay: ...
@@ -385,20 +451,33 @@ class Capsule:
         from pccl.switched_replay import replay_switched
 
         if not isinstance(network, Network):
-            return replay_switched(self._core, network, nbytes, reconfiguration)
-        if self.phases:
-            return replay_switched(self._core, {"": network}, nbytes, reconfiguration)
-        return replay_capsule(self._core, network, nbytes)
+            own = self._meant_for(next((each.ranks for each in network.values()), None))
+            return replay_switched(own._core, network, nbytes, reconfiguration)
+        own = self._meant_for(network.ranks)
+        if own.phases:
+            return replay_switched(own._core, {"": network}, nbytes, reconfiguration)
+        return replay_capsule(own._core, network, nbytes)
+
+    def _meant_for(self, ranks: int | None) -> Capsule:
+        """Return what it has for so many ranks, where it has programs for several."""
+        return self if ranks is None or len(self.ranks) == 1 else self.for_ranks(ranks)
 
     def __repr__(self) -> str:
-        schedule = self.schedule
+        manifest = self.manifest
+        rounds = f"{manifest['rounds']} rounds, " if "rounds" in manifest else ""
         return (
-            f"<pccl.Capsule {self.name}: {schedule.collective}, {schedule.ranks} ranks, "
-            f"{self.manifest['rounds']} rounds, sizes {self.sizes}, {self.digest[:12]}>"
+            f"<pccl.Capsule {self.name}: {manifest['collective']}, {manifest['ranks']} ranks, "
+            f"{rounds}sizes {self.sizes}, {self.digest[:12]}>"
         )
 
     def _repr_html_(self) -> str:
-        return self.schedule._repr_html_()
+        if len(self.ranks) == 1:
+            return self.schedule._repr_html_()
+        keys = ("ranks", "chunks", "lanes", "steps", "rounds", "links")
+        manifests = [self.for_ranks(ranks).manifest for ranks in self.ranks]
+        return table.html_table(
+            [{key: each.get(key, "all") for key in keys} for each in manifests], caption=repr(self)
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return Capsule.parse, (self.data,)
@@ -438,8 +517,8 @@ def load_capsule(
     Raises
     ------
     InvalidArgumentError
-        It is no capsule, or wrong, or for another number of ranks; or there is one of its name; or
-        the phase in which the network is has no link for what a rank sends.
+        It is no capsule, or wrong, or for other numbers of ranks, which the message names; or there
+        is one of its name; or the phase in which the network is has no link for what a rank sends.
     MismatchError
         Ranks have other bytes or sizes; the message names them.
     ValueError

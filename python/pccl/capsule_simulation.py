@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pccl._core import Capsule
     from pccl.topology import Job, Topology
 
-__all__ = ["Simulation", "bytes_of", "simulate"]
+__all__ = ["Simulation", "bytes_of", "ranks_of", "simulate"]
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -121,6 +121,13 @@ def bytes_of(size: int | str) -> int:
     if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
         raise ValueError(f"no size: {size!r}; sizes are written 512, 64KB, 1MB or 1GB")
     return int(digits) * UNITS[unit]
+
+
+def ranks_of(topology: Job | Topology | None) -> int | None:
+    """Return the ranks of a job; None for a machine, which any number shares."""
+    from pccl.topology import Job
+
+    return sum(len(host.ranks) for host in topology.hosts) if isinstance(topology, Job) else None
 
 
 def simulate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
 __all__ = ["drawn_conflict", "program_in"]
+
+_FOR_RANKS = re.compile(r"\bfor (\d+) ranks: ")
 
 
 def program_in(path: str | os.PathLike[str]) -> Capsule:
@@ -49,12 +52,13 @@ def drawn_conflict(path: str | os.PathLike[str], message: str) -> matplotlib.fig
     places = places_in(message)
     if not places:
         return None
-    return draw_conflict(_schedule_in(Path(path)), places, {}, message)
+    return draw_conflict(_schedule_in(Path(path), message), places, {}, message)
 
 
-def _schedule_in(file: Path) -> _core.Schedule:
+def _schedule_in(file: Path, message: str) -> _core.Schedule:
     if file.suffix == ".xml":
         return _core.unproven_msccl(given_file.text_of(file, MOST_TEXT), str(file))
     if file.suffix == ".json":
         return _core.unproven_mscclpp(given_file.text_of(file, MOST_TEXT), str(file))
-    return _core.unproven_schedule(file.read_bytes())
+    ranks = _FOR_RANKS.search(message)  # where the file is for several numbers
+    return _core.unproven_schedule(file.read_bytes(), int(ranks[1]) if ranks else 0)

@@ -5,9 +5,14 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
+#include "csrc/capsule/file_content.h"
+#include "csrc/capsule/manifest.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/sizes.h"
 #include "tests/fuzz/read_again.h"
@@ -16,16 +21,50 @@ namespace {
 
 using namespace pccl::capsule;
 
+constexpr std::string_view kMagic = "pccl-capsule";
+
 std::string with_digest(std::string bytes) {
     const auto digest = pccl::sys::sha256(bytes);
     return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 
-void parse(std::string_view bytes) {
-    const auto capsule = Capsule::parse(bytes);
-    if (!capsule.is_ok() && capsule.status().message().find('\n') != std::string::npos)
-        std::abort();
-    if (capsule.is_ok() && capsule->bytes() != bytes) std::abort();
+/// Nothing but a line says what is wrong.
+bool is_right(const pccl::Status& status) {
+    if (status.message().find('\n') != std::string::npos) std::abort();
+    return status.is_ok();
+}
+
+void parse(const std::string& bytes) {
+    const auto file = CapsuleFile::parse(bytes);
+    if (!is_right(file.status())) return;
+    const auto proven = file->proven();
+    if (!is_right(proven.status())) return;
+    if (proven->signed_bytes() != bytes) std::abort();
+    std::vector<Capsule> capsules;
+    for (const int ranks : proven->ranks()) capsules.push_back(proven->for_ranks(ranks).value());
+    const auto again = CapsuleFile::of(std::move(capsules));
+    if (!again.is_ok() || again->bytes() != file->bytes()) std::abort();
+}
+
+/// Files without digests, one after the other, in one for all their numbers of ranks.
+void parse_several(std::string_view bytes) {
+    std::string inside;
+    std::vector<int> ranks;
+    Stated common;
+    while (!bytes.empty()) {
+        const std::string file = with_digest(std::string(bytes.substr(0, bytes.find(kMagic, 1))));
+        bytes.remove_prefix(file.size() - std::tuple_size_v<pccl::sys::Digest>);
+        const auto parts = parts_of(file);
+        if (!parts.is_ok()) return;
+        const auto stated = parse_manifest(parts->manifest);
+        if (!stated.is_ok()) return;
+        if (ranks.empty()) common = *stated;
+        ranks.push_back(stated->shape.ranks);
+        inside += file;
+    }
+    const std::string manifest = common_manifest_text(common, ranks);
+    parse(with_digest(
+        pccl::concat(kMagic, " 3 ", manifest.size(), " ", inside.size(), "\n", manifest, inside)));
 }
 
 /// Programs of a shape that the first bytes choose.
@@ -48,8 +87,9 @@ void parse_parts(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    parse(bytes);
+    parse(std::string(bytes));
     parse(with_digest(std::string(bytes)));
+    parse_several(bytes);
     static_cast<void>(parse_manifest(bytes));
     static_cast<void>(parse_sizes(bytes));
     parse_parts(bytes);

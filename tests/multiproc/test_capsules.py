@@ -223,6 +223,58 @@ def test_a_capsule_for_other_ranks_or_of_a_taken_name_is_refused(tmp_path: Path)
     run_threads(tmp_path, RANKS, body)
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_groups_take_the_program_for_their_own_ranks_of_one_file(
+    tmp_path: Path, ranks: int
+) -> None:
+    file = tmp_path / "any.capsule"
+    capsule = algorithms.ring.build("any", ranks=range(2, 5))
+    capsule.save(file)
+
+    def body(comm: pccl.Communicator) -> list[object]:
+        operator = comm.load(capsule if comm.rank % 2 else file, "64KB..")
+        x, y = data_of(comm.rank, 100_000), data_of(comm.rank, 7)
+        comm.all_reduce(x)  # as it was chosen for its size
+        operator.run(y)
+        chosen = pccl.explain("all_reduce", x.nbytes, comm).chosen
+        listed = pccl.capsules(comm).rows
+        sums = [sum(data_of(rank, each.size) for rank in range(ranks)) for each in (x, y)]
+        right = np.array_equal(x, sums[0]) and np.array_equal(y, sums[1])
+        pccl.unload_capsule("any", comm)
+        return [right, operator.name, chosen.algorithm, listed]
+
+    listed = {"name": "any", "collective": "all_reduce", "sizes": "64KB.."}
+    expected = [True, "any", "any", [listed | {"digest": capsule.digest[:16]}]]
+    assert run_threads(tmp_path, ranks, body) == [expected] * ranks
+
+
+def test_a_file_without_a_program_for_the_group_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "any.capsule"
+    algorithms.ring.build("any", ranks=[2, 4, 5, 6]).save(file)
+
+    def body(comm: pccl.Communicator) -> str:
+        with pytest.raises(pccl.InvalidArgumentError) as error:
+            comm.load(file)
+        comm.barrier()  # the group goes on
+        return str(error.value)
+
+    said = ["capsule any is for 2 4..6 ranks, this group has 3"] * RANKS
+    assert run_threads(tmp_path, RANKS, body) == said
+
+
+def test_ranks_with_another_file_for_the_same_program_are_named(tmp_path: Path) -> None:
+    several = algorithms.ring.build("any", ranks=range(2, 5))
+
+    def body(comm: pccl.Communicator) -> str:
+        with pytest.raises(pccl.MismatchError) as error:
+            comm.load(several if comm.rank == 0 else several.for_ranks(RANKS))
+        return str(error.value)
+
+    for message in run_threads(tmp_path, RANKS, body):
+        assert "ranks 1, 2 and rank 0 do not load the same" in message
+        assert several.digest[:16] in message
+
+
 def load_on_torch(rank: int, world_size: int, path: str) -> tuple[list[str], str, bool]:
     import torch
     import torch.distributed as dist
@@ -239,9 +291,10 @@ def load_on_torch(rank: int, world_size: int, path: str) -> tuple[list[str], str
     return listed, chosen, bool(torch.equal(x, expected))
 
 
-def test_torch_groups_load_capsules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranks", [[2], [2, 3]])
+def test_torch_groups_load_capsules(tmp_path: Path, ranks: list[int]) -> None:
     file = tmp_path / "ring.capsule"
-    capsule_of("ring", "all_reduce", 2).save(file)
+    pccl.Capsule.join([capsule_of("ring", "all_reduce", each) for each in ranks]).save(file)
     found = run_ranks(load_on_torch, 2, arguments=(str(file),), backend="pccl")
     assert found == [(["mine"], "mine", True)] * 2
 
@@ -280,12 +333,14 @@ def test_the_environment_gives_capsules_to_programs_that_know_nothing_of_them(
     tmp_path: Path,
 ) -> None:
     capsule_of("ring", "all_reduce", 2).save(tmp_path / "two.capsule")
+    algorithms.ring.build("any", ranks=[2, 8], sizes="by name").save(tmp_path / "any.capsule")
     capsule_of("ring", "all_reduce", 3, name="three").save(tmp_path / "three.capsule")
+    algorithms.ring.build("more", ranks=range(3, 6)).save(tmp_path / "more.capsule")
     (tmp_path / "broken.capsule").write_bytes(b"no capsule")
     found = run_ranks(
         use_what_is_given, 2, backend="pccl", environment={"PCCL_CAPSULES": str(tmp_path)}
     )
-    assert found == [(["mine"], "mine", True)] * 2
+    assert found == [(["any", "mine"], "mine", True)] * 2
 
 
 def give_rank_1_another(rank: int, world_size: int, folder: str) -> str:

@@ -239,3 +239,64 @@ def test_the_steps_of_a_damaged_capsule_are_drawn(folder: Path) -> None:
 def test_capsules_travel_between_processes(folder: Path) -> None:
     capsule = pccl.Capsule.read(folder / "ring4.capsule")
     assert pickle.loads(pickle.dumps(capsule)) == capsule
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    algorithms.ring.build("any", ranks=[2, 3, 4]).save(tmp_path / "ring.capsule")
+    return tmp_path
+
+
+def test_a_capsule_for_several_numbers_of_ranks_is_checked_and_shown(several: Path) -> None:
+    capsule = pccl.Capsule.read(several / "ring.capsule")
+    done = run(several, "check", "ring.capsule")
+    assert done.stdout == "ring.capsule: right: any, all_reduce, 2..4 ranks\n"
+    text = run(several, "show", "ring.capsule").stdout
+    assert '"ranks": "2..4"' in text
+    assert f"sha256 {capsule.digest}" in text
+    assert "4 ranks: 6 rounds, 28 steps, links +1\n" in text
+    found = printed(several, "show", "ring.capsule")
+    assert found["digest"] == capsule.digest
+    assert [each["ranks"] for each in found["all_programs"]] == [2, 3, 4]
+    one = printed(several, "show", "ring.capsule", "--ranks", "4")
+    assert (one["ranks"], len(one["all_steps"])) == (4, 28)
+    assert one["digest"] == capsule.for_ranks(4).digest
+
+
+def test_one_number_of_ranks_is_asked_for(several: Path) -> None:
+    for asked in (
+        ("plot", "ring.capsule", "--output", "ring.svg"),
+        ("simulate", "ring.capsule", "--example", "h200_vm"),
+        ("replay", "ring.capsule"),
+        ("export", "ring.capsule", "--output", "ring.xml"),
+        ("bench", "ring.capsule"),
+    ):
+        done = run(several, *asked)
+        assert done.returncode == 2, asked
+        assert "ring.capsule is for 2..4 ranks: say for how many, --ranks 2" in done.stderr
+        done = run(several, *asked, "--ranks", "5")
+        assert done.returncode == 2, asked
+        assert "capsule any is for 2..4 ranks, not for 5" in done.stderr
+    assert not (several / "ring.svg").exists()
+
+
+def test_programs_for_one_number_of_ranks_are_taken_out(several: Path) -> None:
+    replayed = printed(several, "replay", "ring.capsule", "--ranks", "3", "--size", "1M")
+    alone = algorithms.ring.build("any", ranks=3)
+    alone.save(several / "alone.capsule")
+    assert replayed == printed(several, "replay", "alone.capsule", "--size", "1M")
+    machine = ("--example", "h200_vm", "--size", "1M")
+    simulated = printed(several, "simulate", "ring.capsule", "--ranks", "3", *machine)
+    assert simulated == printed(several, "simulate", "alone.capsule", *machine)
+    done = run(several, "export", "ring.capsule", "--ranks", "3", "--output", "ring.xml")
+    assert done.returncode == 0, done.stderr
+    assert (several / "ring.xml").read_text() == alone.to_msccl()
+
+
+@pytest.mark.multiproc
+def test_bench_times_one_number_of_ranks(several: Path) -> None:
+    done = run(several, "bench", "ring.capsule", "--ranks", "2", "--max", "1K", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["name"] == "any"
+    assert [row["wrong"] for row in found["rows"]] == [0]

@@ -164,3 +164,20 @@ def test_the_command_signs_and_verifies(keys: list[Path], tmp_path: Path) -> Non
     done = command(tmp_path, "verify", "a.capsule", "--keys", "trusted.txt")
     assert (done.returncode, done.stdout) == (0, f"a.capsule: signed by {PUBLIC[0]}\n")
     assert command(tmp_path, "verify", "a.capsule").returncode != 0
+
+
+def test_a_signature_is_of_all_numbers_of_ranks(keys: list[Path], tmp_path: Path) -> None:
+    several = algorithms.ring.build("ring", ranks=[2, 3])
+    file = tmp_path / "ring.capsule"
+    signed = several.signed(keys[0])
+    signed.save(file)
+    read = pccl.Capsule.read(file)
+    assert (read.signer, read.digest) == (PUBLIC[0], several.digest)
+    assert read.data == signed.data
+    read.check_signer(trusted(tmp_path, PUBLIC[0]))
+    assert read.for_ranks(2).signer is None
+    assert RING.signed(keys[0]).for_ranks(2).signer == PUBLIC[0]
+    assert pccl.Capsule.join([read]).signer is None
+    moved = algorithms.ring.build("ring", ranks=[2, 4]).data + signed.data[len(several.data) :]
+    with pytest.raises(pccl.InvalidArgumentError, match="not one of these bytes"):
+        pccl.Capsule.parse(moved)

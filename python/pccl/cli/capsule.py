@@ -25,6 +25,10 @@ EXAMPLES = terminal.examples(
 )
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A capsule.")]
+_Ranks = Annotated[
+    int | None,
+    typer.Option(min=1, help="For how many, of a capsule for several numbers of ranks."),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -65,22 +69,26 @@ def check(
 
 
 @app.command("show", epilog=terminal.examples("pccl capsule show ring8.capsule --json"))
-def show(file: _File, as_json: _Json = False) -> None:
-    """Print what a capsule says of itself, and its steps."""
+def show(file: _File, ranks: _Ranks = None, as_json: _Json = False) -> None:
+    """Print what a capsule says of itself, and its steps.
+
+    Of one for several numbers of ranks, a line for each instead of the steps.
+    """
     from pccl.cli import capsule_run
 
-    capsule_run.show(file, as_json=as_json)
+    capsule_run.show(file, ranks, as_json=as_json)
 
 
 @app.command("plot", epilog=terminal.examples("pccl capsule plot ring8.capsule --output ring.svg"))
 def plot(
     file: _File,
     output: Annotated[Path, typer.Option(help="File for the picture: .svg, .png or .pdf.")],
+    ranks: _Ranks = None,
 ) -> None:
     """Draw the messages of a capsule: ranks over rounds. Needs matplotlib."""
     from pccl.cli import capsule_run
 
-    capsule_run.plot(file, output)
+    capsule_run.plot(file, ranks, output)
 
 
 @app.command(
@@ -100,13 +108,15 @@ def simulate(
         str | None, typer.Option(help="A host that comes with pccl, as for pccl topo.")
     ] = None,
     hosts: Annotated[int, typer.Option(min=1, help="Equal hosts that share the ranks.")] = 1,
+    ranks: _Ranks = None,
     as_json: _Json = False,
 ) -> None:
     """Predict what a capsule takes, beside the built-in algorithms."""
     from pccl.cli import capsule_run
 
     machine = capsule_run.machine_of(load, example)
-    capsule_run.simulate(file, size, machine, hosts, as_json=as_json)
+    capsule = capsule_run.capsule_in(file, ranks)
+    capsule_run.simulate(capsule, size, machine, hosts, as_json=as_json)
 
 
 @app.command(
@@ -143,6 +153,7 @@ def replay(
     trace: Annotated[
         Path | None, typer.Option(help="File for all steps, for ui.perfetto.dev.")
     ] = None,
+    ranks: _Ranks = None,
     as_json: _Json = False,
 ) -> None:
     """Play a program through, message by message.
@@ -153,7 +164,7 @@ def replay(
 
     port = capsule_replay.speed_of(bandwidth, start, hop)
     link = capsule_replay.speed_of(across or bandwidth, start, hop)
-    made = capsule_replay.Program.of(program, aggregation)
+    made = capsule_replay.Program.of(program, ranks, aggregation)
     capsule_replay.replay(
         made,
         capsule_replay.network_of(network, made.ranks, port, link, ports),
@@ -194,11 +205,12 @@ def export_file(
     file: _File,
     output: Annotated[Path, typer.Option(help="File for the program.")],
     form: Annotated[str, typer.Option("--format", help="msccl-xml.")] = "msccl-xml",
+    ranks: _Ranks = None,
 ) -> None:
     """Write a capsule as a program that others read."""
     from pccl.cli import capsule_run
 
-    capsule_run.export_file(file, output, form)
+    capsule_run.export_file(file, ranks, output, form)
 
 
 @app.command(
@@ -291,6 +303,7 @@ def bench(
         Literal["cpu", "cuda"],
         typer.Option(help="Where the buffers of --timeline are; with cuda, nothing else is timed."),
     ] = "cpu",
+    ranks: _Ranks = None,
     as_json: _Json = False,
 ) -> None:
     """Time a capsule beside what a group would choose.
@@ -303,4 +316,5 @@ def bench(
     if device == "cuda" and timeline is None:
         raise typer.BadParameter("cuda is for --timeline", param_hint="--device")
     sizes = capsule_run.Sizes(smallest, largest, factor)
-    raise typer.Exit(capsule_run.bench(file, sizes, timeline, device, as_json=as_json))
+    capsule = capsule_run.capsule_in(file, ranks)
+    raise typer.Exit(capsule_run.bench(capsule, sizes, timeline, device, as_json=as_json))

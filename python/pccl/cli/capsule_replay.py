@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import simulator
-from pccl.capsule import Capsule
 from pccl.cli import terminal
+from pccl.cli.capsule_run import capsule_in
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pccl.capsule import Capsule
 
 __all__ = ["Program", "network_of", "replay", "speed_of"]
 
@@ -26,12 +27,12 @@ class Program:
     aggregation: int = 0
 
     @staticmethod
-    def of(name: str, aggregation: int) -> Program:
+    def of(name: str, ranks_of_capsule: int | None, aggregation: int) -> Program:
         """Return what a path, or ``ring:all_gather:16384``, names."""
         parts = name.split(":")
         if len(parts) != 3:
-            capsule = Capsule.read(name)
-            return Program(capsule.schedule.ranks, capsule)
+            capsule = capsule_in(Path(name), ranks_of_capsule)
+            return Program(capsule.ranks[0], capsule)
         algorithm, collective, ranks = parts
         if not (ranks.isascii() and ranks.isdigit()):
             raise ValueError(f"{name!r} has {ranks!r} ranks; write ring:all_gather:1024")

@@ -14,7 +14,7 @@ from pccl.cli import terminal
 from pccl.errors import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pccl.capsule_recording import Recorded
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Sizes",
     "bench",
+    "capsule_in",
     "check",
     "export_file",
     "import_file",
@@ -72,25 +73,46 @@ def check(files: Sequence[Path], picture: Path | None, *, as_json: bool) -> int:
 
 
 def _in_short(capsule: Capsule) -> str:
-    manifest = capsule.manifest
     protocol = f", by {capsule.protocol} between GPUs" if capsule.protocol else ""
+    manifest = capsule.manifest
+    programs = f", {_program(manifest)}" if len(capsule.ranks) == 1 else ""
     return (
-        f"{capsule.name}, {manifest['collective']}, {manifest['ranks']} ranks, "
-        f"{manifest['rounds']} rounds, {manifest['steps']} steps{_links(capsule)}{protocol}"
+        f"{capsule.name}, {manifest['collective']}, {manifest['ranks']} ranks{programs}{protocol}"
     )
 
 
-def _links(capsule: Capsule) -> str:
+def _program(manifest: Mapping[str, Any]) -> str:
+    return f"{manifest['rounds']} rounds, {manifest['steps']} steps{_links(manifest)}"
+
+
+def _links(manifest: Mapping[str, Any]) -> str:
     """Name the links where they are few."""
-    links: str = capsule.manifest.get("links", "")
+    links: str = manifest.get("links", "")
     if not links or len(links) > _MOST_LINKS:
         return ""
     return f", links {links}"
 
 
-def show(file: Path, *, as_json: bool) -> None:
-    """Print manifest, digest and steps."""
+def capsule_in(file: Path, ranks: int | None) -> Capsule:
+    """Return what a file has for so many ranks; None for its only number."""
     capsule = Capsule.read(file)
+    if ranks is not None:
+        return capsule.for_ranks(ranks)
+    if len(capsule.ranks) > 1:
+        numbers = capsule.manifest["ranks"]
+        raise ValueError(
+            f"{file} is for {numbers} ranks: say for how many, --ranks {capsule.ranks[0]}"
+        )
+    return capsule
+
+
+def show(file: Path, ranks: int | None, *, as_json: bool) -> None:
+    """Print manifest, digest and steps; of several numbers of ranks, what the manifests say."""
+    capsule = Capsule.read(file)
+    if len(capsule.ranks) > 1 and ranks is None:
+        _show_all(capsule, as_json=as_json)
+        return
+    capsule = capsule if ranks is None else capsule.for_ranks(ranks)
     if as_json:
         steps = [step.row() for step in capsule.schedule.steps]
         terminal.print_json(capsule.manifest | {"digest": capsule.digest, "all_steps": steps})
@@ -99,9 +121,20 @@ def show(file: Path, *, as_json: bool) -> None:
     print(f"sha256 {capsule.digest}\n{capsule.schedule}", end="")
 
 
-def plot(file: Path, output: Path) -> None:
+def _show_all(capsule: Capsule, *, as_json: bool) -> None:
+    programs = [capsule.for_ranks(ranks).manifest for ranks in capsule.ranks]
+    if as_json:
+        terminal.print_json(capsule.manifest | {"digest": capsule.digest, "all_programs": programs})
+        return
+    print(json.dumps(capsule.manifest, indent=1, ensure_ascii=True))
+    print(f"sha256 {capsule.digest}")
+    for manifest in programs:
+        print(f"{manifest['ranks']} ranks: {_program(manifest)}")
+
+
+def plot(file: Path, ranks: int | None, output: Path) -> None:
     """Write a picture."""
-    Capsule.read(file).plot().savefig(output, bbox_inches="tight")
+    capsule_in(file, ranks).plot().savefig(output, bbox_inches="tight")
 
 
 def machine_of(load: Path | None, example: str | None) -> topology.Topology:
@@ -114,10 +147,9 @@ def machine_of(load: Path | None, example: str | None) -> topology.Topology:
 
 
 def simulate(
-    file: Path, size: str, machine: topology.Topology, hosts: int, *, as_json: bool
+    capsule: Capsule, size: str, machine: topology.Topology, hosts: int, *, as_json: bool
 ) -> None:
     """Print a prediction."""
-    capsule = Capsule.read(file)
     ranks = capsule.schedule.ranks
     if ranks % hosts:
         raise ValueError(f"{ranks} ranks do not divide among {hosts} hosts")
@@ -150,11 +182,11 @@ def import_file(file: Path, output: Path, name: str, *, as_json: bool) -> None:
         print(f"{output}: {capsule}")
 
 
-def export_file(file: Path, output: Path, form: str) -> None:
+def export_file(file: Path, ranks: int | None, output: Path, form: str) -> None:
     """Write a program."""
     if form != "msccl-xml":
         raise ValueError(f"--format is {form!r}; there is msccl-xml")
-    text = Capsule.read(file).to_msccl()
+    text = capsule_in(file, ranks).to_msccl()
     whole_file.write_whole(output, text.encode())
     print(f"{output}: {len(text)} bytes")
 
@@ -196,9 +228,10 @@ class Sizes(NamedTuple):
         return sizes_between(parse_size(self.smallest), parse_size(self.largest), self.factor)
 
 
-def bench(file: Path, sizes: Sizes, timeline: Path | None, device: Device, *, as_json: bool) -> int:
+def bench(
+    capsule: Capsule, sizes: Sizes, timeline: Path | None, device: Device, *, as_json: bool
+) -> int:
     """Print a line for each size, and write a timeline; return the exit status."""
-    capsule = Capsule.read(file)
     rows = []
     if not as_json:
         print(f"# {capsule}")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pccl.capsule import Capsule
 from pccl.errors import InvalidArgumentError
 from pccl.lang.building import About, capsule_of, check_protocol, replicated
 from pccl.lang.chunks import Chunks
 from pccl.lang.geometry import COLLECTIVES, ROOTED, Atom, Buffer, Collective, Geometry, Protocol
 from pccl.lang.lowering import lower
 from pccl.lang.origin import ProgramError, caller, line_of
+from pccl.lang.rank_numbers import numbers_of, numbers_text
 from pccl.lang.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pccl.capsule import Capsule
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Algorithm", "Program", "algorithm"]
 
@@ -142,7 +142,7 @@ class Algorithm:
     collective
         What it makes.
     ranks
-        For how many; None for any number, which ``build`` is told.
+        For how many, or for which numbers; None for any number, which ``build`` is told.
     chunks
         Of each block, or a function that says how many there are for so many ranks.
     root
@@ -155,7 +155,7 @@ class Algorithm:
 
     function: Callable[..., object]
     collective: Collective
-    ranks: int | None
+    ranks: int | tuple[int, ...] | None
     chunks: int | Callable[[int], int]
     root: int
     slots: int
@@ -169,7 +169,7 @@ class Algorithm:
         self,
         name: str | None = None,
         *,
-        ranks: int | None = None,
+        ranks: int | Iterable[int] | None = None,
         instances: int = 1,
         sizes: str = "..",
         author: str = "",
@@ -184,7 +184,8 @@ class Algorithm:
         name
             The capsule's; None for that of the function.
         ranks
-            Where the algorithm is for any number.
+            Where the algorithm is for any number, or for several. Of several, ``range(2, 17)`` or
+            ``[2, 4, 8]``, the capsule has the programs for each: a group takes those for its own.
         instances
             Copies of the program that run side by side, each over a part of each block.
         sizes, author, licence, note
@@ -197,14 +198,34 @@ class Algorithm:
         InvalidArgumentError
             The algorithm is for other ranks, or takes no such shape.
         ProgramError
-            The algorithm is wrong; the message names the line, and the steps in conflict.
+            The algorithm is wrong; the message names the line, and the steps in conflict, and the
+            number of ranks where there are several.
         """
+        name = name or self.function.__name__
+        about = About(name, author, licence, note, sizes, self.protocol)
+        asked = self.ranks if ranks is None else ranks
+        if asked is None or isinstance(asked, int):
+            return self._built(asked, about, instances, parameters)
+        return Capsule.join(
+            self._one_of_several(number, about, instances, parameters)
+            for number in numbers_of(asked)
+        )
+
+    def _one_of_several(
+        self, ranks: int, about: About, instances: int, parameters: Mapping[str, Any]
+    ) -> Capsule:
+        try:
+            return self._built(ranks, about, instances, parameters)
+        except ProgramError as error:
+            raise error.for_ranks(ranks) from None
+
+    def _built(
+        self, ranks: int | None, about: About, instances: int, parameters: Mapping[str, Any]
+    ) -> Capsule:
         definition = line_of(self.function)
         geometry = self.geometry(ranks)
         program = Program(geometry)
         self.function(program, **parameters)
-        name = name or self.function.__name__
-        about = About(name, author, licence, note, sizes, self.protocol)
         whole = replace(geometry, chunks=geometry.chunks * instances)
 
         def attempt(*, fused: bool) -> Capsule:
@@ -224,19 +245,19 @@ class Algorithm:
         Parameters
         ----------
         ranks
-            As for ``build``.
+            How many, where the algorithm is not for one number alone.
 
         Raises
         ------
         InvalidArgumentError
             The algorithm is for other ranks, or takes no such shape.
         """
-        count = ranks or self.ranks
         name = self.function.__name__
-        if count is None:
-            raise InvalidArgumentError(f"{name} is for any number of ranks: say build(ranks=...)")
-        if self.ranks not in (None, count):
-            raise InvalidArgumentError(f"{name} is for {self.ranks} ranks, not {count}")
+        count = self.ranks if ranks is None else ranks
+        if not isinstance(count, int):
+            raise InvalidArgumentError(f"{name} is for {self._numbers}: say build(ranks=...)")
+        if count not in (self.ranks if isinstance(self.ranks, tuple) else (self.ranks or count,)):
+            raise InvalidArgumentError(f"{name} is for {self._numbers}, not {count}")
         chunks = self.chunks if isinstance(self.chunks, int) else self.chunks(count)
         geometry = Geometry(self.collective, count, chunks, self.root)
         roots = count if self.collective in ROOTED else 1
@@ -249,14 +270,19 @@ class Algorithm:
         return geometry
 
     def __repr__(self) -> str:
-        ranks = f"{self.ranks} ranks" if self.ranks else "any number of ranks"
-        return f"<pccl.lang algorithm {self.function.__name__}: {self.collective}, {ranks}>"
+        return f"<pccl.lang algorithm {self.function.__name__}: {self.collective}, {self._numbers}>"
+
+    @property
+    def _numbers(self) -> str:
+        if self.ranks is None:
+            return "any number of ranks"
+        return f"{numbers_text(self.ranks)} ranks"
 
 
 def algorithm(
     collective: Collective,
     *,
-    ranks: int | None = None,
+    ranks: int | Iterable[int] | None = None,
     chunks: int | Callable[[int], int] = 1,
     root: int = 0,
     slots: int = 2,
@@ -270,7 +296,8 @@ def algorithm(
         ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
         ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
     ranks
-        How many; None for any number, which ``build`` is told.
+        How many, or which numbers: ``range(2, 17)``, ``[2, 4, 8]``; None for any number, which
+        ``build`` is told.
     chunks
         Of each block; or a function of the ranks.
     root
@@ -284,15 +311,17 @@ def algorithm(
     Raises
     ------
     InvalidArgumentError
-        There is no such collective, or no such protocol.
+        There is no such collective, or no such protocol; or a number of ranks is none, or is there
+        twice, or there are more than 1,024.
     """
     if collective not in COLLECTIVES:
         raise InvalidArgumentError(
             f"'{collective}' is no collective; there are {', '.join(COLLECTIVES)}"
         )
     check_protocol(protocol)
+    known = ranks if ranks is None or isinstance(ranks, int) else numbers_of(ranks)
 
     def make(function: Callable[..., object]) -> Algorithm:
-        return Algorithm(function, collective, ranks, chunks, root, slots, protocol)
+        return Algorithm(function, collective, known, chunks, root, slots, protocol)
 
     return make

@@ -61,7 +61,18 @@ class ProgramError(InvalidArgumentError):
     def __init__(self, line: Line, what: str, conflict: Conflict | None = None) -> None:
         super().__init__(f"{line}\n  {what}")
         self.line = line
+        self._what = what
         self.conflict = conflict
+
+    def for_ranks(self, ranks: int) -> ProgramError:
+        """Return the same, of an algorithm for several numbers of ranks.
+
+        Parameters
+        ----------
+        ranks
+            With which it is wrong.
+        """
+        return ProgramError(self.line, f"for {ranks} ranks: {self._what}", self.conflict)
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the steps in conflict, among those around them.

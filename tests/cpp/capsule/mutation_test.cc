@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/msccl/import.h"
 #include "csrc/capsule/mscclpp/import.h"
@@ -29,7 +29,10 @@ std::vector<std::filesystem::path> kept_files() {
 }
 
 Result<Capsule> capsule_in(const std::filesystem::path& file) {
-    if (file.extension() == ".capsule") return Capsule::read(file);
+    if (file.extension() == ".capsule") {
+        PCCL_ASSIGN_OR_RETURN(const CapsuleFile read, CapsuleFile::read(file));
+        return read.only();
+    }
     PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(file, kMostBytes));
     const auto import = file.extension() == ".xml" ? import_msccl : import_mscclpp;
     return import(text, file.string(), {});
