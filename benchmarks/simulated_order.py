@@ -2,6 +2,8 @@
 
     python benchmarks/simulated_order.py --ranks 2 4 8
     sudo python benchmarks/simulated_order.py --places shaped --ranks 4 8 --rate 200
+    python benchmarks/simulated_order.py --json order.json
+    python benchmarks/simulated_order.py --replay order.json
 
 Ranks meet over TCP: on loopback, where they share the cores of this machine, as pccl.simulator's
 Network.machine has it by measured costs; or each in a network namespace with a port of a given rate
@@ -14,6 +16,9 @@ ranks, one is measured.
 A cell is a pair of algorithms at one size whose measured times have an order: they differ by at
 least 10 %, and the same way in every turn. It is right where the simulated times differ that way,
 too. Exits with status 1 where fewer than 90 % of the cells are right.
+
+``--json`` keeps the measured times, and the costs of the machine and speeds of ports that they were
+simulated by: ``--replay`` of that file measures nothing, anywhere, and simulates them anew.
 """
 
 from __future__ import annotations
@@ -28,8 +33,9 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,7 +43,7 @@ import numpy as np
 from common.link_speed import measured_speed
 from common.namespaces import enter
 
-from pccl import schedule, simulator
+from pccl import _core, schedule, simulator
 from pccl.bench import parse_size
 from pccl.bench.cases import Case, make_call_by, time_calls
 from pccl.bench.collectives import slowest
@@ -64,12 +70,13 @@ class Place:
     kind: str
     ranks: int
     rate: int = 0
+    speed: tuple[float, ...] = ()  # of a shaped port, as measured
 
-    def network(self, words: Iterator[Any]) -> simulator.Network:
-        """Return what it looks like to the simulator; shaped ports by the first of the words."""
+    def network(self, cores: int) -> simulator.Network:
+        """Return what it looks like to the simulator, on so many cores."""
         if self.kind == LOOPBACK:
-            return simulator.Network.machine(self.ranks, transport="tcp")
-        speed = simulator.Speed(*next(words))
+            return simulator.Network.machine(self.ranks, transport="tcp", cores=cores)
+        speed = simulator.Speed(*self.speed)
         print(f"{self.ranks} shaped ports: {speed}", flush=True)
         return simulator.Network.switch(self.ranks, speed, capacity=CAPACITY)
 
@@ -98,11 +105,16 @@ class Time:
 
 def main() -> int:
     options = parser().parse_args()
-    times = []
-    for place in places(options):
-        begin = time.monotonic()
-        times += measure(place, options)
-        print(f"{place.kind}, {place.ranks} ranks: {time.monotonic() - begin:.0f} s", flush=True)
+    if options.replay:
+        report = json.loads(options.replay.read_text())
+        times = replayed(report)
+    else:
+        report = {
+            "machine": platform.processor() or platform.machine(),
+            "cores": len(os.sched_getaffinity(0)),
+        }
+        times = measured(options, report["cores"])
+        report["costs"] = Path(_core.costs_path()).read_text()
     show(times)
     share = share_of_right(times)
     for kind in dict.fromkeys(each.place.kind for each in times):
@@ -113,14 +125,48 @@ def main() -> int:
             f"off by {statistics.median(errors):.0%} (median)"
         )
     if options.json:
-        report = {
-            "machine": platform.processor() or platform.machine(),
-            "cores": len(os.sched_getaffinity(0)),
-            "share": share,
-            "times": [asdict(each) for each in times],
-        }
+        report |= {"share": share, "times": [asdict(each) for each in times]}
         options.json.write_text(json.dumps(report, indent=1))
     return 0 if share >= GOAL else 1
+
+
+def measured(options: argparse.Namespace, cores: int) -> list[Time]:
+    times = []
+    for place in places(options):
+        begin = time.monotonic()
+        times += measure(place, options, cores)
+        print(f"{place.kind}, {place.ranks} ranks: {time.monotonic() - begin:.0f} s", flush=True)
+    return times
+
+
+def replayed(report: dict[str, Any]) -> list[Time]:
+    """Return the measured times of a report, simulated anew by what it has kept."""
+    with use_costs(report["costs"]):
+        times = [
+            Time(**each | {"place": Place(**each["place"] | {"speed": (*each["place"]["speed"],)})})
+            for each in report["times"]
+        ]
+        networks = {place: place.network(report["cores"]) for place in {t.place for t in times}}
+        return [
+            replace(
+                each,
+                simulated=simulated(
+                    each.algorithm, each.collective, each.size, networks[each.place]
+                ),
+            )
+            for each in times
+        ]
+
+
+@contextlib.contextmanager
+def use_costs(text: str) -> Iterator[None]:
+    """Have this process, which must not have asked for its costs yet, use those of a text."""
+    lines = [line for line in text.splitlines() if line.split()[:1] not in (["boot"], ["machine"])]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "costs.txt"
+        file.write_text("\n".join(lines) + "\n")
+        os.environ["PCCL_COSTS_FILE"] = str(file)
+        yield
 
 
 def parser() -> argparse.ArgumentParser:
@@ -132,6 +178,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rate", type=int, default=200, help="Mbit/s of a shaped port")
     made.add_argument("--seconds", type=float, default=0.3, help="of an algorithm in a cell")
     made.add_argument("--json", type=Path)
+    made.add_argument("--replay", type=Path, help="a report of --json: simulate, measure nothing")
     return made
 
 
@@ -141,7 +188,7 @@ def places(options: argparse.Namespace) -> Iterator[Place]:
             yield Place(kind, ranks, options.rate if kind == SHAPED else 0)
 
 
-def measure(place: Place, options: argparse.Namespace) -> list[Time]:
+def measure(place: Place, options: argparse.Namespace, cores: int) -> list[Time]:
     """Start the ranks of a place and time all algorithms."""
     cases = [
         Case.of_bytes(collective, place.ranks, size)
@@ -151,16 +198,25 @@ def measure(place: Place, options: argparse.Namespace) -> list[Time]:
     with namespaces(place) as names:
         worker = functools.partial(be_rank, cases, names, options.seconds)
         words = run_ranks(worker, place.ranks)
-        network = place.network(words)
+        if place.kind == SHAPED:
+            place = replace(place, speed=next(words))
+        network = place.network(cores)
         return [
-            Time(place, case.collective, case.size, name, turns, simulated(name, case, network))
+            Time(
+                place,
+                case.collective,
+                case.size,
+                name,
+                turns,
+                simulated(name, case.collective, case.size, network),
+            )
             for case, found in words
             for name, turns in found.items()
         ]
 
 
-def simulated(algorithm: str, case: Case, network: simulator.Network) -> float:
-    return simulator.replay(algorithm, case.collective, network, case.size).seconds
+def simulated(algorithm: str, collective: str, size: int, network: simulator.Network) -> float:
+    return simulator.replay(algorithm, collective, network, size).seconds
 
 
 def be_rank(
