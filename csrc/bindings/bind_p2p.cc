@@ -275,8 +275,10 @@ void bind_meeting(SessionClass& session) {
         .def(
             "connect",
             [](Session& self, const std::string& peer, std::optional<double> timeout) {
+                const auto call = self.call(peer);
                 wait_for_signals_too(
-                    timeout, [&](Deadline deadline) { return self.connect(peer, deadline); },
+                    timeout,
+                    [&](Deadline deadline) { return self.await_connection(*call, deadline); },
                     &unless_timeout, peer);
             },
             arg("peer"), arg("timeout"))

@@ -42,7 +42,8 @@ Result<std::unique_ptr<Approach>> Approach::dial(const ConnectionInfo& peer,
 }
 
 Result<std::unique_ptr<Approach>> Approach::call(const OwnSide& own, const ConnectionInfo& peer,
-                                                 const Status& wanted) {
+                                                 const Status& wanted,
+                                                 std::vector<std::uint64_t> ended) {
     auto way = own.runtime.way_to(peer.address, own.allowed);
     if (!way.is_ok())
         return way.status().with_message(
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Approach>> Approach::call(const OwnSide& own, const Conne
     approach->greeting_ = frame_of(Hello{.number = number,
                                          .reaches = reach.is_ok(),
                                          .is_aside = approach->is_aside_,
+                                         .ended = std::move(ended),
                                          .from = own.info});
     return approach;
 }

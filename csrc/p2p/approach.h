@@ -25,16 +25,18 @@ struct OwnSide {
 class Approach {
    public:
     /// kUnavailable, with the reasons, where no transport leads to `peer`. Unless `wanted` is ok,
-    /// it is for memory that this process does not copy by itself, and why.
+    /// it is for memory that this process does not copy by itself, and why. `ended` is that of the
+    /// hello.
     static Result<std::unique_ptr<Approach>> call(const OwnSide& own, const ConnectionInfo& peer,
-                                                  const Status& wanted = Status::ok());
+                                                  const Status& wanted,
+                                                  std::vector<std::uint64_t> ended);
     /// `in` is the stream that the hello came on.
     static Result<std::unique_ptr<Approach>> answer(const OwnSide& own, const Hello& hello,
                                                     std::unique_ptr<transport::RecvLink> in);
 
     /// Beside the connection, if any, on which both copy by themselves.
     [[nodiscard]] bool is_aside() const { return is_aside_; }
-    /// Of a call: what the peer's welcome must name.
+    /// Names the connection for both; that of the hello.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
     /// True once both streams are there, and all is said.

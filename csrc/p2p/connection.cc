@@ -25,6 +25,7 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
                        std::unique_ptr<Approach> approach, Deadline deadline)
     : parts_(std::move(parts)),
       peer_(std::move(peer)),
+      number_(approach->number()),
       is_aside_(approach->is_aside()),
       pair_(runtime::session_recorder().add_pair(parts_.session, peer_.to_string())),
       deadline_(deadline),
@@ -47,15 +48,14 @@ Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(
 
 std::shared_ptr<Task> Connection::begin(Order order) {
     auto task = std::make_shared<Task>(std::move(order), shared_from_this());
-    task->record(pair_);
     const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
+    hear_first();
     if (is_lost()) {
-        task->fail(why_lost_);
-        task->end_posting();
-        end(*task);
+        task->refuse(why_lost_);
         return task;
     }
+    task->record(pair_);
     if (task->order().in_order_of) {
         begin_in_order(task);
         return task;
@@ -67,6 +67,12 @@ std::shared_ptr<Task> Connection::begin(Order order) {
     else
         waiter().wake();
     return task;
+}
+
+void Connection::hear_first() {
+    const bool is_idle = is_whole() && waiting_.empty() && flying_.empty();
+    // Copies need nothing of the peer but its memory, and look at that themselves.
+    if (is_idle && !path_.is_direct) carry_locked(nullptr);
 }
 
 void Connection::begin_in_order(const std::shared_ptr<Task>& task) {
@@ -161,6 +167,13 @@ Duration Connection::nap() {
 void Connection::look() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock() && attendances_.load() == 0) look_locked();
+}
+
+void Connection::listen() {
+    const Attendance attendance(*this);
+    const std::lock_guard lock(mutex_);
+    carry_locked(nullptr);
+    if (!is_lost()) look_locked();
 }
 
 void Connection::look_locked() {
@@ -350,8 +363,9 @@ Result<bool> Connection::hear_word() {
 }
 
 WordListener& Connection::listener_of(const PeerWord& word) const {
-    const bool is_of_inquiry =
-        std::holds_alternative<Asked>(word) || std::holds_alternative<Answered>(word);
+    const bool is_of_inquiry = std::holds_alternative<Asked>(word) ||
+                               std::holds_alternative<Hailed>(word) ||
+                               std::holds_alternative<Answered>(word);
     return is_of_inquiry ? *parts_.inquiries : *parts_.listener;
 }
 

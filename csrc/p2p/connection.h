@@ -47,6 +47,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
+    /// Names it for both ends.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
     /// Whether it is for memory that this process or the peer does not copy by itself.
     [[nodiscard]] bool is_aside() const { return is_aside_; }
     [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
@@ -57,6 +59,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     [[nodiscard]] bool is_whole() const { return whole_.load(std::memory_order_acquire); }
     [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+    /// Whether anything new may go by it.
+    [[nodiscard]] bool is_usable() const {
+        return !is_lost() && !left_.load(std::memory_order_acquire) &&
+               !fades_.load(std::memory_order_relaxed);
+    }
+    /// The peer says that it has ended this one. What it said here before is still heard.
+    void leave() { left_.store(true, std::memory_order_release); }
     /// Why, of one that is lost; names the peer.
     [[nodiscard]] Status why_lost() const;
     /// Of one that is whole.
@@ -75,6 +84,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] Duration longest_pause() const;
     /// Finds out whether the peer is gone; a system call.
     void look();
+    /// The same, with all that has come by now.
+    void listen();
     /// Before close(): transfers that are not on their way fail with `reason`.
     void wind_up(const Status& reason);
     /// Whether it has taken notifications that have not left.
@@ -93,6 +104,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Of a thread that leaves it to others.
     Duration nap();
     void look_locked();
+    /// So that a transfer does not begin on what has ended; where that costs little.
+    void hear_first();
     /// Whether nothing goes on before there are news, which wake this process.
     [[nodiscard]] bool is_at_rest() const;
     void arrive();
@@ -130,6 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
+    const std::uint64_t number_;
     const bool is_aside_;
     const std::uint32_t pair_;            // of the flight record
     const Deadline deadline_;             // of the approach
@@ -150,6 +164,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
+    std::atomic<bool> left_{false};        // by the peer, whose end has not come
     std::atomic<bool> awaits_gpu_{false};  // when it was last carried on: copies, or a stream
     std::atomic<bool> fades_{false};       // the peer is gone, but for what it may have said before
     std::atomic<int> attendances_{0};

@@ -9,9 +9,10 @@
 namespace pccl::p2p {
 namespace {
 
-constexpr std::uint32_t kGreetingMagic = 0x4833'5050;
+constexpr std::uint32_t kGreetingMagic = 0x4834'5050;
 constexpr std::size_t kHead = sizeof(std::uint32_t);
-constexpr std::size_t kLongestFrame = ConnectionInfo::kLongest + 64;
+constexpr std::size_t kLongestFrame =
+    ConnectionInfo::kLongest + Hello::kMostEnded * sizeof(std::uint64_t) + 64;
 
 enum class GreetingKind : std::uint8_t { kHello, kWelcome, kHelloAside };
 
@@ -25,11 +26,23 @@ Status read_flag(ByteReader& in, bool& flag) {
     return Status::ok();
 }
 
+Status read_ended(ByteReader& in, std::vector<std::uint64_t>& ended) {
+    std::uint8_t count = 0;
+    PCCL_TRY(in.u8(count));
+    if (count > Hello::kMostEnded)
+        return Status::invalid_argument(
+            concat(int{count}, " connections that have ended, of ", Hello::kMostEnded, " at most"));
+    ended.resize(count);
+    for (std::uint64_t& number : ended) PCCL_TRY(in.u64(number));
+    return Status::ok();
+}
+
 Result<Greeting> read_hello(ByteReader& in, bool is_aside) {
     Hello hello{.is_aside = is_aside, .from = {}};
     std::string from;
     PCCL_TRY(in.u64(hello.number));
     PCCL_TRY(read_flag(in, hello.reaches));
+    PCCL_TRY(read_ended(in, hello.ended));
     PCCL_TRY(in.text(from, ConnectionInfo::kLongest));
     PCCL_TRY(in.finish());
     PCCL_ASSIGN_OR_RETURN(hello.from, ConnectionInfo::deserialise(from));
@@ -66,6 +79,8 @@ void put(ByteWriter& out, const Hello& hello) {
     out.u8(static_cast<std::uint8_t>(kind));
     out.u64(hello.number);
     out.u8(hello.reaches ? 1 : 0);
+    out.u8(static_cast<std::uint8_t>(hello.ended.size()));
+    for (const std::uint64_t number : hello.ended) out.u64(number);
     out.text(hello.from.serialise());
 }
 

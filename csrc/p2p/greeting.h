@@ -5,11 +5,13 @@
 //       | <- stream, welcome: whose hello, which way ------ |
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/p2p/connection_info.h"
@@ -18,9 +20,13 @@
 namespace pccl::p2p {
 
 struct Hello {
+    static constexpr std::size_t kMostEnded = 16;
+
     std::uint64_t number = 0;  // random: names the connection that is being made
     bool reaches = false;      // whether the caller reaches the called one's memory by itself
     bool is_aside = false;     // it does not want to: for memory that it does not reach so
+    /// Connections of the two that have ended for the caller: the called one may not have heard it.
+    std::vector<std::uint64_t> ended{};
     ConnectionInfo from;
 };
 

@@ -12,9 +12,10 @@ void Inquiry::end(Result<RemoteMemory> answer) {
     answered_.store(true, std::memory_order_release);
 }
 
-Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
-                                                      const std::string& name) {
-    const auto inquiry = std::make_shared<Inquiry>(to, name);
+template <typename WordFor>
+Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> inquiry,
+                                                       const WordFor& word_for) {
+    const std::shared_ptr<Connection>& to = inquiry->to();
     {
         const std::lock_guard lock(mutex_);
         if (count_to(*to) >= kMost)
@@ -23,14 +24,25 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Conn
         // lost() comes after that: either it finds the inquiry, or this finds the loss.
         if (to->is_lost()) {
             inquiry->end(to->why_lost());
-            return std::shared_ptr<const Inquiry>(inquiry);
+            return std::shared_ptr<const Inquiry>(std::move(inquiry));
         }
         const std::uint64_t number = next_number_++;
         open_.emplace(number, inquiry);
-        sayings_.add(to, Asked{number, name});
+        sayings_.add(to, word_for(number));
     }
     advance();
-    return std::shared_ptr<const Inquiry>(inquiry);
+    return std::shared_ptr<const Inquiry>(std::move(inquiry));
+}
+
+Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
+                                                      const std::string& name) {
+    return open(std::make_shared<Inquiry>(to, name),
+                [&](std::uint64_t number) { return Asked{number, name}; });
+}
+
+Result<std::shared_ptr<const Inquiry>> Inquiries::hail(const std::shared_ptr<Connection>& to) {
+    return open(std::make_shared<Inquiry>(to, std::string()),
+                [](std::uint64_t number) { return Hailed{number}; });
 }
 
 std::size_t Inquiries::count_to(const Connection& peer) const {
@@ -43,14 +55,22 @@ Status Inquiries::hear(const std::shared_ptr<Connection>& from, PeerWord word) {
 }
 
 Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked) {
-    if (sayings_.count_to(*from) >= kMost) return nonsense("too many questions");
     const auto found = catalog_.find(asked.name);
-    Answered answer{.number = asked.number};
+    Answered answered{.number = asked.number};
     if (found.is_ok())
-        answer.memory = *found;
+        answered.memory = *found;
     else
-        answer.why = found.status().message();
-    sayings_.add(from, std::move(answer));
+        answered.why = found.status().message();
+    return answer(from, std::move(answered));
+}
+
+Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Hailed& hailed) {
+    return answer(from, {.number = hailed.number, .why = "it was asked for nothing"});
+}
+
+Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
+    if (sayings_.count_to(*to) >= kMost) return nonsense("too many questions");
+    sayings_.add(to, std::move(answered));
     waiter_->wake();
     return Status::ok();
 }

@@ -3,6 +3,8 @@
 //     asks                                    is asked
 //       | -- asked: number, name -------------> |   looks into its catalog
 //       | <- answered: number, memory or why -- |
+//
+// Who doubts that a connection is still there asks for nothing (Hailed): any answer will do.
 #pragma once
 
 #include <atomic>
@@ -56,6 +58,8 @@ class Inquiries final : public WordListener {
     /// that nobody waits for any more.
     Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
                                                const std::string& name);
+    /// The same of a question for nothing: whether the peer answers.
+    Result<std::shared_ptr<const Inquiry>> hail(const std::shared_ptr<Connection>& to);
 
     // As WordListener has them:
 
@@ -66,7 +70,13 @@ class Inquiries final : public WordListener {
    private:
     using InquiryPtr = std::shared_ptr<Inquiry>;
 
+    /// `word_for(number)` says it.
+    template <typename WordFor>
+    Result<std::shared_ptr<const Inquiry>> open(std::shared_ptr<Inquiry> inquiry,
+                                                const WordFor& word_for);
+    Status answer(const std::shared_ptr<Connection>& to, Answered answered);
     Status hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked);
+    Status hear_kind(const std::shared_ptr<Connection>& from, const Hailed& hailed);
     Status hear_kind(const std::shared_ptr<Connection>& from, const Answered& answered);
     template <typename Other>
     Status hear_kind(const std::shared_ptr<Connection>&, const Other&) {

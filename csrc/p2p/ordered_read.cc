@@ -25,8 +25,7 @@ std::string_view what_is_of_host(const Plan& plan) {
     return {};
 }
 
-}  // namespace
-
+/// Errors as of Session::connect().
 Status await_connection(SessionCore& core, const Connection& connection, Deadline deadline) {
     const auto is_decided = [&] { return connection.is_whole() || connection.is_lost(); };
     if (carry_until(core, deadline, is_decided)) return connection.why_lost();
@@ -34,12 +33,15 @@ Status await_connection(SessionCore& core, const Connection& connection, Deadlin
         .with_process(connection.peer().process);
 }
 
+}  // namespace
+
 Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order,
                                                  Deadline deadline) {
     const std::string_view of_host = what_is_of_host(*order.plan);
     // First: while one is captured, the driver opens no memory.
     if (of_host.empty()) PCCL_TRY(check_stream(*order.in_order_of));
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core.connection_for(*order.plan));
+    PCCL_ASSIGN_OR_RETURN(const Way way, core.connection_for(*order.plan));
+    const auto& connection = way.connection;
     const ConnectionInfo& peer = connection->peer();
     if (!of_host.empty()) return keeps_no_order(peer, of_host);
     PCCL_TRY(await_connection(core, *connection, deadline));

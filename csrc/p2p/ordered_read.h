@@ -9,11 +9,7 @@
 
 namespace pccl::p2p {
 
-class Connection;
 class SessionCore;
-
-/// Waits until there is a connection, which it has been asked for. Errors as of Session::connect().
-Status await_connection(SessionCore& core, const Connection& connection, Deadline deadline);
 
 /// As Session::read_in_order(); `order` is a checked one.
 Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order, Deadline deadline);

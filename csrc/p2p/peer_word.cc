@@ -21,6 +21,7 @@ enum class WordKind : std::uint8_t {
     kAsked,
     kFound,
     kNotFound,
+    kHailed,
 };
 
 constexpr std::size_t kLongestReason = 1024;
@@ -62,6 +63,11 @@ void write(ByteWriter& out, const Asked& word) {
     out.u8(static_cast<std::uint8_t>(WordKind::kAsked));
     out.u64(word.number);
     out.text(word.name);
+}
+
+void write(ByteWriter& out, const Hailed& word) {
+    out.u8(static_cast<std::uint8_t>(WordKind::kHailed));
+    out.u64(word.number);
 }
 
 void write(ByteWriter& out, const Answered& word) {
@@ -122,6 +128,13 @@ Result<PeerWord> read_asked(ByteReader& in) {
     return PeerWord(std::move(word));
 }
 
+Result<PeerWord> read_hailed(ByteReader& in) {
+    Hailed word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.finish());
+    return PeerWord(word);
+}
+
 Result<PeerWord> read_found(ByteReader& in) {
     Answered word;
     std::string memory;
@@ -171,6 +184,8 @@ Result<PeerWord> parse_peer_word(std::span<const std::byte> bytes) {
             return read_found(in);
         case WordKind::kNotFound:
             return read_not_found(in);
+        case WordKind::kHailed:
+            return read_hailed(in);
     }
     return Status::invalid_argument(concat("a word of unknown kind ", int{kind}));
 }

@@ -51,14 +51,18 @@ struct Asked {
     std::uint64_t number = 0;  // names the question in its answer
     std::string name;
 };
-/// That memory, or why there is none.
+/// "Are you there?"
+struct Hailed {
+    std::uint64_t number = 0;
+};
+/// That memory, or why there is none; to who has hailed, that says enough.
 struct Answered {
     std::uint64_t number = 0;
     std::optional<abi::MemoryDescriptor> memory{};
     std::string why{};
 };
 
-using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Asked, Answered>;
+using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Asked, Hailed, Answered>;
 
 [[nodiscard]] PCCL_API std::vector<std::byte> serialise(const PeerWord& word);
 /// From bytes of any origin: kInvalidArgument names what is wrong.

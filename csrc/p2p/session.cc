@@ -5,6 +5,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/p2p/call.h"
 #include "csrc/p2p/ordered_read.h"
 #include "csrc/p2p/session_core.h"
 #include "csrc/runtime/transports.h"
@@ -95,9 +96,21 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 }
 
 Status Session::connect(const std::string& peer, Deadline deadline) {
+    return await_connection(*call(peer), deadline);
+}
+
+std::shared_ptr<Call> Session::call(const std::string& peer) const {
+    return std::make_shared<Call>(peer);
+}
+
+Status Session::await_connection(Call& call, Deadline deadline) {
     PCCL_TRY(check_usable());
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    return await_connection(*core_, *connection, deadline);
+    Result<bool> is_connected = false;
+    const auto is_decided = [&] {
+        is_connected = call.advance(*core_);
+        return !is_connected.is_ok() || *is_connected;
+    };
+    return carry_until(*core_, deadline, is_decided) ? is_connected.status() : call.late();
 }
 
 Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
@@ -185,8 +198,8 @@ Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
                                                     const std::string& name) {
     PCCL_TRY(check_usable());
     PCCL_TRY(check_name(name));
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    return core_->inquiries().ask(connection, name);
+    PCCL_ASSIGN_OR_RETURN(const Way way, core_->connection_to(peer));
+    return core_->inquiries().ask(way.connection, name);
 }
 
 Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
@@ -260,8 +273,7 @@ Result<Transfer> Session::create_transfer(const std::string& peer, const Transfe
 Status Session::notify(const std::string& peer, std::span<const std::byte> word) {
     PCCL_TRY(check_usable());
     PCCL_TRY(check_notification(word));
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    return connection->say(Notified{{word.begin(), word.end()}});
+    return core_->say(peer, Notified{{word.begin(), word.end()}});
 }
 
 std::vector<Notification> Session::notifications() {

@@ -40,6 +40,7 @@ class Runtime;
 
 namespace pccl::p2p {
 
+class Call;
 class Inquiry;
 class SessionCore;
 
@@ -61,10 +62,15 @@ class PCCL_API Session {
     /// Whom the info is of. What was known of an earlier life of that session is forgotten, and a
     /// connection to it is closed. kInvalidArgument where it cannot be read.
     Result<SessionId> load_remote_conn_info(std::string_view info);
-    /// Waits until there is a connection; transfers make it by themselves. kInvalidArgument for a
+    /// Waits until there is a connection; transfers make it by themselves. One that is here already
+    /// is good only if the peer answers on it: else it is lost, and another one is made. Behind
+    /// what the peer's program has yet to hear, as questions are (fetch()). kInvalidArgument for a
     /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
     /// kTimeout.
     Status connect(const std::string& peer, Deadline deadline);
+    /// connect() in two halves, for who waits in slices.
+    [[nodiscard]] std::shared_ptr<Call> call(const std::string& peer) const;
+    Status await_connection(Call& call, Deadline deadline);
     /// Waits until a peer has connected, and says who. Each is told once, in the order in which
     /// they came, and again when it has connected anew; one that has gone by then is passed over.
     /// kTimeout, kAborted where this session closes.

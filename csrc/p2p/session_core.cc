@@ -200,7 +200,7 @@ Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
     return found;
 }
 
-Result<std::shared_ptr<Connection>> SessionCore::connection_for(const Plan& plan) {
+Result<Way> SessionCore::connection_for(const Plan& plan) {
     const RemoteMemory& remote = plan.remote();
     return connection_to(remote.owner.name, &remote.owner, reach(remote.descriptor));
 }
@@ -208,8 +208,11 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_for(const Plan& plan
 /// The peer writes where it is told: its sends go by the connection of the receive.
 Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
                                                                 const MessageOrder& order) {
-    if (order.direction == Direction::kSend) return connection_to(peer);
-    return connection_to(peer, nullptr, reach(order.memory->descriptor()));
+    const bool sends = order.direction == Direction::kSend;
+    PCCL_ASSIGN_OR_RETURN(
+        Way way,
+        connection_to(peer, nullptr, sends ? Status::ok() : reach(order.memory->descriptor())));
+    return std::move(way.connection);
 }
 
 Result<std::shared_ptr<Connection>> SessionCore::connection_into(
@@ -217,12 +220,12 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_into(
     const Status reached = through->path().is_direct ? reach(memory) : Status::ok();
     if (reached.is_ok()) return through;
     const SessionId& life = through->peer().id;
-    return connection_to(life.name, &life, reached);
+    PCCL_ASSIGN_OR_RETURN(Way way, connection_to(life.name, &life, reached));
+    return std::move(way.connection);
 }
 
-Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string& peer,
-                                                               const SessionId* life,
-                                                               const Status& reach) {
+Result<Way> SessionCore::connection_to(const std::string& peer, const SessionId* life,
+                                       const Status& reach) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
     auto connection = find(peer, false);
@@ -235,18 +238,33 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
         return Status::unavailable(concat("session \"", peer,
                                           "\" has come back in another life since its memory was ",
                                           "imported: import what it has now"));
-    if (connection != nullptr) return connection;
-    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), *known, reach));
+    if (connection != nullptr) return Way{std::move(connection)};
+    PCCL_ASSIGN_OR_RETURN(auto approach,
+                          Approach::call(own_side(), *known, reach, ended_with(known->id)));
     connection =
         std::make_shared<Connection>(parts_for(known->id), *known, std::move(approach), patience());
     add_locked(connection);
-    return connection;
+    return Way{std::move(connection), true};
+}
+
+std::vector<std::uint64_t> SessionCore::ended_with(const SessionId& peer) {
+    const auto [first, last] = connections_.equal_range(peer.name);
+    for (auto each = first; each != last; ++each)
+        if (!each->second->is_usable()) ended_.add(peer, each->second->number());
+    return ended_.with(peer);
+}
+
+void SessionCore::leave_ended(const Hello& hello) {
+    const auto [first, last] = connections_.equal_range(hello.from.id.name);
+    for (auto each = first; each != last; ++each)
+        if (std::ranges::find(hello.ended, each->second->number()) != hello.ended.end())
+            each->second->leave();
 }
 
 std::shared_ptr<Connection> SessionCore::find(const std::string& peer, bool is_aside) const {
     const auto [first, last] = connections_.equal_range(peer);
     const auto alive = std::find_if(first, last, [is_aside](const auto& each) {
-        return !each.second->is_lost() && each.second->is_aside() == is_aside;
+        return each.second->is_usable() && each.second->is_aside() == is_aside;
     });
     return alive == last ? nullptr : alive->second;
 }
@@ -281,9 +299,24 @@ SessionCore::Connections SessionCore::all_connections() const {
 }
 
 Result<std::shared_ptr<Task>> SessionCore::begin(Order order) {
-    PCCL_ASSIGN_OR_RETURN(const auto connection, connection_for(*order.plan));
-    PCCL_TRY(order.plan->local().begin_use());
-    return connection->begin(std::move(order));
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const Way way, connection_for(*order.plan));
+        PCCL_TRY(order.plan->local().begin_use());
+        auto task = way.connection->begin(std::move(order));
+        // One that was lost before is no answer to this call; one that was made for it is.
+        if (way.is_new || !task->was_refused()) return task;
+        order = task->order();
+    }
+}
+
+Status SessionCore::say(const std::string& peer, const PeerWord& word) {
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const Way way, connection_to(peer));
+        way.connection->listen();
+        if (!way.is_new && !way.connection->is_usable()) continue;
+        const Status said = way.connection->say(word);
+        if (said.is_ok() || way.is_new || !way.connection->is_lost()) return said;
+    }
 }
 
 Result<std::optional<SessionId>> SessionCore::take_caller(const std::string& peer) {
@@ -324,6 +357,7 @@ void SessionCore::disconnect(const std::string& peer, const Status& reason) {
     }
     see_off(gone, reason);
     const std::lock_guard lock(mutex_);
+    for (const auto& connection : gone) ended_.add(connection->peer().id, connection->number());
     std::erase_if(connections_, [&gone](const auto& each) {
         return std::ranges::find(gone, each.second) != gone.end();
     });
@@ -401,6 +435,7 @@ void SessionCore::drop_lost() {
         }
         log(LogLevel::kInfo, "session \"", info_.id.name,
             "\": ", each->second->why_lost().message());
+        ended_.add(each->second->peer().id, each->second->number());
         lost.push_back(each->second);
         each = connections_.erase(each);
     }
@@ -481,6 +516,7 @@ Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::Re
         approach->give_up(admitted);
         return admitted.with_context(hello.from.to_string());
     }
+    leave_ended(hello);
     const auto connection = std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
                                                          std::move(approach), patience());
     arrived_.push_back({connection});

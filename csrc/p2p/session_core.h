@@ -14,6 +14,7 @@
 
 #include "csrc/base/limited_log.h"
 #include "csrc/p2p/connection.h"
+#include "csrc/p2p/ended_connections.h"
 #include "csrc/p2p/inquiries.h"
 #include "csrc/p2p/lives.h"
 #include "csrc/p2p/matcher.h"
@@ -26,8 +27,13 @@
 namespace pccl::p2p {
 
 [[nodiscard]] inline bool is_there(const Connection& connection) {
-    return connection.is_whole() && !connection.is_lost();
+    return connection.is_whole() && connection.is_usable();
 }
+
+struct Way {
+    std::shared_ptr<Connection> connection;
+    bool is_new = false;  // begun for who asks
+};
 
 class SessionCore final : public runtime::Participant,
                           public std::enable_shared_from_this<SessionCore> {
@@ -46,11 +52,10 @@ class SessionCore final : public runtime::Participant,
     /// A connection to that life of the peer, which may still have to be made; null where the life
     /// does not matter. Unless `reach` is ok, it is for memory that peers do not copy by
     /// themselves.
-    Result<std::shared_ptr<Connection>> connection_to(const std::string& peer,
-                                                      const SessionId* life = nullptr,
-                                                      const Status& reach = Status::ok());
+    Result<Way> connection_to(const std::string& peer, const SessionId* life = nullptr,
+                              const Status& reach = Status::ok());
     /// On which a plan's blocks are moved, or the peer is told of a message.
-    Result<std::shared_ptr<Connection>> connection_for(const Plan& plan);
+    Result<Way> connection_for(const Plan& plan);
     Result<std::shared_ptr<Connection>> connection_for(const std::string& peer,
                                                        const MessageOrder& order);
     /// As Matcher::FindWay.
@@ -59,6 +64,8 @@ class SessionCore final : public runtime::Participant,
     /// Of that life of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     Result<std::shared_ptr<Task>> begin(Order order);
+    /// As Session::notify().
+    Status say(const std::string& peer, const PeerWord& word);
     /// As Session::accept(), without waiting; kAborted once this is closed.
     Result<std::optional<SessionId>> take_caller(const std::string& peer);
     void disconnect(const std::string& peer, const Status& reason);
@@ -136,8 +143,12 @@ class SessionCore final : public runtime::Participant,
     [[nodiscard]] std::shared_ptr<Connection> first_whole(const std::string& peer) const;
     /// Logs refusals that were not yet told.
     void tell_refusals();
-    /// Under mutex_: the first that is not lost.
+    /// Under mutex_: the first that is usable.
     [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer, bool is_aside) const;
+    /// Under mutex_: connections of a life of a peer that have ended here.
+    [[nodiscard]] std::vector<std::uint64_t> ended_with(const SessionId& peer);
+    /// Under mutex_: leaves those that have ended for the caller.
+    void leave_ended(const Hello& hello);
     /// Whether memory of this host is copied with no help of its owner, and else why not.
     [[nodiscard]] Status reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
@@ -168,6 +179,7 @@ class SessionCore final : public runtime::Participant,
     std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reach_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
+    EndedConnections ended_;  // of these, that are there no more
     std::list<Arrival> arrived_;
     /// Of lives of peers, while there are connections to them.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;

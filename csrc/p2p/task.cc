@@ -53,6 +53,14 @@ void Task::record(std::uint32_t pair) {
     number_ = runtime::session_recorder().posted(pair, writes, bytes_, begun_);
 }
 
+void Task::refuse(const Status& status) {
+    order_.plan->local().end_use();
+    refused_ = true;
+    status_ = status;
+    ended_ = begun_;
+    done_.store(true, std::memory_order_release);
+}
+
 void Task::finish(const runtime::SessionPath& path) {
     order_.plan->local().end_use();
     status_ = failure_;

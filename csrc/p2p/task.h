@@ -41,6 +41,8 @@ class Task {
     [[nodiscard]] bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
     [[nodiscard]] const std::shared_ptr<Connection>& connection() const { return connection_; }
     [[nodiscard]] const Order& order() const { return order_; }
+    /// Of one that is complete.
+    [[nodiscard]] bool was_refused() const { return refused_; }
     /// For the peer, once all bytes are there.
     [[nodiscard]] bool has_word() const { return !order_.notification.empty(); }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -80,6 +82,8 @@ class Task {
     [[nodiscard]] bool is_over() const { return all_posted_ && flying_ == 0; }
     /// In the flight record, of a connection that has that number there.
     void record(std::uint32_t pair);
+    /// Instead: nothing of it was posted. Its memory is not used.
+    void refuse(const Status& status);
     /// Once it is over. Its memory is not used any more.
     void finish(const runtime::SessionPath& path);
 
@@ -96,8 +100,9 @@ class Task {
     Status failure_;
     std::atomic<std::uint64_t> pieces_{0};
     std::atomic<bool> given_up_{false};
-    Status status_;      // once done_
-    TimePoint ended_{};  // once done_
+    bool refused_ = false;  // once done_
+    Status status_;         // once done_
+    TimePoint ended_{};     // once done_
     std::atomic<bool> done_{false};
 };
 

@@ -119,12 +119,16 @@ class Session:
     def connect(self, peer: str, timeout: float | None = 10.0) -> None:
         """Wait until there is a connection to a peer; transfers make it by themselves.
 
+        The peer has answered by then: a connection that is here, and has ended there, does not
+        count, and another one is made.
+
         Parameters
         ----------
         peer
             Its name.
         timeout
-            Seconds to wait at most; None: as long as ``connect_timeout`` lets it.
+            Seconds to wait at most. None: ``connect_timeout`` for a connection that has to be made,
+            and for as long as it takes for an answer on one that is here.
 
         Raises
         ------

@@ -43,15 +43,27 @@ TEST_F(ConnectionInfoTest, AnotherVersionSaysSo) {
 
 TEST_F(ConnectionInfoTest, GreetingsComeBackWhole) {
     const auto from = ConnectionInfo::deserialise(bytes_).value();
-    const std::string hello = frame_of(Hello{.number = 7, .reaches = true, .from = from});
+    const std::string hello =
+        frame_of(Hello{.number = 7, .reaches = true, .ended = {3, 4}, .from = from});
     const auto heard = parse_greeting(std::string_view(hello).substr(4));
     ASSERT_TRUE(heard.is_ok()) << heard.status().to_string();
     const auto& back = std::get<Hello>(*heard);
     EXPECT_EQ(back.number, 7U);
     EXPECT_TRUE(back.reaches);
+    EXPECT_EQ(back.ended, (std::vector<std::uint64_t>{3, 4}));
     EXPECT_EQ(back.from.serialise(), bytes_);
     for (std::size_t length = 0; length < hello.size() - 4; ++length)
         EXPECT_FALSE(parse_greeting(hello.substr(4, length)).is_ok()) << length;
+}
+
+TEST_F(ConnectionInfoTest, AGreetingOfTooManyEndedConnectionsIsRefused) {
+    const auto from = ConnectionInfo::deserialise(bytes_).value();
+    for (const std::size_t count : {Hello::kMostEnded, Hello::kMostEnded + 1}) {
+        const std::string hello =
+            frame_of(Hello{.ended = std::vector<std::uint64_t>(count, 1), .from = from});
+        const Status heard = parse_greeting(std::string_view(hello).substr(4)).status();
+        EXPECT_EQ(heard.is_ok(), count == Hello::kMostEnded) << heard.to_string();
+    }
 }
 
 TEST(DescriptorTest, IsShortAndCanonical) {

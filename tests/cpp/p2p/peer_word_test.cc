@@ -33,6 +33,7 @@ TEST(PeerWordTest, QuestionsAndAnswersComeBackWhole) {
     const Asked asked = said(Asked{.number = 7, .name = "layer/3"});
     EXPECT_EQ(asked.number, 7U);
     EXPECT_EQ(asked.name, "layer/3");
+    EXPECT_EQ(said(Hailed{.number = 6}).number, 6U);
     const Answered found = said(Answered{.number = 8, .memory = memory.local->descriptor()});
     EXPECT_EQ(found.number, 8U);
     ASSERT_TRUE(found.memory.has_value());
@@ -51,9 +52,9 @@ TEST(PeerWordTest, LongReasonsAreCut) {
 TEST(PeerWordTest, NoPartOfAWordIsTaken) {
     const auto owner = session("a", "shm");
     const Stamped memory(*owner, 1000, 1);
-    for (const PeerWord& word :
-         {PeerWord(Asked{7, "cache"}), PeerWord(Answered{7, memory.local->descriptor()}),
-          PeerWord(Answered{7, std::nullopt, "there is none"})}) {
+    for (const PeerWord& word : {PeerWord(Asked{7, "cache"}), PeerWord(Hailed{7}),
+                                 PeerWord(Answered{7, memory.local->descriptor()}),
+                                 PeerWord(Answered{7, std::nullopt, "there is none"})}) {
         const auto bytes = serialise(word);
         for (std::size_t length = 0; length < bytes.size(); ++length)
             EXPECT_FALSE(parse_peer_word(std::span(bytes).first(length)).is_ok()) << length;
@@ -69,7 +70,7 @@ TEST(PeerWordTest, AQuestionForNoNameIsNotTaken) {
     EXPECT_FALSE(parse_peer_word(damaged(Asked{7, "cache"}, last, std::byte{0xFF})).is_ok());
     EXPECT_FALSE(parse_peer_word(serialise(Asked{7, ""})).is_ok());
     EXPECT_FALSE(parse_peer_word(serialise(Asked{7, std::string(65, 'x')})).is_ok());
-    EXPECT_FALSE(parse_peer_word(damaged(Asked{7, "cache"}, 0, std::byte{8})).is_ok())
+    EXPECT_FALSE(parse_peer_word(damaged(Asked{7, "cache"}, 0, std::byte{9})).is_ok())
         << "of no kind";
 }
 

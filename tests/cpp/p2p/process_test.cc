@@ -145,6 +145,19 @@ TEST_P(ProcessTest, WhoIsKilledIsLostAndWhoComesBackIsReached) {
     EXPECT_EQ(read(theirs).code(), StatusCode::kUnavailable) << "of its first life";
 }
 
+TEST_P(ProcessTest, ConnectingRightAfterADeathSaysSoAndItsSuccessorIsReached) {
+    for (unsigned round = 0; round < 20; ++round) {
+        Server server(GetParam(), round);
+        const RemoteMemory theirs = meet(server);
+        ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok") << round;
+        ASSERT_EQ(read(theirs).to_string(), "ok") << round;
+        EXPECT_TRUE(are_stamped(mine_.bytes(), round));
+        server.kill();
+        const Status gone = client_->connect("server", patience());
+        ASSERT_EQ(gone.code(), StatusCode::kPeerLost) << round << ": " << gone.to_string();
+    }
+}
+
 TEST_P(ProcessTest, NothingIsLeftOfPeersThatCameAndWent) {
     std::size_t files = 0;
     std::size_t threads = 0;

@@ -1,0 +1,37 @@
+// Connections that have ended for this session, by the numbers that both ends know.
+//
+// The peer may not have heard it: the news go by the streams of the connection, which the hello of
+// the next one may overtake. So that one says it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "csrc/p2p/greeting.h"
+#include "csrc/p2p/session_id.h"
+
+namespace pccl::p2p {
+
+/// Of the last life of each peer, the last ones. Not safe from several threads.
+class PCCL_API EndedConnections {
+   public:
+    static constexpr std::size_t kMost = Hello::kMostEnded;
+
+    /// Again: nothing.
+    void add(const SessionId& peer, std::uint64_t number);
+    [[nodiscard]] std::vector<std::uint64_t> with(const SessionId& peer) const;
+
+   private:
+    struct Ended {
+        std::uint64_t incarnation = 0;
+        std::deque<std::uint64_t> numbers{};
+    };
+
+    std::map<std::string, Ended> ended_;  // by name
+};
+
+}  // namespace pccl::p2p
