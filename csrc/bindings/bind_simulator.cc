@@ -114,12 +114,14 @@ Speed memory_speed(int ranks_on_host) {
 }
 
 /// Seconds of a message, until its receiver goes on, and of a byte; whether they are the
-/// receiver's, too; seconds of a byte that is added; bytes that a link holds.
-using Work = std::tuple<double, double, double, bool, double, std::size_t>;
+/// receiver's, too; seconds of a byte that is added, of a run of chunks and of a look; bytes that a
+/// link holds.
+using Work = std::tuple<double, double, double, bool, double, double, double, std::size_t>;
 
 Network one_machine(int ranks, int cores, const Work& work) {
-    const auto& [start, travel, byte, both, sum, capacity] = work;
-    return schedule::one_machine(ranks, cores, {start, travel, byte, both, sum, capacity});
+    const auto& [start, travel, byte, both, sum, run, look, capacity] = work;
+    return schedule::one_machine(ranks, cores,
+                                 {start, travel, byte, both, sum, run, look, capacity});
 }
 
 void bind_networks(extension::Module& module) {

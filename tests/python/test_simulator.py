@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
+import pccl.lang as pl
 from pccl import _core, reproductions, simulator, topology
 from support import algorithms
 from support.switched_circuits import SWITCHED_IN_US, T1
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPEED = simulator.Speed(2.0**33, 2.0**-18, 2.0**-20)
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def step(nbytes: float) -> float:
@@ -219,8 +220,16 @@ def test_windows_follow_each_other_through_a_pipeline() -> None:
         simulator.Network.switch(ranks, SPEED, capacity=-1)
 
 
-def machine(ranks: int, cores: int, *, takes_both: bool = False, sum_s: float = 0) -> Any:
-    work = (SPEED.start, SPEED.hop, 1 / SPEED.bandwidth, takes_both, sum_s, 0)
+def machine(
+    ranks: int,
+    cores: int,
+    *,
+    takes_both: bool = False,
+    sum_s: float = 0,
+    run_s: float = 0,
+    look_s: float = 0,
+) -> Any:
+    work = (SPEED.start, SPEED.hop, 1 / SPEED.bandwidth, takes_both, sum_s, run_s, look_s, 0)
     return simulator.Network(_core.one_machine(ranks, cores, work), "a machine")
 
 
@@ -245,6 +254,36 @@ def test_sums_take_cores_too() -> None:
         sent = SPEED.start + MIB / SPEED.bandwidth
         rounds = 3 * (times * sent + SPEED.hop) + 3 * times * MIB * byte
         assert found.seconds == pytest.approx(rounds)
+
+
+@pl.algorithm("broadcast", ranks=2, chunks=8)
+def hand_over(c: pl.Program, each: int) -> None:
+    """Hand each ``each``-th chunk over in one message."""
+    for first in range(each):
+        pl.join(*(c.input(0, i) for i in range(first, 8, each))).copy_to(1)
+    for i in range(8):
+        c.input(0, i).copy_to(0)
+
+
+def test_each_run_of_a_message_takes_its_time_at_both_ends() -> None:
+    """Eight chunks that adjoin are one run; a message of every second one of them has four."""
+    run = SPEED.start / 4
+    for each, runs in ((1, 1), (2, 4)):
+        capsule = hand_over.build(each=each, ranks=2)
+        found = capsule.replay(machine(2, 2, run_s=run), 64 * KIB)
+        usual = capsule.replay(machine(2, 2), 64 * KIB).seconds
+        # Messages follow each other; only the last is taken when no other is sent.
+        more = (each + 1) * (runs - 1) * run
+        assert found.seconds == pytest.approx(usual + more)
+
+
+def test_a_lane_is_seen_after_a_look_for_what_a_later_one_waits_for() -> None:
+    """PAT sends in its first lane what its second has received: 5 times of 6 between 8 ranks."""
+    look = SPEED.start / 16
+    for name, looks in (("pat", 5), ("recursive_halving", 0)):
+        usual = simulator.replay(name, "all_reduce", machine(8, 8), 8 * KIB).seconds
+        found = simulator.replay(name, "all_reduce", machine(8, 8, look_s=look), 8 * KIB).seconds
+        assert found - usual == pytest.approx(looks * look)
 
 
 def test_this_machine_has_measured_costs() -> None:

@@ -18,6 +18,16 @@ std::vector<double> kinds_of(const Network& network) {
     return kinds;
 }
 
+double added_bytes(const Step& step, double chunk_bytes) {
+    return operands_of(step.action)->reduces ? count_of(step) * chunk_bytes : 0;
+}
+
+/// Empty where it is passed on without being stored.
+Slices sent_by(const Step& step) {
+    if (step.action == Action::kRecvReduceSend) return {};
+    return step.from.is_used() ? step.dst : step.src;
+}
+
 }  // namespace
 
 Clockwork::Clockwork(const StepGraph& graph, const Network& network, double chunk_bytes)
@@ -53,6 +63,8 @@ bool Clockwork::run() {
 
 void Clockwork::happen(const Entry& entry) {
     switch (entry.event) {
+        case Event::kBegins:
+            return begin(entry.id);
         case Event::kStarts:
             return start(entry.id);
         case Event::kFlows:
@@ -60,8 +72,8 @@ void Clockwork::happen(const Entry& entry) {
         case Event::kLeft: {
             if (!links_.is_current(entry.id, entry.version)) return;
             links_.remove(entry.id);
-            const auto [step, is_sum] = crosser_of_[at(entry.id)];
-            if (is_sum) return start(step);
+            const auto [step, is_work] = crosser_of_[at(entry.id)];
+            if (is_work) return start(step);
             finish(step);
             return later(travel_[at(step)], Event::kArrives, step);
         }
@@ -73,12 +85,32 @@ void Clockwork::happen(const Entry& entry) {
 
 void Clockwork::begin(StepId id) {
     times_[at(id)].begin = now_;
+    if (const double work = work_of(id); network_.sums.way && work > 0)
+        return cross(id, network_.sums.way(graph_[id].rank), work, true);
+    later(added_bytes(*graph_[id].step, chunk_bytes_) * network_.reduce_seconds_per_byte,
+          Event::kStarts, id);
+}
+
+double Clockwork::work_of(StepId id) const {
     const Step& step = *graph_[id].step;
-    const double bytes = operands_of(step.action)->reduces ? count_of(step) * chunk_bytes_ : 0;
-    if (network_.sums.way && bytes > 0)
-        return cross(id, network_.sums.way(graph_[id].rank), bytes * network_.sums.bytes_per_byte,
-                     true);
-    later(bytes * network_.reduce_seconds_per_byte, Event::kStarts, id);
+    double work = added_bytes(step, chunk_bytes_) * network_.sums.bytes_per_byte;
+    if (step.from.is_used())
+        work += more_runs(step.dst.is_empty() ? step.src : step.dst) * network_.bytes_per_run;
+    return work;
+}
+
+/// But for the first: those of executors, which take chunks of a block together where they lie one
+/// behind the other.
+int Clockwork::more_runs(const Slices& slices) const {
+    const PlayedPrograms& played = graph_.played();
+    int runs = 0;
+    for (const Slice& slice : slices) {
+        const int last = slice.offset + slice.count - 1;
+        runs += slice.buffer == Buffer::kScratch || played.windows > 1
+                    ? slice.count
+                    : last / played.shape.chunks - slice.offset / played.shape.chunks + 1;
+    }
+    return std::max(runs - 1, 0);
 }
 
 void Clockwork::start(StepId id) {
@@ -94,16 +126,18 @@ void Clockwork::start(StepId id) {
 
 void Clockwork::flow(StepId id) {
     Route route = route_of(id);
-    const double bytes = count_of(*graph_[id].step) * chunk_bytes_ + route.start_bytes;
+    const Step& step = *graph_[id].step;
+    const double bytes = count_of(step) * chunk_bytes_ + route.start_bytes +
+                         more_runs(sent_by(step)) * network_.bytes_per_run;
     travel_[at(id)] = route.travel_seconds;
     cross(id, way_along(std::move(route)), bytes, false);
 }
 
-void Clockwork::cross(StepId id, std::vector<Crossing> way, double bytes, bool is_sum) {
+void Clockwork::cross(StepId id, std::vector<Crossing> way, double bytes, bool is_work) {
     for (const Crossing& crossing : way) bytes_over_[at(crossing.link)] += bytes * crossing.times;
     const SharedLinks::FlowId flow = links_.add(std::move(way), bytes, now_);
     if (crosser_of_.size() <= at(flow)) crosser_of_.resize(at(flow) + 1);
-    crosser_of_[at(flow)] = {id, is_sum};
+    crosser_of_[at(flow)] = {id, is_work};
 }
 
 void Clockwork::finish(StepId id) {
@@ -120,7 +154,17 @@ void Clockwork::release(StepId waits, const Cause& cause) {
                      depths_[at(cause.step)] + (cause.kind == Cause::Kind::kMessage ? 1 : 0));
     if (--needs_[at(waits)] > 0) return;
     causes_[at(waits)] = cause;
+    const double unseen = seconds_until_seen(waits, cause);
+    if (unseen > 0) return later(unseen, Event::kBegins, waits);
     begin(waits);
+}
+
+double Clockwork::seconds_until_seen(StepId waits, const Cause& cause) const {
+    const PlayedStep& before = graph_[cause.step];
+    const bool is_earlier_lane =
+        cause.kind == Cause::Kind::kStep && graph_[waits].lane < before.lane;
+    if (!is_earlier_lane || before.is_last_of_lane) return 0;
+    return graph_[cause.step + 1].step->from.is_used() ? network_.look_seconds : 0;
 }
 
 Route Clockwork::route_of(StepId id) const {

@@ -42,7 +42,7 @@ class Clockwork {
     [[nodiscard]] const std::vector<double>& bytes_over() const { return bytes_over_; }
 
    private:
-    enum class Event : std::uint8_t { kStarts, kFlows, kLeft, kArrives };
+    enum class Event : std::uint8_t { kBegins, kStarts, kFlows, kLeft, kArrives };
     struct Entry {
         double time = 0;
         Event event{};
@@ -53,12 +53,16 @@ class Clockwork {
 
     void happen(const Entry& entry);
     void begin(StepId id);
+    /// Bytes of a rank's way for what it does with what a step receives.
+    [[nodiscard]] double work_of(StepId id) const;
+    [[nodiscard]] int more_runs(const Slices& slices) const;
     void start(StepId id);
     void flow(StepId id);
     void finish(StepId id);
-    /// Its bytes cross a way, as a message or as a sum.
-    void cross(StepId id, std::vector<Crossing> way, double bytes, bool is_sum);
+    /// Its bytes cross a way, as a message or as a rank's work.
+    void cross(StepId id, std::vector<Crossing> way, double bytes, bool is_work);
     void release(StepId waits, const Cause& cause);
+    [[nodiscard]] double seconds_until_seen(StepId waits, const Cause& cause) const;
     [[nodiscard]] Route route_of(StepId id) const;
     [[nodiscard]] std::vector<Crossing> way_along(Route route) const;
     void later(double seconds, Event event, int id) { queue_.push({now_ + seconds, event, id, 0}); }
@@ -78,7 +82,7 @@ class Clockwork {
     std::vector<double> travel_;  // by step: seconds, while its message is on its way
     struct Crosser {
         StepId step = kNoStep;
-        bool is_sum = false;
+        bool is_work = false;
     };
     std::vector<Crosser> crosser_of_;  // by flow
 };

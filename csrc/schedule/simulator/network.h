@@ -40,6 +40,12 @@ struct Network {
     std::function<std::string(int link)> name;
     double reduce_seconds_per_byte = 0;  // of a rank alone; besides, where others wait for it:
     SharedSums sums{};
+    /// Of a rank's time, in bytes of its way, for each run of chunks of a message but the first:
+    /// sent, it is its message's; received, that of its sums.
+    double bytes_per_run = 0;
+    /// Until a step is seen for which one of a later lane has made way: ranks look at their lanes
+    /// in turn, and at a link for the next message of that one first.
+    double look_seconds = 0;
     /// Bytes that the messages of a FIFO may have: of more data than that, a schedule runs over
     /// one window after the other. 0: any number.
     std::size_t capacity = 0;
@@ -76,6 +82,8 @@ struct MessageWork {
     /// receives.
     bool takes_both = false;
     double sum_seconds_per_byte = 0;
+    double run_seconds = 0;    // Network::bytes_per_run
+    double look_seconds = 0;   // Network::look_seconds
     std::size_t capacity = 0;  // Network::capacity
 };
 
