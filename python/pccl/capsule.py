@@ -426,8 +426,9 @@ class Capsule:
         Parameters
         ----------
         network
-            A ``pccl.simulator.Network`` of as many ranks; for a capsule that switches phases one
-            for each, by name, and by ``""`` for what comes before the first switch.
+            A ``pccl.simulator.Network`` of as many ranks, which says for which where the capsule
+            has programs for several; for a capsule that switches phases one for each, by name, and
+            by ``""`` for what comes before the first switch.
         nbytes
             Of the largest buffer: ``65536``, ``"64KB"``.
         reconfiguration
