@@ -13,6 +13,8 @@
 
 #include "tests/emulator/fiber.h"
 #include "tests/emulator/include/cuda_runtime.h"
+#include "tests/emulator/stacks.h"
+#include "tests/emulator/worker.h"
 
 thread_local uint3 threadIdx;
 thread_local uint3 blockIdx;
@@ -26,10 +28,10 @@ namespace {
 
 class Block {
    public:
-    Block(unsigned threads, const std::function<void()>& body)
-        : body_(body), stacks_(new std::byte[threads * kStackBytes]), threads_(threads) {
+    Block(unsigned threads, const std::function<void()>& body) : body_(body), threads_(threads) {
+        std::byte* const stacks = stacks_of_this_thread_.take(threads * kStackBytes);
         for (unsigned i = 0; i < threads; ++i)
-            threads_[i].fiber.prepare(stacks_.get() + i * kStackBytes, kStackBytes,
+            threads_[i].fiber.prepare(stacks + i * kStackBytes, kStackBytes,
                                       [] { current().run_thread(); });
         const std::span<Thread> all = threads_;
         all_ = {all, all.size()};
@@ -60,8 +62,10 @@ class Block {
     static Block& current() { return *current_; }
 
    private:
-    // Kernels keep what they hold in registers, and compilers do not inline all of it here.
-    static constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+    // Kernels keep what they hold in registers, and compilers do not inline all of it here. What
+    // all threads touch must not lie a power of two apart: it would share a few lines of the
+    // caches.
+    static constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 192;
 
     enum class State { kReady, kMeeting, kEnded };
     struct Thread {
@@ -93,12 +97,18 @@ class Block {
         return warps_[static_cast<std::size_t>(&thread - threads_.data()) / kWarp];
     }
 
-    /// Lets other blocks run; for longer if all that threads did for many rounds was to poll.
+    /// Lets other blocks run: for longer, the longer all that threads did was to poll. A launch of
+    /// a group can be a thousand blocks, on two cores, which those that poll must leave to the
+    /// others.
     void pause() {
-        constexpr unsigned kPatience = 64;
-        rounds_of_polling_ = std::exchange(has_gone_on_, false) ? 0 : rounds_of_polling_ + 1;
-        if (rounds_of_polling_ < kPatience) return std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        using std::chrono::microseconds;
+        constexpr microseconds kLeast{50};
+        constexpr microseconds kMost{10'000};
+        const auto now = std::chrono::steady_clock::now();
+        if (std::exchange(has_gone_on_, false)) went_on_at_ = now;
+        const auto share = std::chrono::duration_cast<microseconds>(now - went_on_at_) / 4;
+        if (share < kLeast) return std::this_thread::yield();
+        std::this_thread::sleep_for(std::min(share, kMost));
     }
 
     bool meet_at(Meeting& meeting, bool said) {
@@ -139,24 +149,26 @@ class Block {
     }
 
     static thread_local Block* current_;
+    static thread_local StackMemory stacks_of_this_thread_;
 
     const std::function<void()>& body_;
-    std::unique_ptr<std::byte[]> stacks_;
     std::vector<Thread> threads_;
     Thread* running_ = nullptr;
     Meeting all_;
     std::vector<Meeting> warps_;
     Order ends_;
-    bool has_gone_on_ = false;  // any thread, in this round: it met others, moved data or ended
-    unsigned rounds_of_polling_ = 0;
+    bool has_gone_on_ = true;  // any thread, in this round: it met others, moved data or ended
+    std::chrono::steady_clock::time_point went_on_at_;
 };
 
 thread_local Block* Block::current_ = nullptr;
+thread_local StackMemory Block::stacks_of_this_thread_;
 
 std::atomic<bool> lines_are_torn = false;
 thread_local unsigned most_blocks = 0;
 thread_local std::function<void()> hook_of_launcher;
 thread_local const std::function<void()>* hook_of_block = nullptr;
+thread_local std::vector<std::unique_ptr<Worker>> workers_of_launcher;  // one for each block
 
 }  // namespace
 
@@ -172,16 +184,17 @@ unsigned take_most_blocks() { return std::exchange(most_blocks, 0); }
 bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
     most_blocks = std::max(most_blocks, blocks);
     std::atomic<bool> have_awaited = true;
-    std::vector<std::thread> running;
+    auto& workers = workers_of_launcher;
+    while (workers.size() < blocks) workers.push_back(std::make_unique<Worker>());
     for (unsigned index = 0; index < blocks; ++index)
-        running.emplace_back([&, index, hook = &hook_of_launcher] {
+        workers[index]->start([&, index, hook = &hook_of_launcher] {
             hook_of_block = hook;
             blockIdx = {index, 0, 0};
             blockDim = dim3(threads);
             gridDim = dim3(blocks);
             if (!Block(threads, body).run()) have_awaited = false;
         });
-    for (std::thread& block : running) block.join();
+    for (unsigned index = 0; index < blocks; ++index) workers[index]->await_end();
     return have_awaited;
 }
 
