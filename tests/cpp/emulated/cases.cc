@@ -20,9 +20,10 @@ using enum CollectiveKind;
 
 constexpr std::byte kPoison{93};
 
-// Whole numbers, whose sums over 8 ranks every type here has exactly.
+// Whole numbers, whose sums over 8 ranks every type here has exactly. They repeat after kPeriod.
+constexpr std::size_t kPeriod = 11;
 double value(Rank rank, std::size_t index) {
-    return static_cast<double>((index * 7 + static_cast<std::size_t>(rank) * 13) % 11);
+    return static_cast<double>((index * 7 + static_cast<std::size_t>(rank) * 13) % kPeriod);
 }
 
 void write(DataType type, std::byte* to, double number) {
@@ -40,6 +41,43 @@ void write(DataType type, std::byte* to, double number) {
             return put(static_cast<std::int32_t>(number));
     }
 }
+
+/// What a block holds whose elements repeat after kPeriod: they are encoded once.
+class Pattern {
+   public:
+    template <typename ElementAt>
+    Pattern(DataType type, ElementAt element_at) : size_(size_of(type)) {
+        for (std::size_t i = 0; i < kPeriod; ++i) write(type, &bytes_[i * size_], element_at(i));
+    }
+
+    void fill(const Block& block) const {
+        for_each_period(block, [this](std::byte* at, std::size_t bytes) {
+            std::memcpy(at, bytes_.data(), bytes);
+        });
+    }
+
+    [[nodiscard]] std::size_t differences(const Block& block) const {
+        std::size_t found = 0;
+        for_each_period(block, [&](const std::byte* at, std::size_t bytes) {
+            if (std::memcmp(at, bytes_.data(), bytes) == 0) return;
+            for (std::size_t i = 0; i < bytes; i += size_)
+                if (std::memcmp(at + i, &bytes_[i], size_) != 0) ++found;
+        });
+        return found;
+    }
+
+   private:
+    template <typename Visit>
+    void for_each_period(const Block& block, Visit visit) const {
+        const std::size_t end = block.count * size_;
+        const std::size_t period = kPeriod * size_;
+        for (std::size_t at = 0; at < end; at += period)
+            visit(block.data + at, std::min(period, end - at));
+    }
+
+    std::size_t size_;
+    std::array<std::byte, kPeriod * 8> bytes_{};
+};
 
 bool is_one_of(CollectiveKind kind, std::initializer_list<CollectiveKind> kinds) {
     return std::ranges::find(kinds, kind) != kinds.end();
@@ -140,11 +178,12 @@ void CaseRun::share_memory() {
 }
 
 void CaseRun::fill_inputs() {
-    std::size_t index = 0;
-    for (const Block& block : inputs_)
-        for (std::size_t i = 0; i < block.count; ++i)
-            write(case_.type, block.data + i * size_of(case_.type),
-                  value(member_.group.rank(), index++));
+    std::size_t first = 0;
+    for (const Block& block : inputs_) {
+        const auto element = [&](std::size_t i) { return value(member_.group.rank(), first + i); };
+        Pattern(case_.type, element).fill(block);
+        first += block.count;
+    }
 }
 
 Collective CaseRun::collective() const {
@@ -162,15 +201,13 @@ Status CaseRun::launch() const {
 }
 
 std::size_t CaseRun::wrong_elements() const {
-    const Rank rank = member_.group.rank();
-    const std::size_t size = size_of(case_.type);
-    std::array<std::byte, 8> want{};
     std::size_t wrong = 0;
-    for (std::size_t block = 0; block < outputs_.size(); ++block)
-        for (std::size_t i = 0; i < case_.count; ++i) {
-            write(case_.type, want.data(), expected(case_, rank, member_.group.size(), block, i));
-            if (std::memcmp(want.data(), outputs_[block].data + i * size, size) != 0) ++wrong;
-        }
+    for (std::size_t block = 0; block < outputs_.size(); ++block) {
+        const auto element = [&](std::size_t at) {
+            return expected(case_, member_.group.rank(), member_.group.size(), block, at);
+        };
+        wrong += Pattern(case_.type, element).differences(outputs_[block]);
+    }
     return wrong;
 }
 
