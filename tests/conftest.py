@@ -33,6 +33,19 @@ TOGETHER = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add an option that says what tests cost."""
+    parser.addoption("--cpu-seconds", type=int, metavar="N", help="show the N that took most CPU")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure if that is asked for."""
+    if shown := config.getoption("--cpu-seconds"):
+        from support.cpu_seconds import CpuSeconds
+
+        config.pluginmanager.register(CpuSeconds(shown))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Let one worker have all tests that share something; begin with these."""
