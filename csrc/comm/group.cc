@@ -45,6 +45,8 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
          .cores = static_cast<std::uint32_t>(sys::allowed_cores().count())});
+    waiter_->wakes_take(std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(preferences.costs.wake.seconds)));
     PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
     if (Board* const board = peers_.board()) collectives_.use(*board);
     selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},

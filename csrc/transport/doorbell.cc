@@ -25,10 +25,13 @@ namespace {
 
 // Rounds of a wait, each of which looks at everything there is.
 constexpr int kSpins = 200;
-// A yield gives a core away for as long as its other users like: milliseconds, on a busy machine.
-constexpr Duration kLongestYielding = std::chrono::microseconds(200);
-// Longer than a collective of short messages takes among the ranks of a large host.
-constexpr Duration kLongestWithRoom = std::chrono::milliseconds(2);
+// Of yielding, in the times that it takes to be woken; and where cores are plenty, in which a
+// collective of short messages ends among the ranks of a large host. A yield gives a core away for
+// as long as its other users like: milliseconds, on a busy machine.
+constexpr int kPatienceInWakes = 30;
+constexpr int kPatienceWithRoom = 10;  // times as long
+constexpr Duration kLeastPatience = std::chrono::microseconds(50);
+constexpr Duration kMostPatience = std::chrono::milliseconds(1);
 // Yields that come back faster found nobody to run: perhaps the others are in other sessions, whose
 // processes the kernel groups apart (autogroup), or asleep.
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
@@ -191,6 +194,11 @@ void Waiter::share_cores(Crowd crowd) {
     while (crowd.is_denser_than(before) && !crowd_.compare_exchange_weak(before, crowd)) continue;
 }
 
+void Waiter::wakes_take(Duration each) {
+    patience_.store(std::clamp(kPatienceInWakes * each, kLeastPatience, kMostPatience),
+                    std::memory_order_relaxed);
+}
+
 void Waiter::wake() {
     if (ring_page(page_)) add_one(event_.get());
 }
@@ -228,11 +236,11 @@ int Backoff::spins() const {
 }
 
 bool Backoff::has_yielded_enough(Duration yielding) const {
+    const Duration patience = waiter_.patience();
     // Nobody else has asked for this core.
-    if (crowd_.has_room() && fruitless_ > 0) return yielding >= kLongestWithRoom;
-    if (crowd_.is_short_of_cores())
-        return fruitless_ == kFruitlessYields || yielding >= kLongestYielding;
-    return yielding >= kLongestYielding / share_of(crowd_);
+    if (crowd_.has_room() && fruitless_ > 0) return yielding >= kPatienceWithRoom * patience;
+    if (crowd_.is_short_of_cores()) return fruitless_ == kFruitlessYields || yielding >= patience;
+    return yielding >= patience / share_of(crowd_);
 }
 
 void Backoff::reset() {

@@ -101,9 +101,14 @@ class PCCL_API Waiter final : public SocketWatcher {
     void wake();
     /// What waits of this process are to go by from now on, unless another group is denser.
     void share_cores(Crowd crowd);
+    /// How long from the call that wakes a sleeper of this host until it runs: waits yield for the
+    /// longer, the dearer a sleep is.
+    void wakes_take(Duration each);
     /// From now on prepare() passes a barrier in all processes: peers ring without one.
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
+    /// How long a pair with a core each yields.
+    [[nodiscard]] Duration patience() const { return patience_.load(std::memory_order_relaxed); }
 
    private:
     Waiter() = default;
@@ -118,6 +123,7 @@ class PCCL_API Waiter final : public SocketWatcher {
     std::atomic<int> watched_{0};
     std::atomic<Crowd> crowd_{Crowd()};
     static_assert(std::atomic<Crowd>::is_always_lock_free);
+    std::atomic<Duration> patience_{std::chrono::microseconds(200)};
     std::atomic<bool> barriers_{false};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };

@@ -186,6 +186,16 @@ TEST(BackoffTest, ManySpinLessThanTwo) {
     EXPECT_LT(pauses_before_sleep(*many), 200);
 }
 
+TEST(WaiterTest, WaitsAreLongerWhereWakesAreDear) {
+    const auto waiter = make_waiter();
+    waiter->wakes_take(std::chrono::microseconds(7));
+    EXPECT_EQ(waiter->patience(), std::chrono::microseconds(210));
+    waiter->wakes_take(std::chrono::nanoseconds(1));
+    EXPECT_EQ(waiter->patience(), std::chrono::microseconds(50));
+    waiter->wakes_take(std::chrono::seconds(1));
+    EXPECT_EQ(waiter->patience(), std::chrono::milliseconds(1));
+}
+
 TEST(BackoffTest, ComesToSleepAndStartsOver) {
     const auto waiter = make_waiter();
     Backoff backoff(*waiter);
