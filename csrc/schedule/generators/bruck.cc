@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "csrc/schedule/generators/family.h"
+#include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
@@ -113,6 +114,7 @@ BlockCost cost_of_all_to_all(const Sizes& of) {
 ScheduleSource bruck_source(const Generator& generator) {
     ScheduleSource made = generated("bruck", generator, 2);
     made.longest_message = half_of_blocks;
+    made.takes_uneven = has_known_blocks(generator.kind);
     made.symmetry = seen_from_each_rank(generator.kind);
     return made;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -197,13 +198,20 @@ TEST(LayoutTest, SumsOfBlocksOfAnyLengthsTakeFewMessages) {
 
 TEST(LayoutTest, SaysThatASchedulePassesBlocksOfOneLengthAlone) {
     const bootstrap::Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
+    auto even = std::make_shared<schedule::ScheduleSource>(
+        *schedule::built_in("bruck", CollectiveKind::kAllGather).value());
+    even->name = "even";
+    even->digest += 1;
+    even->takes_uneven = false;
+    auto catalogue = std::make_shared<schedule::Catalogue>();
+    ASSERT_TRUE(catalogue->add(even).is_ok());
     Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)},
-                      {.wanted = "all_gather=bruck"});
+                      {.catalogue = catalogue, .wanted = "all_gather=even"});
     const std::vector<Block> outputs{{nullptr, 1}, {nullptr, 2}, {nullptr, 3}};
     const auto decision = selector.choose(
         {.kind = CollectiveKind::kAllGather, .inputs = {outputs.data(), 1}, .outputs = outputs});
     EXPECT_THAT(decision.status().message(),
-                HasSubstr("bruck, cannot make this all_gather of blocks that differ in length; "
+                HasSubstr("even, cannot make this all_gather of blocks that differ in length; "
                           "these can: "));
 }
 

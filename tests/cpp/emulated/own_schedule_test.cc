@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -133,17 +136,25 @@ TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
     });
 }
 
-/// Rank r gets r elements of rank p's p + 1.
-Status scatter_sums(fakes::DeviceRank& member, std::vector<std::int32_t>& sum,
+std::span<std::int32_t> gpu_memory(fakes::DeviceRank& member, std::size_t count,
+                                   std::int32_t value) {
+    const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof value;
+    auto* const data = std::bit_cast<std::int32_t*>(member.driver.allocate(bytes));
+    std::fill_n(data, count, value);
+    return {data, count};
+}
+
+Block block_of(std::span<std::int32_t> values) {
+    return {reinterpret_cast<std::byte*>(values.data()), values.size()};
+}
+
+/// Rank r gets the sum of r elements, of each rank p's own p + 1, in `sum`.
+Status scatter_sums(fakes::DeviceRank& member, std::span<std::int32_t> sum,
                     const device::DeviceLaunch& wanted) {
-    std::vector<std::vector<std::int32_t>> given;
     std::vector<Block> inputs;
     for (std::size_t owner = 0; owner < kRanks; ++owner)
-        given.emplace_back(owner, member.group.rank() + 1);
-    for (auto& part : given)
-        inputs.push_back({reinterpret_cast<std::byte*>(part.data()), part.size()});
-    sum.assign(static_cast<std::size_t>(member.group.rank()), -1);
-    const Block output{reinterpret_cast<std::byte*>(sum.data()), sum.size()};
+        inputs.push_back(block_of(gpu_memory(member, owner, member.group.rank() + 1)));
+    const Block output = block_of(sum);
     const Status status = member.group.launch({.kind = CollectiveKind::kReduceScatter,
                                                .type = DataType::kInt32,
                                                .inputs = inputs,
@@ -163,10 +174,11 @@ TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
         const auto asked = std::make_shared<std::atomic<int>>(0);
         member.group.choose_from(loaded(capsule, {}, asked));
         const int on_loading = *asked;
-        std::vector<std::int32_t> sum;
+        const auto own = static_cast<std::size_t>(member.group.rank());
+        const auto sum = gpu_memory(member, own, -1);
         const Status status = scatter_sums(member, sum, {});
         EXPECT_TRUE(status.is_ok()) << status.to_string();
-        EXPECT_EQ(sum, std::vector<std::int32_t>(static_cast<std::size_t>(member.group.rank()), 6));
+        EXPECT_EQ(std::vector(sum.begin(), sum.end()), std::vector<std::int32_t>(own, 6));
         EXPECT_EQ(*asked, on_loading);
         EXPECT_EQ(scatter_sums(member, sum, {.plan = {}, .schedule = pat}).code(),
                   StatusCode::kUnsupported);

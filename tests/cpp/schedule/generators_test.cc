@@ -28,8 +28,7 @@ TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
                         << verdict.status().to_string();
                     EXPECT_TRUE(verdict.value().bit_identical);
                     if (has_known_blocks(shape.kind)) {
-                        EXPECT_EQ(verdict.value().takes_uneven,
-                                  ranks <= 2 || GetParam()->takes_uneven)
+                        EXPECT_EQ(verdict.value().takes_uneven, GetParam()->takes_uneven)
                             << ranks << " ranks, " << shape.chunks << " chunks";
                     }
                 }
