@@ -98,22 +98,22 @@ Result<std::string> job_on_one_host(const Locality& locality, const Roster& rost
     return encode(job);
 }
 
-Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank self,
-                    const Meeting& meeting) {
+Status exchange_job(Store& store, Roster& roster, const OwnHost& own, const Meeting& meeting) {
     const auto hosts = ranks_by_host(roster);
     if (hosts.size() == 1) return Status::ok();
-    const auto own = std::find_if(hosts.begin(), hosts.end(),
-                                  [self](const auto& ranks) { return ranks.front() == self; });
-    if (own == hosts.end()) {
+    const auto led = std::ranges::find_if(
+        hosts, [&own](const auto& ranks) { return ranks.front() == own.self; });
+    if (led == hosts.end()) {
         PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
         return Status::ok();
     }
-    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, *own));
-    if (self == 0) {
+    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(own.locality, roster, *led));
+    if (own.self == 0) {
         PCCL_ASSIGN_OR_RETURN(roster.job, collect_job(store, hosts, std::move(host), meeting));
         return Status::ok();
     }
-    PCCL_TRY(publish_text(store, host_key(self), encode(host)));
+    if (own.time_way) host.way = own.time_way(roster);
+    PCCL_TRY(publish_text(store, host_key(own.self), encode(host)));
     PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
     return Status::ok();
 }

@@ -5,6 +5,8 @@
 // ranks are bound to different NUMA nodes or `pccl topo --measure` left something to go by.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "csrc/bootstrap/locality.h"
@@ -15,9 +17,17 @@ namespace pccl::bootstrap {
 /// Roster::job of a group on one host; empty where nothing follows from it, or for several hosts.
 [[nodiscard]] Result<std::string> job_on_one_host(const Locality& locality, const Roster& roster);
 
+/// A rank, and what it can say of its host.
+struct OwnHost {
+    Rank self = 0;
+    const Locality& locality;
+    /// The way to rank 0's host, asked of the first rank of another one; null: nobody times it.
+    std::function<std::optional<topo::HostWay>(const Roster&)> time_way{};
+};
+
 /// Sets `job` of the roster of a group on several hosts; others are left alone. Errors as those of
 /// exchange_roster().
-[[nodiscard]] Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank self,
+[[nodiscard]] Status exchange_job(Store& store, Roster& roster, const OwnHost& own,
                                   const Meeting& meeting);
 
 /// kMismatch, naming a rank, unless all ranks come with equal digests.

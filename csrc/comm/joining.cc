@@ -15,9 +15,11 @@
 #include "csrc/comm/given_capsules.h"
 #include "csrc/comm/members.h"
 #include "csrc/comm/phase/phase_network.h"
+#include "csrc/comm/selection/host_ways.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
+#include "csrc/transport/control/echoes.h"
 
 namespace pccl::comm {
 namespace {
@@ -92,21 +94,6 @@ Result<bootstrap::GroupIdentity> identify(const bootstrap::Endpoint& own,
     if (meeting.size == 1) return bootstrap::fresh_identity();
     PCCL_TRY(bootstrap::announce(*meeting.lobby, own));
     return bootstrap::agree_on_identity(*meeting.lobby, own.rank, meeting);
-}
-
-/// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
-/// one roster.
-Result<std::shared_ptr<const bootstrap::Layout>> agree_on_layout(
-    bootstrap::Roster& roster, const CommunicatorOptions& options,
-    const bootstrap::Meeting& meeting) {
-    if (options.size > 1)
-        PCCL_TRY(bootstrap::exchange_job(*options.store, roster, *options.locality, options.rank,
-                                         meeting));
-    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
-    if (!layout->is_on_one_host())
-        PCCL_TRY(
-            bootstrap::agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
-    return layout;
 }
 
 }  // namespace
@@ -206,8 +193,46 @@ Status Joining::choose_alike() {
     if (options_.size > 1)
         preferences_.catalogue = with_capsules(options_.catalogue, given_, preferences_.tuning);
     tell_of_unknown_algorithms(options_, *preferences_.catalogue);
-    PCCL_ASSIGN_OR_RETURN(layout_, agree_on_layout(roster_, options_, meeting_));
-    return Status::ok();
+    return agree_on_layout();
+}
+
+Status Joining::agree_on_layout() {
+    const bootstrap::OwnHost own{
+        .self = options_.rank,
+        .locality = *options_.locality,
+        .time_way = [this](const bootstrap::Roster& met) { return way_to_first(met); }};
+    if (options_.size > 1)
+        PCCL_TRY(bootstrap::exchange_job(*options_.store, roster_, own, meeting_));
+    PCCL_ASSIGN_OR_RETURN(layout_, bootstrap::Layout::make(roster_));
+    if (layout_->is_on_one_host()) return Status::ok();
+    return bootstrap::agree_on_digest(*options_.store, layout_->digest(), options_.rank, meeting_);
+}
+
+std::optional<topo::HostWay> Joining::way_to_first(const bootstrap::Roster& met) const {
+    const bootstrap::Endpoint& first = met.endpoints.front();
+    const bootstrap::GroupIdentity& identity = group_->directory().identity();
+    const transport::LinkRequest request{.group = identity.group,
+                                         .source = options_.rank,
+                                         .destination = 0,
+                                         .group_size = options_.size};
+    return way_between(
+        {.from = options_.locality->machine,
+         .to = first.machine,
+         .name = first.host,
+         .hosts = static_cast<int>(bootstrap::ranks_by_host(met).size()),
+         .loopback_byte = preferences_.costs.tcp_byte.seconds,
+         .connect = [&](Deadline deadline) -> Result<UniqueFd> {
+             if (!options_.transports.has(transport::TransportKind::kTcp))
+                 return Status::unavailable("the group has no TCP");
+             PCCL_TRY(options_.runtime->way_to(first, transport::TransportKind::kTcp).status());
+             PCCL_ASSIGN_OR_RETURN(const std::string door,
+                                   first.address.first_of(transport::TransportKind::kTcp));
+             PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
+             if (address.is_link_local())
+                 return Status::unavailable(concat(door, " is an address of one link alone"));
+             return transport::connect_for_echoes({.address = address, .secret = identity.secret},
+                                                  request, deadline);
+         }});
 }
 
 Status Joining::cause_of(const Status& met) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,12 @@ class Joining {
     /// What rank 0 has for all.
     void offer_as_first();
     Status choose_alike();
+
+    /// Ranks on several hosts check that they lay schedules out alike; those of one host have it
+    /// from one roster.
+    Status agree_on_layout();
+    /// Of the first rank of a host: the way to rank 0's (bootstrap::OwnHost::time_way).
+    [[nodiscard]] std::optional<topo::HostWay> way_to_first(const bootstrap::Roster& met) const;
 
     /// Whether a rank of the job is known to be lost, as a meeting asks now and then.
     [[nodiscard]] Status look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited);

@@ -1,20 +1,26 @@
 #include "csrc/costs/measure_tcp.h"
 
-#include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
 #include "csrc/costs/samples.h"
+#include "csrc/sys/socket/echo.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::costs {
 namespace {
 
 constexpr Duration kPatience = std::chrono::milliseconds(100);
-constexpr std::size_t kMessage = 64;
-constexpr std::size_t kStream = 256 * kKiB;
+constexpr std::size_t kFirstStream = 16 * kKiB;
+constexpr std::size_t kLastStream = 256 * kKiB;
+// A stream that takes so long tells what its bytes take.
+constexpr double kLongStream = 1e-3;
+// The one in the middle took so many times the least where others had the cores meanwhile.
+constexpr double kSteadySpread = 2;
 constexpr int kTcpTurns = 3;
+constexpr int kEchoes = 8;
 
 struct Pair {
     UniqueFd here;
@@ -35,77 +41,96 @@ Result<Pair> connect_pair() {
     return pair;
 }
 
-/// Looks for it again and again, as ranks do before they sleep.
-Status receive_message(int fd, std::span<std::byte> into, Deadline patience) {
-    while (!into.empty()) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t count, sys::receive_some(fd, into));
-        into = into.subspan(count);
-        if (count == 0 && patience.passed()) return Status::timeout("nothing came");
-    }
-    return Status::ok();
-}
+/// One connection, whose other end answers.
+class Measurement {
+   public:
+    Measurement(int fd, Deadline deadline) : fd_(fd), deadline_(deadline), bytes_(kLastStream) {}
 
-/// Messages go there and back; `sends` is what the calls that send take of that.
-Status exchange(Partner& partner, const Pair& pair, Samples& rounds, Samples& sends) {
-    constexpr int kRounds = 8;
-    const Deadline patience = Deadline::after(kPatience);
-    const Partner::Task answer = [&] {
-        std::array<std::byte, kMessage> message{};
-        for (int round = 0; round < kRounds; ++round)
-            if (!receive_message(pair.there.get(), message, patience).is_ok() ||
-                !sys::send_all(pair.there.get(), message, patience).is_ok())
-                return;
-    };
-    partner.begin(answer);
-    std::array<std::byte, kMessage> message{};
-    Status status;
-    for (int round = 0; round < kRounds && status.is_ok(); ++round) {
-        const TimePoint begun = system_clock().now();
-        status = sys::send_all(pair.here.get(), message, patience);
-        const TimePoint sent = system_clock().now();
-        if (status.is_ok()) status = receive_message(pair.here.get(), message, patience);
-        sends.add(seconds_between(begun, sent));
-        rounds.add(seconds_between(begun, system_clock().now()));
-    }
-    partner.end();
-    return status;
-}
+    /// The other end may be busy with others at first.
+    Status await_other_end() { return ask(0).status(); }
 
-Status stream(Partner& partner, const Pair& pair, std::vector<std::byte>& bytes, Samples& into) {
-    const Deadline patience = Deadline::after(kPatience);
-    std::vector<std::byte> received(kStream);
-    Status heard;
-    const Partner::Task answer = [&] {
-        heard = sys::receive_all(pair.there.get(), received, patience);
-    };
-    partner.begin(answer);
-    Status status;
-    const double seconds = seconds_of([&] {
-        status = sys::send_all(pair.here.get(), bytes, patience);
-        partner.end();
-    });
-    PCCL_TRY(status);
-    PCCL_TRY(heard);
-    into.add(seconds);
-    return Status::ok();
-}
+    /// Finds how many bytes tell what one takes; the window of the connection grows with them.
+    Status find_stream() {
+        for (std::size_t bytes = kFirstStream; bytes <= kLastStream; bytes *= 4) {
+            stream_ = bytes;
+            streams_ = {};
+            PCCL_TRY(add_stream());
+            // It may have been disturbed, or a network that lets some bytes pass at once has had
+            // its fill.
+            if (streams_.least() >= kLongStream) PCCL_TRY(add_stream());
+            if (streams_.least() >= kLongStream) break;
+        }
+        return Status::ok();
+    }
+
+    Status add_echoes() {
+        for (int i = 0; i < kEchoes; ++i) {
+            PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, ask(0));
+            rounds_.add(echo.answered);
+            sends_.add(echo.sent);
+        }
+        return Status::ok();
+    }
+
+    Status turn() {
+        PCCL_TRY(add_echoes());
+        return add_stream();
+    }
+
+    /// A byte takes what a stream does beside an echo without one.
+    [[nodiscard]] TcpCosts costs() const {
+        return {.round = rounds_.quartile_of(2),
+                .message = sends_.quartile_of(),
+                .byte = streams_.quartile_of(static_cast<double>(stream_), rounds_.quartile()),
+                .is_steady = rounds_.spread() < kSteadySpread && streams_.agree(kSteadySpread)};
+    }
+
+   private:
+    Status add_stream() {
+        PCCL_ASSIGN_OR_RETURN(const sys::Echo echo, ask(stream_));
+        streams_.add(echo.answered);
+        return Status::ok();
+    }
+    Result<sys::Echo> ask(std::size_t bytes) {
+        return sys::ask_echo(fd_, std::span(bytes_).first(bytes), deadline_);
+    }
+
+    int fd_;
+    Deadline deadline_;
+    std::vector<std::byte> bytes_;
+    std::size_t stream_ = 0;
+    Samples rounds_;
+    Samples sends_;
+    Samples streams_;
+};
 
 }  // namespace
 
+Result<TcpCosts> measure_connection(int fd, const MeasuringTime& time) {
+    Measurement measurement(fd, time.deadline);
+    PCCL_TRY(measurement.await_other_end());
+    const Deadline enough = Deadline::after(time.budget);
+    PCCL_TRY(measurement.add_echoes());
+    PCCL_TRY(measurement.find_stream());
+    for (int turn = 0; turn < kTcpTurns && !enough.passed(); ++turn)
+        if (!measurement.turn().is_ok()) break;  // what came before does
+    return measurement.costs();
+}
+
 Status measure_tcp(Partner& partner, MachineCosts& into, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const Pair pair, connect_pair());
-    Samples rounds;
-    Samples sends;
-    Samples streams;
-    std::vector<std::byte> bytes(kStream);
-    for (int turn = 0; turn < kTcpTurns && !deadline.passed(); ++turn) {
-        PCCL_TRY(exchange(partner, pair, rounds, sends));
-        PCCL_TRY(stream(partner, pair, bytes, streams));
-    }
-    if (rounds.is_empty()) return Status::unavailable("no time was left");
-    into.tcp_round = rounds.quartile_of(2);
-    into.tcp_message = sends.quartile_of();
-    into.tcp_byte = streams.quartile_of(static_cast<double>(kStream));
+    PCCL_ASSIGN_OR_RETURN(Pair pair, connect_pair());
+    const Partner::Task answer = [&] {
+        static_cast<void>(sys::answer_echoes(pair.there.get(), Deadline::after(kPatience)));
+    };
+    partner.begin(answer);
+    const Result<TcpCosts> found = measure_connection(
+        pair.here.get(), {.budget = deadline.remaining(), .deadline = Deadline::after(kPatience)});
+    pair.here.reset();
+    partner.end();
+    PCCL_TRY(found.status());
+    into.tcp_round = found->round;
+    into.tcp_message = found->message;
+    if (found->byte.is_measured) into.tcp_byte = found->byte;
     return Status::ok();
 }
 

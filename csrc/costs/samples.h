@@ -43,6 +43,12 @@ class Samples {
         std::ranges::sort(sorted);
         return sorted[sorted.size() / 2] / sorted.front();
     }
+    /// Whether the least has another near it, at most so many times as long.
+    [[nodiscard]] bool agree(double times) const {
+        std::vector<double> sorted = seconds_;
+        std::ranges::sort(sorted);
+        return sorted.size() > 1 && sorted[1] <= times * sorted[0];
+    }
     /// The least, of one of `units`.
     [[nodiscard]] Figure least_of(double units = 1) const {
         if (seconds_.empty()) return {};

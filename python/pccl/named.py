@@ -21,7 +21,9 @@ class LinksCountedOn(NamedTuple):
         Rings that run side by side.
     costs_from
         Where the costs of single steps come from, which are rank 0's: ``"measured
-        2026-11-25T21:40:03Z, load 0.1"``, or ``"defaults, nothing was measured"``.
+        2026-11-25T21:40:03Z, load 0.1"``, or ``"defaults, nothing was measured"``; and what TCP
+        takes between several hosts: ``"...; between hosts TCP takes 24.1 us and 0.85 ns a byte,
+        measured 2026-11-27T08:00:00Z to node0"``.
     costs
         These costs, each with its own source: ``"beat: 0.21 us, measured (a cache line handed to
         another core and back)"``.

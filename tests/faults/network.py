@@ -95,6 +95,17 @@ def pull_link(namespace: str) -> None:
     _ip("-n", namespace, "link", "set", INTERFACE, "down")
 
 
+def limit_rate(namespace: str, mbit: int) -> None:
+    """Let the interface of a namespace send at no more than this rate."""
+    rate = ("tbf", "rate", f"{mbit}mbit", "burst", "32kb", "latency", "50ms")
+    subprocess.run(
+        ["tc", "-n", namespace, "qdisc", "replace", "dev", INTERFACE, "root", *rate],
+        check=True,
+        capture_output=True,
+        start_new_session=True,
+    )
+
+
 def part(first: str, second: str) -> None:
     """Let two joined namespaces lose what the other sends, with both interfaces up."""
     nobody = ("lladdr", "02:00:00:00:00:00", "dev", INTERFACE, "nud", "permanent")

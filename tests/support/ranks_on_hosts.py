@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pccl
-from faults.network import enter, joined_namespaces
+from faults.network import enter, joined_namespaces, limit_rate
 from support.launch import warm_processes
 
 if TYPE_CHECKING:
@@ -35,16 +35,22 @@ def _be_rank(
 
 
 def run_on_hosts(
-    work: Callable[..., object], hosts: Sequence[int], folder: Path, **variables: str
+    work: Callable[..., object],
+    hosts: Sequence[int],
+    folder: Path,
+    mbit: int | None = None,
+    **variables: str,
 ) -> list[Any]:
     """Run ``work(communicator)`` on a rank for each of ``hosts``, 0 or 1; return what each says.
 
-    A rank that raises says the text of its error. ``folder`` is empty, ``variables`` are of the
-    ranks' environment.
+    A rank that raises says the text of its error. ``folder`` is empty, ``mbit`` what either host
+    can send a second, ``variables`` are of the ranks' environment.
     """
     context = warm_processes()
     ends = []
     with joined_namespaces() as names, contextlib.ExitStack() as stack:
+        for name in names if mbit is not None else ():
+            limit_rate(name, mbit or 0)
         for rank, host in enumerate(hosts):
             here, there = context.Pipe(duplex=False)
             where = {

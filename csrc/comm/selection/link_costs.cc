@@ -1,11 +1,14 @@
 #include "csrc/comm/selection/link_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/transport/shm/ring.h"
 
@@ -77,16 +80,67 @@ LinkCost measured_cost(const bootstrap::Layout& layout, const LinkCost& usual,
     return cost.value_or(usual);
 }
 
-/// Between hosts, a message takes as long as one of those between the two that are farthest apart.
-LinkCost far_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
-    LinkCost cost = measured_cost(layout, tcp_cost(costs), topo::MeasuredLink::kSockets);
-    if (layout.is_on_one_host()) return cost;
-    const topo::JobTopology& job = layout.links()->job();
+/// TCP between ranks of a host.
+LinkCost loopback_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    return measured_cost(layout, tcp_cost(costs), topo::MeasuredLink::kSockets);
+}
+
+/// Of the ways to the first rank's host that were timed.
+std::vector<const topo::HostWay*> timed_ways(const bootstrap::Layout& layout) {
+    std::vector<const topo::HostWay*> ways;
+    if (layout.links() == nullptr) return ways;
+    for (const topo::HostTopology& host : layout.links()->job().hosts())
+        if (host.way) ways.push_back(&*host.way);
+    return ways;
+}
+
+/// As a group of ranks on several hosts has timed it, on the slowest way; else as on loopback.
+LinkCost timed_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    std::optional<LinkCost> cost;
+    for (const topo::HostWay* const way : timed_ways(layout)) {
+        const LinkCost own{.round_seconds = way->message,
+                           .message_seconds = way->round,
+                           .seconds_per_byte = way->byte};
+        cost = cost ? slower(*cost, own) : own;
+    }
+    return cost ? *cost : loopback_cost(layout, costs);
+}
+
+/// What `pccl topo --measure --meet` found between the two hosts that are farthest apart; 0: it was
+/// not run.
+double longest_latency(const bootstrap::Layout& layout) {
     double latency = 0;
+    if (layout.is_on_one_host()) return latency;
+    const topo::JobTopology& job = layout.links()->job();
     for (int from = 0; std::cmp_less(from, job.hosts().size()); ++from)
         for (int to = 0; to < from; ++to)
             latency = std::max(latency, job.link_between(from, to).latency);
+    return latency;
+}
+
+LinkCost far_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    const LinkCost cost = timed_cost(layout, costs);
+    const double latency = longest_latency(layout);
     return latency > 0 ? scaled(cost, {latency, 1e-9 / cost.seconds_per_byte}) : cost;
+}
+
+/// "; between hosts ...", of a group on several; empty where all is made of defaults.
+std::string source_of_far(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    if (layout.is_on_one_host()) return {};
+    const std::vector<const topo::HostWay*> ways = timed_ways(layout);
+    const std::string_view start =
+        longest_latency(layout) > 0 ? ", a message by pccl topo --measure --meet" : "";
+    if (ways.empty())
+        return costs.is_measured() || !start.empty()
+                   ? concat("; between hosts TCP as on loopback", start)
+                   : std::string();
+    const auto* const slowest = *std::ranges::max_element(ways, {}, &topo::HostWay::round);
+    const LinkCost cost = timed_cost(layout, costs);
+    const auto shown = [](double value) { return std::round(value * 100) / 100; };
+    return concat("; between hosts TCP takes ", shown(cost.message_seconds * 1e6), " us and ",
+                  shown(cost.seconds_per_byte * 1e9), " ns a byte, measured ", slowest->date,
+                  ways.size() > 1 ? concat(", the slowest of ", ways.size(), " ways") : "", " to ",
+                  slowest->to, start);
 }
 
 double reduce_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
@@ -153,7 +207,7 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host, reach.ranks);
     model.near = reach.shares_memory
                      ? measured_cost(layout, ring_cost(ring, costs), topo::MeasuredLink::kMemory)
-                     : model.far;
+                     : loopback_cost(layout, costs);
     model.near.copies = reach.shares_memory;
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     if (reach.ranks_on_core > 1) {
@@ -173,7 +227,7 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
 
 bootstrap::LinksCountedOn counted_on(const bootstrap::Layout& layout, const MachineCosts& costs) {
     bootstrap::LinksCountedOn found = bootstrap::links_counted_on(layout);
-    found.costs_from = costs::source_of(costs);
+    found.costs_from = costs::source_of(costs) + source_of_far(layout, costs);
     found.costs = costs::lines_of(costs);
     return found;
 }

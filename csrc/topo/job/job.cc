@@ -156,12 +156,22 @@ std::optional<double> JobTopology::measured_bandwidth(int host) const {
 }
 
 Provenance JobTopology::network_provenance(int host) const {
-    return measured_bandwidth(host) ? Provenance::kMeasured : hosts_[at(host)].network.provenance;
+    const bool is_measured = measured_bandwidth(host) || narrow_bandwidth(host);
+    return is_measured ? Provenance::kMeasured : hosts_[at(host)].network.provenance;
+}
+
+std::optional<double> JobTopology::narrow_bandwidth(int host) const {
+    const HostTopology& end = hosts_[at(host)];
+    if (!end.way || !end.way->is_narrow) return std::nullopt;
+    return std::min(1e-9 / end.way->byte, declared_bandwidth(end));
 }
 
 double JobTopology::network_bandwidth(int host) const {
     if (const auto measured = measured_bandwidth(host)) return *measured;
-    const HostTopology& end = hosts_[at(host)];
+    return narrow_bandwidth(host).value_or(declared_bandwidth(hosts_[at(host)]));
+}
+
+double JobTopology::declared_bandwidth(const HostTopology& end) {
     const Graph& graph = end.topology.graph();
     if (const int port = network_port(end); port != kNoNet) return width_of(graph, port);
     const std::vector<int> ports = usable_ports(graph);
@@ -241,7 +251,7 @@ std::string JobTopology::digest() const {
         for (std::size_t place = 0; place < host.ranks.size(); ++place)
             digest.add(concat(host.ranks[place], "@", host.numa_of(place), ","));
         digest.add(concat(host.network.interface, host.network.subnet, host.network.megabits,
-                          host.calibration.text(), ";"));
+                          host.calibration.text(), host.way ? host.way->text() : "", ";"));
     }
     return digest.text();
 }

@@ -16,6 +16,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/status.h"
 #include "csrc/topo/machine/calibration.h"
+#include "csrc/topo/machine/host_way.h"
 #include "csrc/topo/search/search.h"
 #include "csrc/topo/topology.h"
 
@@ -38,7 +39,8 @@ struct HostTopology {
     std::vector<int> numa{};  // by place in `ranks`: the node of a rank's cores, -1: several.
                               // Shorter: unknown
     Network network{};
-    Calibration calibration{};  // what `pccl topo --measure` found there
+    Calibration calibration{};     // what `pccl topo --measure` found there
+    std::optional<HostWay> way{};  // to the host of the job's first rank
 
     /// The NUMA node of the rank at a place in `ranks`; -1: unknown.
     [[nodiscard]] int numa_of(std::size_t place) const {
@@ -81,8 +83,8 @@ class PCCL_API JobTopology {
     [[nodiscard]] int host_of(Rank rank) const;
     [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }
     /// GB/s of the network that a host's ranks use: the most that was measured to another host of
-    /// the job, or else what its port has. Where nobody says which port that is, of the first
-    /// usable one; without any, 10 Gb/s.
+    /// the job, or else what its port has, and no more than a way that is narrow. Where nobody says
+    /// which port that is, of the first usable one; without any, 10 Gb/s.
     [[nodiscard]] double network_bandwidth(int host) const;
     [[nodiscard]] Provenance network_provenance(int host) const;
     /// What `pccl topo --measure` found on either of two hosts; of both, the slower. nullopt where
@@ -111,6 +113,8 @@ class PCCL_API JobTopology {
     void compare_hosts();
     void lay_rails();
     [[nodiscard]] std::optional<double> measured_bandwidth(int host) const;
+    [[nodiscard]] std::optional<double> narrow_bandwidth(int host) const;
+    [[nodiscard]] static double declared_bandwidth(const HostTopology& end);
     [[nodiscard]] std::vector<int> hosts_by_subnet() const;
     [[nodiscard]] Result<std::vector<Rank>> order_on(const HostTopology& host) const;
 

@@ -13,8 +13,8 @@
 namespace pccl::topo {
 namespace {
 
-constexpr std::uint32_t kHostFormat = 0x50'54'50'32;  // "PTP2"
-constexpr std::uint32_t kJobFormat = 0x50'54'4A'31;   // "PTJ1"
+constexpr std::uint32_t kHostFormat = 0x50'54'50'33;  // "PTP3"
+constexpr std::uint32_t kJobFormat = 0x50'54'4A'32;   // "PTJ2"
 constexpr std::uint32_t kMostRanks = 1U << 16U;
 constexpr std::uint32_t kMostWarnings = 4096;
 constexpr std::size_t kLongestName = 256;
@@ -83,6 +83,7 @@ void write_rest(ByteWriter& out, const HostTopology& host) {
     out.i64(host.network.megabits);
     out.u8(static_cast<std::uint8_t>(host.network.provenance));
     out.text(host.calibration.text());
+    out.text(host.way ? host.way->text() : std::string());
 }
 
 Status read_ranks(ByteReader& in, HostTopology& host) {
@@ -125,6 +126,10 @@ Status read_rest(ByteReader& in, HostTopology& host) {
     std::string calibration;
     PCCL_TRY(in.text(calibration, Calibration::kMostBytes));
     PCCL_ASSIGN_OR_RETURN(host.calibration, Calibration::parse(calibration));
+    std::string way;
+    PCCL_TRY(in.text(way, HostWay::kMostBytes));
+    if (way.empty()) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(host.way, HostWay::parse(way));
     return Status::ok();
 }
 

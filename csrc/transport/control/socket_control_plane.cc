@@ -103,6 +103,7 @@ std::vector<int> SocketControlPlane::poll_fds() const {
 void SocketControlPlane::advance(ControlHost& host) {
     for (const auto& server : servers_)
         server->advance(host, [&](UniqueFd socket, const Introduction& introduction) {
+            if (asks_for_echoes(introduction)) return echoes_.take(std::move(socket));
             Arrival arrival{.socket = std::move(socket),
                             .introduction = introduction,
                             .shortage = server->shortage()};

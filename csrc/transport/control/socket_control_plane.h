@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "csrc/transport/control/control_plane.h"
+#include "csrc/transport/control/echoes.h"
 #include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/control/sides.h"
 
@@ -58,6 +59,7 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
 
     ControlAddress address_;
     std::vector<std::unique_ptr<HandshakeServer>> servers_;
+    EchoServer echoes_;
     Result<HostSide> within_host_ = Status::unavailable("it was not asked for");
     Result<NetworkSide> management_ = Status::unavailable("it was not asked for");
     Result<NetworkSide> between_hosts_ = Status::unavailable("it was not asked for");

@@ -361,6 +361,54 @@ TEST(LayoutTest, RanksOfACoreSleepWhereSomeWaitForOtherHosts) {
     EXPECT_EQ(chosen(4 * kMiB), "hierarchical") << "few bytes between hosts";
 }
 
+/// A roster of hosts of which all but the first have timed their way to that.
+bootstrap::Roster timed(const std::vector<Place>& places, const std::vector<double>& microseconds) {
+    bootstrap::Roster roster = roster_of(places, 10'000);
+    std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
+    for (std::size_t host = 1; host < hosts.size(); ++host)
+        hosts[host].way = topo::HostWay{.to = "node0",
+                                        .date = "2026-11-27T08:00:00Z",
+                                        .round = microseconds[host - 1] * 1e-6,
+                                        .message = 2e-6,
+                                        .byte = 1e-9};
+    roster.job = encode(*topo::JobTopology::make(hosts));
+    return roster;
+}
+
+TEST(LayoutTest, TheSlowestWayBetweenHostsCountsMoreThanLoopback) {
+    const bootstrap::Roster roster = timed({{0, 0}, {1, 0}, {2, 0}}, {900, 30});
+    const auto layout = *bootstrap::Layout::make(roster);
+    const auto costs =
+        costs::MachineCosts::parse("date d\ntcp_round 11\ntcp_message 3\ntcp_byte 0.3\n").value();
+    const schedule::LinkModel model = link_model(reach_of(roster, costs), *layout, costs);
+    EXPECT_NEAR(model.far.message_seconds, 900e-6, 1e-5 * 900e-6);
+    EXPECT_NEAR(model.far.round_seconds, 2e-6, 1e-5 * 2e-6);
+    EXPECT_NEAR(model.far.seconds_per_byte, 1e-9, 1e-5 * 1e-9);
+    EXPECT_EQ(counted_on(*layout, costs).costs_from,
+              "measured d, load 0, on a busy machine; between hosts TCP takes 900 us and 1 ns a "
+              "byte, measured 2026-11-27T08:00:00Z, the slowest of 2 ways to node0");
+    const bootstrap::Roster untimed = roster_of({{0, 0}, {1, 0}}, 10'000);
+    const auto plain = *bootstrap::Layout::make(untimed);
+    EXPECT_NEAR(link_model(reach_of(untimed, costs), *plain, costs).far.message_seconds, 11e-6,
+                1e-5 * 11e-6);
+    EXPECT_THAT(counted_on(*plain, costs).costs_from,
+                HasSubstr("; between hosts TCP as on loopback"));
+}
+
+TEST(LayoutTest, AFarHostIsReachedInFewerRounds) {
+    const auto messages_of_chosen = [](double microseconds) {
+        const bootstrap::Roster roster =
+            timed({{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}},
+                  std::vector<double>(7, microseconds));
+        const auto costs = costs::MachineCosts::parse("beat 0.1\n").value();
+        Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)},
+                          {.costs = costs});
+        const auto ways = selector.explain(CollectiveKind::kAllReduce, 64 * kKiB).value();
+        return std::ranges::find(ways, true, &Prediction::is_chosen)->messages;
+    };
+    EXPECT_LT(messages_of_chosen(5000), messages_of_chosen(5));
+}
+
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     bootstrap::Roster roster = roster_of(kInterleaved, 10'000);
     const schedule::LinkModel usual =

@@ -37,6 +37,52 @@ TEST(JobTest, HostsTravelAsBytes) {
     EXPECT_EQ(received->topology.digest(), sent.topology.digest());
 }
 
+HostWay way_to(const std::string& name) {
+    return {.to = name,
+            .date = "2026-11-27T08:00:00Z",
+            .round = 24e-6,
+            .message = 3e-6,
+            .byte = 0.5e-9};
+}
+
+TEST(JobTest, AWayThatWasTimedTravelsWithItsHost) {
+    HostTopology sent = host("node3", 24, "nccl/h200x8_vm.xml");
+    EXPECT_FALSE(decode_host(encode(sent))->way.has_value());
+    sent.way = way_to("node0");
+    const auto received = decode_host(encode(sent))->way;
+    ASSERT_TRUE(received.has_value());
+    EXPECT_EQ(received->text(), "24 3 0.5 0 2026-11-27T08:00:00Z node0");
+    EXPECT_NEAR(received->round, 24e-6, 1e-5 * 24e-6);
+    EXPECT_NEAR(received->byte, 0.5e-9, 1e-5 * 0.5e-9);
+    const JobTopology with = *JobTopology::make({sent});
+    EXPECT_NE(with.digest(),
+              JobTopology::make({host("node3", 24, "nccl/h200x8_vm.xml")})->digest());
+}
+
+TEST(JobTest, WordsThatAreNoWayAreRefused) {
+    for (const char* text :
+         {"", "24 3 0.5 0 date", "24 3 0.5 2 date node0", "0 3 0.5 0 date node0",
+          "24 3 x 0 date node0", "24 3 nan 0 date node0", "24 3 0.5 0 date node0 more"})
+        EXPECT_EQ(HostWay::parse(text).status().code(), StatusCode::kInvalidArgument) << text;
+    EXPECT_FALSE(HostWay::parse(std::string(HostWay::kMostBytes + 1, '1')).is_ok());
+}
+
+TEST(JobTest, ANarrowWayIsAllThatANetworkHas) {
+    HostTopology other = host("b", 8, kH100);
+    const double declared = JobTopology::make({host("a", 0, kH100), other})->network_bandwidth(1);
+    other.way = way_to("a");
+    other.way->byte = 1 / (declared * 1e9) * 10;
+    EXPECT_EQ(JobTopology::make({host("a", 0, kH100), other})->network_bandwidth(1), declared)
+        << "its ends may be what holds a connection up";
+    other.way->is_narrow = true;
+    const JobTopology narrow = *JobTopology::make({host("a", 0, kH100), other});
+    EXPECT_NEAR(narrow.network_bandwidth(1), declared / 10, 1e-5 * (declared / 10));
+    EXPECT_EQ(narrow.network_provenance(1), Provenance::kMeasured);
+    other.calibration = *Calibration::parse("network " + other.network.interface + "x a 9 99\n");
+    EXPECT_NEAR(JobTopology::make({host("a", 0, kH100), other})->network_bandwidth(1),
+                declared / 10, 1e-5 * (declared / 10));
+}
+
 TEST(JobTest, BytesThatAreNoHostAreRefused) {
     const std::string blob = encode(host("a", 0, "nccl/h100_1gpu_1nic.xml"));
     for (std::size_t length = 0; length < blob.size(); length += 7)

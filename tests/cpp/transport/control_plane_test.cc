@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/socket/echo.h"
+#include "csrc/transport/control/echoes.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/onlooker.h"
 #include "csrc/transport/control/socket_control_plane.h"
@@ -78,6 +80,29 @@ class Visitor {
    private:
     std::unique_ptr<HandshakeClient> client_;
 };
+
+TEST(SocketControlPlaneTest, AnswersEchoesOfMembersWithoutItsHost) {
+    const auto control = make({.within_host = false, .interface = "127.0.0.0/8"});
+    Receptionist host;
+    std::atomic<bool> is_over{false};
+    std::thread acceptor([&] {
+        while (!is_over.load()) control->advance(host);
+    });
+    DialArgs args{.address = sys::Address::parse(control->address().doors.front()).value(),
+                  .secret = kSecret};
+    bool is_answered = false;  // within EchoServer::kLongest, which load may keep it from
+    for (const Deadline deadline = patience(); !is_answered && !deadline.passed();) {
+        const auto connection = connect_for_echoes(args, kRequest, patience());
+        ASSERT_TRUE(connection.is_ok()) << connection.status().to_string();
+        is_answered = sys::ask_echo(connection->get(), {}, patience()).is_ok();
+    }
+    EXPECT_TRUE(is_answered);
+    args.secret = {9};
+    EXPECT_FALSE(connect_for_echoes(args, kRequest, patience()).is_ok());
+    is_over.store(true);
+    acceptor.join();
+    EXPECT_TRUE(host.arrivals.empty());
+}
 
 TEST(SocketControlPlaneTest, ListensOnTheSidesThatWereAskedFor) {
     const auto within = make({.between_hosts = false});
