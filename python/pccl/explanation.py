@@ -38,8 +38,9 @@ class Way(NamedTuple):
         The link that the ranks of a host share most, and its GB/s: ``"eth0 of node7, 1.25 GB/s"``;
         empty where all share memory alone.
     is_chosen
-        Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else by the
-        predicted time. That need not be the least. On the board the first of ``shm_one_shot``,
+        Whether the group takes it: by the user's wish, else as a capsule that was loaded for the
+        size, else, of ranks that share one host, as ``pccl tune`` measured, else by the predicted
+        time. That need not be the least. On the board the first of ``shm_one_shot``,
         ``shm_two_shot`` and ``shm_direct`` is taken, unless a later one saves 15 % (of
         ``shm_direct``, which moves bytes once, it is enough that it takes no more than 5 % longer,
         but in an all_reduce). Links must save 15 % of what the board takes; among those within 10 %
