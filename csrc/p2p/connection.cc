@@ -47,7 +47,7 @@ void Connection::welcomed(const Welcome& welcome, std::unique_ptr<transport::Rec
 Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(); }
 
 std::shared_ptr<Task> Connection::begin(Order order) {
-    auto task = std::make_shared<Task>(std::move(order), shared_from_this());
+    auto task = std::make_shared<Task>(std::move(order), shared_from_this(), pair_);
     const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     hear_first();
@@ -55,18 +55,19 @@ std::shared_ptr<Task> Connection::begin(Order order) {
         task->refuse(why_lost_);
         return task;
     }
-    task->record(pair_);
-    if (task->order().in_order_of) {
-        begin_in_order(task);
-        return task;
-    }
+    begin_locked(task);
+    task->record();
+    return task;
+}
+
+void Connection::begin_locked(const std::shared_ptr<Task>& task) {
+    if (task->order().in_order_of) return begin_in_order(task);
     waiting_.push_back(task);
     const bool copies = is_whole() && path_.is_direct;
     if (task->bytes() <= (copies ? kSmallCopy : kSmallMessage))
         carry_once(task.get());
     else
         waiter().wake();
-    return task;
 }
 
 void Connection::hear_first() {

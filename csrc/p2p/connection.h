@@ -106,6 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void look_locked();
     /// So that a transfer does not begin on what has ended; where that costs little.
     void hear_first();
+    void begin_locked(const std::shared_ptr<Task>& task);
     /// Whether nothing goes on before there are news, which wake this process.
     [[nodiscard]] bool is_at_rest() const;
     void arrive();

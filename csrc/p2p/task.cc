@@ -16,11 +16,12 @@ std::uint64_t bytes_of(const Order& order) {
 
 }  // namespace
 
-Task::Task(Order order, std::shared_ptr<Connection> connection)
+Task::Task(Order order, std::shared_ptr<Connection> connection, std::uint32_t pair)
     : order_(std::move(order)),
       connection_(std::move(connection)),
       bytes_(bytes_of(order_)),
       begun_(system_clock().now()),
+      pair_(pair),
       may_begin_(order_.after == nullptr) {}
 
 std::uint64_t Task::blocks() const {
@@ -48,9 +49,15 @@ void Task::landed(const Status& status) {
     if (!status.is_ok()) fail(status);
 }
 
-void Task::record(std::uint32_t pair) {
-    const bool writes = order_.op == transport::RmaOp::kWrite;
-    number_ = runtime::session_recorder().posted(pair, writes, bytes_, begun_);
+runtime::SessionTransfer Task::entry() const {
+    return {.pair = pair_,
+            .writes = order_.op == transport::RmaOp::kWrite,
+            .bytes = bytes_,
+            .posted = begun_};
+}
+
+void Task::record() {
+    if (!is_complete()) number_ = runtime::session_recorder().add(entry());
 }
 
 void Task::refuse(const Status& status) {
@@ -65,7 +72,16 @@ void Task::finish(const runtime::SessionPath& path) {
     order_.plan->local().end_use();
     status_ = failure_;
     ended_ = system_clock().now();
-    runtime::session_recorder().ended(number_, status_, path, ended_);
+    runtime::SessionRecorder& recorder = runtime::session_recorder();
+    if (number_ != 0) {
+        recorder.ended(number_, status_, path, ended_);
+    } else {
+        runtime::SessionTransfer whole = entry();
+        whole.ended = ended_;
+        whole.outcome = status_.code();
+        whole.path = path;
+        recorder.add(whole);
+    }
     done_.store(true, std::memory_order_release);
 }
 

@@ -30,7 +30,8 @@ struct Order {
 class Task {
    public:
     /// `order` is checked, and its memory in use (LocalMemory::begin_use()).
-    Task(Order order, std::shared_ptr<Connection> connection);
+    /// `pair` is what the flight record calls the connection.
+    Task(Order order, std::shared_ptr<Connection> connection, std::uint32_t pair);
 
     // From every thread:
 
@@ -80,19 +81,23 @@ class Task {
     }
     [[nodiscard]] bool has_failed() const { return !failure_.is_ok(); }
     [[nodiscard]] bool is_over() const { return all_posted_ && flying_ == 0; }
-    /// In the flight record, of a connection that has that number there.
-    void record(std::uint32_t pair);
+    /// In the flight record, of one that is not over when its post returns: others get there with
+    /// their end, as one record takes half the time of two.
+    void record();
     /// Instead: nothing of it was posted. Its memory is not used.
     void refuse(const Status& status);
     /// Once it is over. Its memory is not used any more.
     void finish(const runtime::SessionPath& path);
 
    private:
+    [[nodiscard]] runtime::SessionTransfer entry() const;
+
     const Order order_;
     const std::shared_ptr<Connection> connection_;
     const std::uint64_t bytes_;
     const TimePoint begun_;
-    std::uint64_t number_ = 0;  // in the flight record
+    const std::uint32_t pair_;
+    std::uint64_t number_ = 0;  // in the flight record; 0: it is not there
     Plan::Cursor cursor_{};
     bool may_begin_;
     std::uint64_t flying_ = 0;  // posts

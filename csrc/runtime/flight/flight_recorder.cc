@@ -1,6 +1,5 @@
 #include "csrc/runtime/flight/flight_recorder.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -45,75 +44,55 @@ FlightRecorder::Ticket FlightRecorder::begin(std::uint32_t group, FlightKind kin
 }
 
 FlightRecorder::Ticket FlightRecorder::write(const Said& said, TimePoint now) {
-    const Ticket ticket = last_.fetch_add(1, kRelaxed) + 1;
-    Slot& slot = slots_[ticket % kEntries];
-    slot.ticket.store(0, kRelaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    slot.group.store(said.group, kRelaxed);
-    slot.kind.store(said.kind, kRelaxed);
-    slot.calls.store(static_cast<std::uint32_t>(said.calls), kRelaxed);
-    for (std::size_t i = 0; i < said.words.size(); ++i)
-        slot.words[i].store(said.words[i], kRelaxed);
-    slot.issued.store(now, kRelaxed);
-    slot.started.store({}, kRelaxed);
-    slot.finished.store({}, kRelaxed);
-    slot.outcome.store(StatusCode::kOk, kRelaxed);
-    slot.blamed.store(kNoRank, kRelaxed);
-    slot.ticket.store(ticket, std::memory_order_release);
-    return ticket;
-}
-
-/// Null where a later operation has taken the place.
-FlightRecorder::Slot* FlightRecorder::slot_of(Ticket ticket) {
-    Slot& slot = slots_[ticket % kEntries];
-    return ticket != 0 && slot.ticket.load(kRelaxed) == ticket ? &slot : nullptr;
+    return ring_.add([&](Fields& fields) {
+        fields.group.store(said.group, kRelaxed);
+        fields.kind.store(said.kind, kRelaxed);
+        fields.calls.store(static_cast<std::uint32_t>(said.calls), kRelaxed);
+        for (std::size_t i = 0; i < said.words.size(); ++i)
+            fields.words[i].store(said.words[i], kRelaxed);
+        fields.issued.store(now, kRelaxed);
+        fields.started.store({}, kRelaxed);
+        fields.finished.store({}, kRelaxed);
+        fields.outcome.store(StatusCode::kOk, kRelaxed);
+        fields.blamed.store(kNoRank, kRelaxed);
+    });
 }
 
 void FlightRecorder::started(Ticket ticket, TimePoint now) {
-    if (Slot* const slot = slot_of(ticket)) slot->started.store(now, kRelaxed);
+    if (Fields* const fields = ring_.find(ticket)) fields->started.store(now, kRelaxed);
 }
 
 void FlightRecorder::finished(Ticket ticket, const Status& outcome, TimePoint now) {
-    Slot* const slot = slot_of(ticket);
-    if (slot == nullptr) return;
-    slot->outcome.store(outcome.code(), kRelaxed);
-    slot->blamed.store(outcome.peer(), kRelaxed);
-    slot->finished.store(now, kRelaxed);
+    Fields* const fields = ring_.find(ticket);
+    if (fields == nullptr) return;
+    fields->outcome.store(outcome.code(), kRelaxed);
+    fields->blamed.store(outcome.peer(), kRelaxed);
+    fields->finished.store(now, kRelaxed);
 }
 
-FlightEntry FlightRecorder::read(const Slot& slot) {
-    FlightEntry entry{.ticket = slot.ticket.load(std::memory_order_acquire),
-                      .group = slot.group.load(kRelaxed),
-                      .kind = slot.kind.load(kRelaxed),
-                      .calls = slot.calls.load(kRelaxed)};
+FlightEntry FlightRecorder::read(Ticket ticket, const Fields& fields) {
+    FlightEntry entry{.ticket = ticket,
+                      .group = fields.group.load(kRelaxed),
+                      .kind = fields.kind.load(kRelaxed),
+                      .calls = fields.calls.load(kRelaxed)};
     Words words{};
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(kRelaxed);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = fields.words[i].load(kRelaxed);
     if (entry.kind == FlightKind::kCollective)
         std::memcpy(&entry.collective, words.data(), sizeof entry.collective);
     else
         std::memcpy(static_cast<void*>(&entry.message), words.data(), sizeof entry.message);
-    entry.issued = slot.issued.load(kRelaxed);
-    entry.started = slot.started.load(kRelaxed);
-    entry.finished = slot.finished.load(kRelaxed);
-    entry.outcome = slot.outcome.load(kRelaxed);
-    entry.blamed = slot.blamed.load(kRelaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    // Overwritten meanwhile: no entry.
-    if (slot.ticket.load(kRelaxed) != entry.ticket) entry.ticket = 0;
+    entry.issued = fields.issued.load(kRelaxed);
+    entry.started = fields.started.load(kRelaxed);
+    entry.finished = fields.finished.load(kRelaxed);
+    entry.outcome = fields.outcome.load(kRelaxed);
+    entry.blamed = fields.blamed.load(kRelaxed);
     return entry;
 }
 
-std::vector<FlightEntry> FlightRecorder::entries() const {
-    std::vector<FlightEntry> entries;
-    for (const Slot& slot : slots_)
-        if (FlightEntry entry = read(slot); entry.ticket != 0) entries.push_back(entry);
-    std::ranges::sort(entries, {}, &FlightEntry::ticket);
-    return entries;
-}
+std::vector<FlightEntry> FlightRecorder::entries() const { return ring_.all(&read); }
 
 std::optional<FlightEntry> FlightRecorder::find(Ticket ticket) const {
-    const FlightEntry entry = read(slots_[ticket % kEntries]);
-    return ticket != 0 && entry.ticket == ticket ? std::optional(entry) : std::nullopt;
+    return ring_.read(ticket, &read);
 }
 
 std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,

@@ -22,6 +22,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/fork.h"
 #include "csrc/base/status.h"
+#include "csrc/runtime/flight/record_ring.h"
 
 namespace pccl::runtime {
 
@@ -116,8 +117,7 @@ class PCCL_API FlightRecorder {
 
    private:
     using Words = std::array<std::uint64_t, 5>;
-    struct Slot {
-        alignas(kCacheLine) std::atomic<Ticket> ticket{0};
+    struct Fields {
         std::atomic<std::uint32_t> group{0};
         std::atomic<FlightKind> kind{FlightKind::kCollective};
         std::atomic<std::uint32_t> calls{1};
@@ -129,7 +129,7 @@ class PCCL_API FlightRecorder {
         std::atomic<Rank> blamed{kNoRank};
     };
 
-    /// Of a slot, what its operation is.
+    /// What an operation is.
     struct Said {
         std::uint32_t group;
         FlightKind kind;
@@ -140,11 +140,9 @@ class PCCL_API FlightRecorder {
     /// Null where that group is not on GPUs, or no longer there.
     [[nodiscard]] std::shared_ptr<const FlightWitness> witness_of(std::string_view group,
                                                                   Rank rank) const;
-    [[nodiscard]] Slot* slot_of(Ticket ticket);
-    static FlightEntry read(const Slot& slot);
+    static FlightEntry read(Ticket ticket, const Fields& fields);
 
-    std::array<Slot, kEntries> slots_;
-    std::atomic<Ticket> last_{0};
+    RecordRing<Fields, kEntries> ring_;
     mutable std::mutex mutex_;  // guards what follows
     std::uint32_t last_group_ = 0;
     std::deque<FlightGroup> groups_;

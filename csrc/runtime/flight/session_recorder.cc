@@ -1,6 +1,5 @@
 #include "csrc/runtime/flight/session_recorder.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace pccl::runtime {
@@ -43,57 +42,42 @@ void SessionRecorder::add_event(SessionEvent event) {
     if (events_.size() > kEvents) events_.pop_front();
 }
 
-std::uint64_t SessionRecorder::posted(std::uint32_t pair, bool writes, std::uint64_t bytes,
-                                      TimePoint now) {
-    const std::uint64_t number = last_.fetch_add(1, kUnordered) + 1;
-    Slot& slot = slots_[number % kTransfers];
-    slot.number.store(0, kUnordered);
-    std::atomic_thread_fence(std::memory_order_release);
-    slot.bytes.store(bytes, kUnordered);
-    slot.pair.store(pair, kUnordered);
-    slot.writes.store(writes, kUnordered);
-    slot.outcome.store(StatusCode::kOk, kUnordered);
-    slot.posted.store(now, kUnordered);
-    slot.ended.store({}, kUnordered);
-    slot.kind.store(nullptr, kUnordered);
-    slot.how.store(nullptr, kUnordered);
-    slot.number.store(number, std::memory_order_release);
-    return number;
+std::uint64_t SessionRecorder::add(const SessionTransfer& transfer) {
+    return ring_.add([&transfer](Fields& fields) {
+        fields.bytes.store(transfer.bytes, kUnordered);
+        fields.pair.store(transfer.pair, kUnordered);
+        fields.writes.store(transfer.writes, kUnordered);
+        fields.outcome.store(transfer.outcome, kUnordered);
+        fields.posted.store(transfer.posted, kUnordered);
+        fields.ended.store(transfer.ended, kUnordered);
+        fields.kind.store(transfer.path.kind.data(), kUnordered);
+        fields.how.store(transfer.path.how.data(), kUnordered);
+    });
 }
 
 void SessionRecorder::ended(std::uint64_t number, const Status& outcome, const SessionPath& path,
                             TimePoint now) {
-    Slot& slot = slots_[number % kTransfers];
-    if (slot.number.load(kUnordered) != number) return;  // younger ones are there
-    slot.outcome.store(outcome.code(), kUnordered);
-    slot.kind.store(path.kind.data(), kUnordered);
-    slot.how.store(path.how.data(), kUnordered);
-    slot.ended.store(now, kUnordered);
+    Fields* const fields = ring_.find(number);
+    if (fields == nullptr) return;
+    fields->outcome.store(outcome.code(), kUnordered);
+    fields->kind.store(path.kind.data(), kUnordered);
+    fields->how.store(path.how.data(), kUnordered);
+    fields->ended.store(now, kUnordered);
 }
 
-SessionTransfer SessionRecorder::read(const Slot& slot) {
-    SessionTransfer transfer{.number = slot.number.load(std::memory_order_acquire),
-                             .pair = slot.pair.load(kUnordered),
-                             .writes = slot.writes.load(kUnordered),
-                             .bytes = slot.bytes.load(kUnordered),
-                             .posted = slot.posted.load(kUnordered),
-                             .ended = slot.ended.load(kUnordered),
-                             .outcome = slot.outcome.load(kUnordered),
-                             .path = {.kind = literal(slot.kind.load(kUnordered)),
-                                      .how = literal(slot.how.load(kUnordered))}};
-    std::atomic_thread_fence(std::memory_order_acquire);
-    // Overwritten meanwhile: none.
-    if (slot.number.load(kUnordered) != transfer.number) transfer.number = 0;
-    return transfer;
+SessionTransfer SessionRecorder::read(std::uint64_t number, const Fields& fields) {
+    return {.number = number,
+            .pair = fields.pair.load(kUnordered),
+            .writes = fields.writes.load(kUnordered),
+            .bytes = fields.bytes.load(kUnordered),
+            .posted = fields.posted.load(kUnordered),
+            .ended = fields.ended.load(kUnordered),
+            .outcome = fields.outcome.load(kUnordered),
+            .path = {.kind = literal(fields.kind.load(kUnordered)),
+                     .how = literal(fields.how.load(kUnordered))}};
 }
 
-std::vector<SessionTransfer> SessionRecorder::transfers() const {
-    std::vector<SessionTransfer> transfers;
-    for (const Slot& slot : slots_)
-        if (const SessionTransfer each = read(slot); each.number != 0) transfers.push_back(each);
-    std::ranges::sort(transfers, {}, &SessionTransfer::number);
-    return transfers;
-}
+std::vector<SessionTransfer> SessionRecorder::transfers() const { return ring_.all(&read); }
 
 std::vector<SessionEvent> SessionRecorder::events() const {
     const std::lock_guard lock(mutex_);

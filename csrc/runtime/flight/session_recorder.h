@@ -5,7 +5,6 @@
 // stores, as operations are; all else is rare, and has its text.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -17,6 +16,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/fork.h"
 #include "csrc/base/status.h"
+#include "csrc/runtime/flight/record_ring.h"
 
 namespace pccl::runtime {
 
@@ -71,8 +71,8 @@ class PCCL_API SessionRecorder {
     std::uint32_t add_pair(std::string session, std::string peer);
     /// Refusals of a session that follow each other are one, so that they hide nothing.
     void add_event(SessionEvent event);
-    /// Its number.
-    std::uint64_t posted(std::uint32_t pair, bool writes, std::uint64_t bytes, TimePoint now);
+    /// One that has ended, or will be told to. Its number; that of `transfer` does not count.
+    std::uint64_t add(const SessionTransfer& transfer);
     /// `path` has the kind as the literal of to_string(TransportKind).
     void ended(std::uint64_t number, const Status& outcome, const SessionPath& path, TimePoint now);
 
@@ -82,8 +82,7 @@ class PCCL_API SessionRecorder {
     [[nodiscard]] std::vector<SessionPair> pairs() const;
 
    private:
-    struct Slot {
-        alignas(kCacheLine) std::atomic<std::uint64_t> number{0};
+    struct Fields {
         std::atomic<std::uint64_t> bytes{0};
         std::atomic<std::uint32_t> pair{0};
         std::atomic<bool> writes{false};
@@ -93,10 +92,9 @@ class PCCL_API SessionRecorder {
         std::atomic<const char*> kind{nullptr};
         std::atomic<const char*> how{nullptr};
     };
-    static SessionTransfer read(const Slot& slot);
+    static SessionTransfer read(std::uint64_t number, const Fields& fields);
 
-    std::array<Slot, kTransfers> slots_;
-    std::atomic<std::uint64_t> last_{0};
+    RecordRing<Fields, kTransfers> ring_;
     mutable std::mutex mutex_;  // guards what follows
     std::uint32_t last_pair_ = 0;
     std::deque<SessionPair> pairs_;

@@ -20,16 +20,18 @@ class SessionRecorderTest : public testing::Test {
         recorder_->add_event(
             {.at = at(1), .kind = kind, .session = session, .peer = {}, .text = text});
     }
+    std::uint64_t post(std::uint32_t pair, bool writes, std::uint64_t bytes, TimePoint now) {
+        return recorder_->add({.pair = pair, .writes = writes, .bytes = bytes, .posted = now});
+    }
 
     const std::unique_ptr<SessionRecorder> recorder_ = std::make_unique<SessionRecorder>();
 };
 
 TEST_F(SessionRecorderTest, KeepsTheLastTransfersAndEndsNoYoungerOne) {
-    const std::uint64_t first = recorder_->posted(1, false, 10, at(1));
-    for (std::uint64_t i = 1; i < SessionRecorder::kTransfers; ++i)
-        recorder_->posted(1, true, i, at(2));
+    const std::uint64_t first = post(1, false, 10, at(1));
+    for (std::uint64_t i = 1; i < SessionRecorder::kTransfers; ++i) post(1, true, i, at(2));
     EXPECT_EQ(recorder_->transfers().size(), SessionRecorder::kTransfers);
-    const std::uint64_t last = recorder_->posted(1, true, 20, at(3));  // in the place of the first
+    const std::uint64_t last = post(1, true, 20, at(3));  // in the place of the first
     recorder_->ended(first, Status::aborted("closed"), {.kind = "shm", .how = "mapped"}, at(4));
     const auto transfers = recorder_->transfers();
     ASSERT_EQ(transfers.size(), SessionRecorder::kTransfers);
@@ -37,6 +39,25 @@ TEST_F(SessionRecorderTest, KeepsTheLastTransfersAndEndsNoYoungerOne) {
     EXPECT_EQ(transfers.back().number, last);
     EXPECT_EQ(transfers.back().ended, TimePoint{});
     EXPECT_EQ(transfers.back().bytes, 20U);
+}
+
+TEST_F(SessionRecorderTest, OneThatHasEndedIsOneEntry) {
+    const SessionTransfer whole{.pair = 3,
+                                .writes = true,
+                                .bytes = 8,
+                                .posted = at(1),
+                                .ended = at(2),
+                                .outcome = StatusCode::kPeerLost,
+                                .path = {.kind = "shm", .how = "mapped"}};
+    const std::uint64_t number = recorder_->add(whole);
+    const auto transfers = recorder_->transfers();
+    ASSERT_EQ(transfers.size(), 1U);
+    EXPECT_EQ(transfers[0].number, number);
+    EXPECT_EQ(transfers[0].pair, 3U);
+    EXPECT_TRUE(transfers[0].writes);
+    EXPECT_EQ(transfers[0].ended, at(2));
+    EXPECT_EQ(transfers[0].outcome, StatusCode::kPeerLost);
+    EXPECT_EQ(transfers[0].path.how, "mapped");
 }
 
 TEST_F(SessionRecorderTest, RefusalsThatFollowEachOtherHideNothing) {
@@ -54,8 +75,8 @@ TEST_F(SessionRecorderTest, RefusalsThatFollowEachOtherHideNothing) {
 
 TEST_F(SessionRecorderTest, IsShownWithNamesAndPaths) {
     const std::uint32_t pair = recorder_->add_pair("decode-3", "session \"prefill-0\"");
-    recorder_->posted(pair, false, 10, at(1));
-    const std::uint64_t ended = recorder_->posted(pair, true, 20, at(2));
+    post(pair, false, 10, at(1));
+    const std::uint64_t ended = post(pair, true, 20, at(2));
     recorder_->ended(ended, Status::timeout("late"), {.kind = "tcp", .how = "by messages"}, at(3));
     const nlohmann::json shown = json_of(*recorder_)["transfers"];
     ASSERT_EQ(shown.size(), 2U);
@@ -72,8 +93,7 @@ TEST_F(SessionRecorderTest, IsShownWithNamesAndPaths) {
 /// Under ThreadSanitizer, too.
 TEST_F(SessionRecorderTest, IsReadWhileOthersWrite) {
     std::thread writer([&] {
-        for (int i = 0; i < 20'000; ++i)
-            recorder_->ended(recorder_->posted(1, true, 7, at(1)), {}, {}, at(2));
+        for (int i = 0; i < 20'000; ++i) recorder_->ended(post(1, true, 7, at(1)), {}, {}, at(2));
     });
     for (int i = 0; i < 50; ++i)
         for (const SessionTransfer& each : recorder_->transfers()) ASSERT_EQ(each.bytes, 7U);
