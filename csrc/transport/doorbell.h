@@ -18,6 +18,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/life_sign.h"
 #include "csrc/transport/control/socket_watcher.h"
 
 namespace pccl::transport {
@@ -27,6 +28,7 @@ struct DoorbellPage {
     alignas(kCacheLine) std::atomic<std::uint32_t> sleepers;  // threads asleep or about to be
     std::atomic<std::uint32_t> epoll_sleepers;                // of these, in epoll
     alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // futex word; grows with every ring
+    alignas(kCacheLine) sys::LifeWord life;                   // of the process
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -48,6 +50,8 @@ class PCCL_API RemoteDoorbell {
     void ring();
     /// Whether the peer's process has ended; a system call.
     [[nodiscard]] bool owner_has_exited() const;
+    /// Whether it lived when all loads before this call were made; false says nothing.
+    [[nodiscard]] bool owner_lives() const { return sys::is_held_by_the_living(page_->life); }
     /// A descriptor that is readable once it has; still this object's.
     [[nodiscard]] int process() const { return process_.get(); }
 
@@ -97,6 +101,8 @@ class PCCL_API Waiter final : public SocketWatcher {
     /// prepare(). Below a millisecond, news of sockets do not end it.
     void sleep(std::uint32_t ticket, Duration longest);
     void cancel();  // instead of sleep(), after prepare()
+    /// To be held by a thread that lives as long as this process uses the doorbell.
+    [[nodiscard]] sys::LifeWord& life() { return page_->life; }
     /// Ends all sleeps in this process (another thread has news).
     void wake();
     /// What waits of this process are to go by from now on, unless another group is denser.

@@ -74,6 +74,7 @@ class ShmPeer final : public RmaPeer {
     Status look_at_owner(const PeerMemory& memory, const Status& copied) {
         // What the kernel copied, it copied from or to a process that was there.
         if (copied.is_ok() && !memory.is_mapped() && !memory.is_of_gpu()) return Status::ok();
+        if (copied.is_ok() && wire_.process_lives()) return Status::ok();
         PCCL_TRY(wire_.look());
         if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
         // A process that ends gives its memory up before its descriptors.

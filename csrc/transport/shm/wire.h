@@ -27,6 +27,9 @@ class PeerWire {
     /// of it may hold the socket open).
     Status look_idle();
     Status look();  // now
+    /// Whether the peer's process lived when all loads before this call were made, as far as that
+    /// is known without a system call.
+    [[nodiscard]] bool process_lives() const { return doorbell_->owner_lives(); }
     void reset_idle() { idle_ = 0; }
     /// Ends the connection: the peer's look_idle() fails soon, with `reason`.
     void close(const Status& reason) {
