@@ -66,7 +66,7 @@ class PCCL_API Session {
     /// is good only if the peer answers on it: else it is lost, and another one is made. Behind
     /// what the peer's program has yet to hear, as questions are (fetch()). kInvalidArgument for a
     /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
-    /// kTimeout.
+    /// kTimeout, kResourceExhausted where 256 questions wait for its answer.
     Status connect(const std::string& peer, Deadline deadline);
     /// connect() in two halves, for who waits in slices.
     [[nodiscard]] std::shared_ptr<Call> call(const std::string& peer) const;

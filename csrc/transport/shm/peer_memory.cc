@@ -8,6 +8,13 @@
 namespace pccl::transport::shm {
 namespace {
 
+// What is copied page by page in the time of two more calls of the kernel.
+constexpr std::size_t kShortWrite = 32 * kKiB;
+
+bool is_short(std::span<const sys::ProcessPiece> pieces) {
+    return pieces.size() == 1 && pieces.front().here.size() <= kShortWrite;
+}
+
 Status ended() { return Status::unavailable("the peer has ended the registration of this memory"); }
 
 }  // namespace
@@ -63,6 +70,10 @@ Result<GpuView> PeerMemory::open_view(int device) const {
     return GpuView{.address = address_, .device = device};
 }
 
+void PeerMemory::use(std::shared_ptr<const sys::ProcessSpace> space) {
+    if (space != nullptr && space->has(mark_)) space_ = std::move(space);
+}
+
 Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const {
     if (!is_mapped())
         for (sys::ProcessPiece& piece : pieces) piece.there += address_;
@@ -96,6 +107,8 @@ Status PeerMemory::write(std::span<const sys::ProcessPiece> pieces) const {
     Status status;
     if (is_mapped())
         copy_mapped(RmaOp::kWrite, pieces);
+    else if (space_ != nullptr && is_short(pieces))
+        status = space_->write(pieces.front().there, pieces.front().here);
     else
         status = sys::write_process_pieces(owner_, mark_, pieces);
     return line_.leave(mark_.value) ? status : ended();

@@ -25,10 +25,13 @@ class PeerMemory final : public RmaPeerMemory {
     static Result<std::shared_ptr<PeerMemory>> open(const abi::MemoryDescriptor& memory,
                                                     pid_t owner, std::shared_ptr<GpuMemories> gpus);
 
-    /// ok only if the registration was there after the bytes had moved (ledger.h), and so was the
-    /// owner, unless the memory is mapped: a file outlives its owner. kUnavailable otherwise.
+    /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
+    /// of memory that is not mapped, the owner. kUnavailable otherwise.
     Status copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
+    /// For short writes, of memory that is not mapped: `space` is the owner's, or none.
+    void use(std::shared_ptr<const sys::ProcessSpace> space);
+    [[nodiscard]] const sys::ProcessMark& mark() const { return mark_; }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
     /// Whether the process that made it has its memory still: not when it ends, or has become
     /// another program. A system call.
@@ -68,6 +71,7 @@ class PeerMemory final : public RmaPeerMemory {
     std::optional<MemoryView> view_;
     const std::optional<GpuKey> gpu_;
     std::shared_ptr<GpuMemories> gpus_;
+    std::shared_ptr<const sys::ProcessSpace> space_;
     mutable std::map<int, GpuView> views_;  // by the device that was asked for
 };
 

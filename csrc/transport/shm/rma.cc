@@ -51,11 +51,15 @@ class ShmPeer final : public RmaPeer {
 
     Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) override {
         PCCL_ASSIGN_OR_RETURN(auto opened, PeerMemory::open(memory, process_, gpus_));
+        if (!opened->is_mapped() && !opened->is_of_gpu()) opened->use(space(opened->mark()));
         return std::shared_ptr<RmaPeerMemory>(std::move(opened));
     }
     RmaCopied copy(RmaPeerMemory& memory, RmaOp op, std::span<sys::ProcessPiece> pieces) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        return looked(theirs, theirs.copy(op, pieces));
+        const Status copied = theirs.copy(op, pieces);
+        // What the kernel read, it read from a process that was there.
+        if (copied.is_ok() && op == RmaOp::kRead && !theirs.is_mapped()) return {};
+        return looked(theirs, copied);
     }
     [[nodiscard]] std::size_t most_in_flight(const RmaPeerMemory& memory,
                                              const Memory& here) const override {
@@ -72,8 +76,6 @@ class ShmPeer final : public RmaPeer {
         return {.link = look_at_owner(memory, copied), .pieces = copied};
     }
     Status look_at_owner(const PeerMemory& memory, const Status& copied) {
-        // What the kernel copied, it copied from or to a process that was there.
-        if (copied.is_ok() && !memory.is_mapped() && !memory.is_of_gpu()) return Status::ok();
         if (copied.is_ok() && wire_.process_lives()) return Status::ok();
         PCCL_TRY(wire_.look());
         if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
@@ -82,8 +84,17 @@ class ShmPeer final : public RmaPeer {
                                  concat("the process of ", peer_name(wire_.peer()), " has ended"));
     }
 
+    /// Of the process; null where it is not to be had.
+    std::shared_ptr<const sys::ProcessSpace> space(const sys::ProcessMark& mark) {
+        if (space_ != nullptr) return space_;
+        auto space = sys::ProcessSpace::open(process_, mark);
+        if (space.is_ok()) space_ = std::make_shared<const sys::ProcessSpace>(std::move(*space));
+        return space_;
+    }
+
     PeerWire& wire_;
     const pid_t process_;
+    std::shared_ptr<const sys::ProcessSpace> space_;
     const std::shared_ptr<GpuMemories> gpus_;
     GpuCopies gpu_copies_;
 };

@@ -138,6 +138,8 @@ class Session:
             Nobody is there any more.
         CollectiveTimeoutError
             ``timeout`` seconds, or those of ``connect_timeout``, passed.
+        ResourceExhaustedError
+            256 questions wait for the peer to answer.
         """
         self._core.connect(peer, timeout)
 
