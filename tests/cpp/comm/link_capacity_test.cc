@@ -34,21 +34,26 @@ using transport::TransportKind;
 
 enum class Reach { kSharedMemory, kSockets, kBoth };
 
-/// A group that has links alone: all ranks on one host, each on its own, or half of them on each of
-/// two.
-bootstrap::Roster roster_of(int ranks, Reach reach) {
+/// A group that has links alone.
+struct Group {
+    bootstrap::Roster roster;
+    std::shared_ptr<const bootstrap::Layout> layout;
+};
+
+/// All ranks on one host, each on its own, or half of them on each of two.
+Group group_of(int ranks, Reach reach) {
     bootstrap::Roster roster;
     for (Rank rank = 0; rank < ranks; ++rank) {
-        bootstrap::Endpoint endpoint;
+        bootstrap::Endpoint& endpoint = roster.endpoints.emplace_back();
         endpoint.rank = rank;
         const int host =
             reach == Reach::kSockets ? rank : reach == Reach::kBoth && rank < ranks / 2;
         endpoint.machine = endpoint.address.control.host = concat("node", host);
         endpoint.address.links[TransportKind::kTcp] = {"10.0.0.1:1"};
         if (reach != Reach::kSockets) endpoint.address.links[TransportKind::kShm] = {"unix:@x"};
-        roster.endpoints.push_back(endpoint);
     }
-    return roster;
+    auto layout = bootstrap::Layout::make(roster).value();
+    return {std::move(roster), std::move(layout)};
 }
 
 /// One side's blocks of a call that nobody runs.
@@ -58,12 +63,11 @@ std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::s
 }
 
 /// A rank's decision where the user wants `source`.
-Result<Decision> decision_of(const bootstrap::Roster& roster, Rank rank, const SourcePtr& source,
-                             DataType type, std::size_t count) {
-    const int ranks = static_cast<int>(roster.endpoints.size());
+Result<Decision> decision_of(const Group& group, Rank rank, const SourcePtr& source, DataType type,
+                             std::size_t count) {
+    const int ranks = static_cast<int>(group.roster.endpoints.size());
     const std::string wanted = concat(schedule::to_string(source->kind), "=", source->name);
-    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
-    Selector selector(roster, {.rank = rank, .layout = std::move(layout)},
+    Selector selector(group.roster, {.rank = rank, .layout = group.layout},
                       {.wanted = wanted, .tuning = {}, .costs = {}});
     const auto inputs = blocks_of(source->kind, Buffer::kInput, ranks, count);
     const auto outputs = blocks_of(source->kind, Buffer::kOutput, ranks, count);
@@ -101,8 +105,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     static int ranks() { return GetParam(); }
 
     /// What four ranks choose fits, or all four refuse it, before anything is sent.
-    static void check(const SourcePtr& source, DataType type, Reach reach) {
-        const bootstrap::Roster roster = roster_of(ranks(), reach);
+    static void check(const Group& group, const SourcePtr& source, DataType type, Reach reach) {
         const int on_a_host = reach == Reach::kBoth ? ranks() - ranks() / 2 : ranks();
         const std::size_t ring = transport::shm::ring_bytes(on_a_host, ranks());
         const std::size_t capacity = reach == Reach::kSharedMemory ? ring
@@ -112,7 +115,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;
         for (const Rank rank : {0, 1, ranks() / 2, ranks() - 1}) {
-            const auto decision = decision_of(roster, rank, source, type, 1 << 20);
+            const auto decision = decision_of(group, rank, source, type, 1 << 20);
             if (decision.is_ok()) {
                 EXPECT_LE(most_bytes(*decision, element), capacity) << "rank " << rank;
                 EXPECT_GE(decision->cut.piece_length(), 1U) << "rank " << rank;
@@ -129,16 +132,18 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
-    for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets, Reach::kBoth})
+    for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets, Reach::kBoth}) {
+        const Group group = group_of(ranks(), reach);
         for (const SourcePtr& source : sources()) {
             // Elsewhere a message is one chunk, however many ranks there are.
             if (ranks() > 1100 && !gathers_chunks(source)) continue;
             for (const DataType type : {DataType::kUint8, DataType::kFloat16, DataType::kFloat32,
                                         DataType::kComplex128}) {
                 SCOPED_TRACE(concat(schedule::testing::name_of(source), " of ", to_string(type)));
-                check(source, type, reach);
+                check(group, source, type, reach);
             }
         }
+    }
 }
 
 /// However many ranks a host has, what goes to another is worth its message.
@@ -147,7 +152,7 @@ TEST(LinkCapacity, MessagesToOtherHostsAreNotBoundByTheRingsOfManyRanks) {
         schedule::built_in("recursive_doubling", CollectiveKind::kAllGather).value();
     const auto bytes_in_message = [&](int ranks) {
         const auto decision =
-            decision_of(roster_of(ranks, Reach::kBoth), 0, source, DataType::kUint8, 1 << 20);
+            decision_of(group_of(ranks, Reach::kBoth), 0, source, DataType::kUint8, 1 << 20);
         EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         return most_bytes(*decision, 1);
     };
@@ -254,9 +259,9 @@ class World::Host final : public LinkTable {
 
 World::World(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded)
     : count_(count) {
-    const bootstrap::Roster roster = roster_of(ranks, Reach::kSharedMemory);
+    const Group group = group_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
-        const auto decision = decision_of(roster, rank, source, DataType::kInt64, count);
+        const auto decision = decision_of(group, rank, source, DataType::kInt64, count);
         EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         hosts_.push_back(std::make_unique<Host>(*this, rank));
         if (rank == 0) hosts_.back()->timeline().start(recorded);
