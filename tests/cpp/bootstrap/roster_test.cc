@@ -192,7 +192,7 @@ TEST_F(ExchangeOfManyTest, AMissingRankIsNamedOnAll) {
     for (const Rank absent : {5, 16, 20, 39}) {
         store_ = std::make_shared<fakes::MemoryStore>();
         for (auto& own : stores_) own = std::make_unique<WatchedStore>(store_);
-        const auto met = meet_without(absent, std::chrono::milliseconds(600));
+        const auto met = meet_without(absent, std::chrono::seconds(2));
         for (Rank rank = 0; rank < kRanks; ++rank) {
             if (rank == absent) continue;
             const Status status = met[static_cast<std::size_t>(rank)]->status();
