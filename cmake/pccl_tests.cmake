@@ -11,15 +11,21 @@ else()
   add_library(pccl_fakes INTERFACE)
 endif()
 
-# pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>])
-# What mostly waits for deadlines to pass runs in so many processes, <name>_0, <name>_1, ...
+# pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>]
+#   [SLOTS <count>])
+# What takes long runs in so many processes, <name>_0, <name>_1, ..., and first. Tests mostly wait for
+# others, or for deadlines to pass: tools/test.sh runs two for each core. SLOTS is for how many of them
+# one counts.
 function(pccl_test)
-  cmake_parse_arguments(TEST "" "NAME;FOLDER;SHARDS;TIMEOUT" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "" "NAME;FOLDER;SHARDS;TIMEOUT;SLOTS" "LIBRARIES" ${ARGN})
   if(NOT TEST_SHARDS)
     set(TEST_SHARDS 1)
   endif()
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 600)
+  endif()
+  if(NOT TEST_SLOTS)
+    set(TEST_SLOTS 1)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TEST_FOLDER}/*.cc)
   if(NOT sources)
@@ -40,7 +46,9 @@ function(pccl_test)
     add_test(NAME ${name} COMMAND ${target})
     set(environment PCCL_COSTS_FILE=off GTEST_TOTAL_SHARDS=${TEST_SHARDS} GTEST_SHARD_INDEX=${shard})
     set_tests_properties(
-      ${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS cpu ENVIRONMENT "${environment}"
+      ${name}
+      PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS ${TEST_SLOTS} COST ${TEST_SHARDS} LABELS cpu
+                 ENVIRONMENT "${environment}"
     )
   endforeach()
 endfunction()
@@ -48,6 +56,9 @@ endfunction()
 # Stands in for NVIDIA's library: opened by name, as that is.
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
 
+set(shards_of_comm 4)
+set(shards_of_schedule 2)
+set(shards_of_p2p 2)
 foreach(
   room
   base abi sys topo kernels schedule transport collective costs bootstrap runtime netconf capsule cluster
@@ -55,6 +66,7 @@ foreach(
 )
   pccl_test(
     NAME ${room} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${room} LIBRARIES pccl_${room}
+    SHARDS ${shards_of_${room}}
   )
 endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
@@ -92,7 +104,7 @@ if(CUDAToolkit_FOUND)
   target_link_libraries(pccl_emulator PRIVATE pccl_flags pccl_base)
   pccl_test(
     NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_device
-    SHARDS 4 TIMEOUT 2400 # under ThreadSanitizer
+    SHARDS 5 SLOTS 2 TIMEOUT 2400 # under ThreadSanitizer
   )
 else()
   message(STATUS "no test of kernels on the emulated GPU: CUDA's headers are missing")

@@ -51,7 +51,7 @@ python_tests() {
 # Most tests wait most of the time; what is left of the cores then goes to lint, and none that a test wants. C++ tests and
 # Python tests do not go together: emulated GPUs are hundreds of threads, and deadlines are what others test.
 beside lint_and_documentation
-phase "C++ tests" ctest --preset dev --parallel "$jobs"
+phase "C++ tests" ctest --preset dev --parallel $((2 * jobs))
 phase "Python tests, side by side" python_tests -m "not (alone or gpu)" --numprocesses $((2 * jobs))
 wait
 cat "$notes/lint_and_documentation"
