@@ -13,7 +13,6 @@
 #include "csrc/base/text.h"
 #include "csrc/runtime/status_report.h"
 #include "csrc/runtime/transports.h"
-#include "csrc/sys/life_sign.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::runtime {
@@ -176,7 +175,7 @@ void Runtime::notify() {
 }
 
 void Runtime::accept_until_stopped() {
-    const sys::LifeSign sign(waiter_->life());
+    const auto life = waiter_->hold_life();
     while (!stopping_.load(std::memory_order_relaxed)) {
         epoll_event event{};
         ::epoll_wait(arrivals_.get(), &event, 1, -1);

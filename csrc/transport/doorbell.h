@@ -101,8 +101,8 @@ class PCCL_API Waiter final : public SocketWatcher {
     /// prepare(). Below a millisecond, news of sockets do not end it.
     void sleep(std::uint32_t ticket, Duration longest);
     void cancel();  // instead of sleep(), after prepare()
-    /// To be held by a thread that lives as long as this process uses the doorbell.
-    [[nodiscard]] sys::LifeWord& life() { return page_->life; }
+    /// Tells peers that this process lives, as long as the calling thread keeps what it returns.
+    [[nodiscard]] sys::LifeSign hold_life() { return sys::LifeSign(page_->life); }
     /// Ends all sleeps in this process (another thread has news).
     void wake();
     /// What waits of this process are to go by from now on, unless another group is denser.
