@@ -163,15 +163,9 @@ Status DeviceMeeting::as_heard(const Status& why) const {
 }
 
 Status DeviceMeeting::vote_on(const Status& met) const {
-    if (met.code() == StatusCode::kPeerLost && met.peer() != kNoRank) await_vote_of(met.peer());
     Status heard = met.is_ok() ? met : objection();
     if (heard.is_ok()) heard = as_heard(met);
     return say("met", vote_of(heard));
-}
-
-void DeviceMeeting::await_vote_of(Rank leaver) const {
-    constexpr Duration kSoon = std::chrono::milliseconds(200);
-    static_cast<void>(options_.store->get(key("met", leaver), Deadline::after(kSoon)));
 }
 
 Status DeviceMeeting::call_off() const {

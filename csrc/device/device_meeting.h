@@ -69,8 +69,6 @@ class DeviceMeeting {
     [[nodiscard]] Status as_heard(const Status& why) const;
     /// Who fails because another has objected says what that one said.
     Status vote_on(const Status& met) const;
-    /// For a moment: who fails hangs up first, and says why then.
-    void await_vote_of(Rank leaver) const;
     [[nodiscard]] Result<std::vector<std::string>> votes(std::string_view subject) const;
 
     const Options options_;

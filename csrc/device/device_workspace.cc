@@ -25,10 +25,11 @@ Result<std::unique_ptr<DeviceWorkspace>> DeviceWorkspace::create(
 }
 
 Status DeviceWorkspace::meet(const DeviceMeeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(const auto sockets, meeting.connect());
+    PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
     PCCL_ASSIGN_OR_RETURN(heap_, transport::nvlink::SymmetricHeap::create(
                                      {.driver = driver_, .device = device_, .bytes = bytes_},
-                                     *sockets, meeting.deadline()));
+                                     *sockets_, meeting.deadline()));
+    sockets_.reset();
     return Status::ok();
 }
 

@@ -54,6 +54,9 @@ class PCCL_API DeviceWorkspace {
     const int size_;
     const int device_;
     const std::size_t bytes_;
+    /// While the ranks meet. Who cannot have its part says why before it hangs up, as its end is
+    /// what others hear first.
+    std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
 };
 
