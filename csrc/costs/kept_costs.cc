@@ -90,11 +90,12 @@ std::string costs_path(const Config& config) {
 }
 
 Keeping keeping_of(const Config& config) {
+    const auto cores = static_cast<int>(sys::allowed_cores().count());
     return {.path = costs_path(config),
             .may_be_replaced = config.costs_file.empty(),
-            .here = {.machine = concat(sys::machine_name(), "/", sys::allowed_cores().count()),
+            .here = {.machine = concat(sys::machine_name(), "/", cores),
                      .boot = boot_id(),
-                     .cores = static_cast<int>(sys::allowed_cores().count()),
+                     .cores = cores,
                      .load = sys::load_average()},
             .measure = [] { return measure(); }};
 }

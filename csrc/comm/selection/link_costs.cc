@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -176,10 +175,9 @@ bool share_memory(const bootstrap::Roster& roster) {
 }
 
 int most_on_a_host(const bootstrap::Roster& roster) {
-    std::unordered_map<std::string_view, int> ranks;
     int most = 0;
-    for (const bootstrap::Endpoint& endpoint : roster.endpoints)
-        most = std::max(most, ++ranks[endpoint.machine]);
+    for (const auto& ranks : bootstrap::ranks_by_host(roster))
+        most = std::max(most, static_cast<int>(ranks.size()));
     return most;
 }
 
