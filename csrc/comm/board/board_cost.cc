@@ -97,9 +97,10 @@ std::size_t window_bytes(const BoardShape& board, const BoardCall& call, BoardAl
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
-    const Handing handing = handing_of(board.part_bytes, Level::kSecond, board, costs);
-    const double spared =
-        handing.both() - read_directly(CollectiveKind::kAllToAll, Level::kSecond, costs);
+    constexpr CollectiveKind kind = CollectiveKind::kAllToAll;
+    const Level level = level_of({kind, 1, board.part_bytes}, board.ranks, costs);
+    const Handing handing = handing_of(board.part_bytes, level, board, costs);
+    const double spared = handing.both() - read_directly(kind, level, costs);
     const double start = direct_start(board.ranks, costs);
     if (spared * static_cast<double>(board.part_bytes) <= start) return board.part_bytes;
     return static_cast<std::size_t>(start / spared) / kCacheLine * kCacheLine;
@@ -134,24 +135,27 @@ class CallCost {
         const double given =
             moves_blocks(kind_) && kind_ != CollectiveKind::kAllGather ? others : 1;
         return bytes_ * (given * handing_.give +
-                         others * (reduces(kind_) ? taken_and_added() : handing_.take)) +
+                         others * (reduces(kind_) ? taken() + added() : handing_.take)) +
                kept_;
     }
 
     /// reduce_scatter, then all_gather of what came out.
     [[nodiscard]] double over_board_in_parts() const {
         const double others = (ranks_ - 1) / ranks_;
-        return bytes_ * (others * (handing_.give + taken_and_added() + handing_.take) +
-                         handing_.give / ranks_);
+        const double reduced = taken() + at(costs_.sum, level_);
+        return bytes_ *
+               (others * (handing_.give + reduced + handing_.take) + handing_.give / ranks_);
     }
 
     /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
     [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + kept_; }
 
-    /// The part that a rank adds up is written where the others have read the last result.
+    /// The part that a rank adds up is written where the others have read the last result. Of each
+    /// part of theirs half of a copy is spared: what was written for it stays in the core's cache.
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;
-        return (ranks_ - 1) * (read(part) + copied_directly(part)) +
+        const double spared = (at(costs_.copy, level_) - at(costs_.copy, nearby())) / 2;
+        return (ranks_ - 1) * (read(part) - part * spared + copied_directly(part)) +
                part * at(costs_.write, level_);
     }
 
@@ -159,26 +163,23 @@ class CallCost {
     [[nodiscard]] double copied_directly(double bytes) const {
         return start_ + bytes * read_directly(kind_, level_, costs_);
     }
-    /// What is to be added up is read piece by piece into the core's own cache, and stays there
-    /// until it is: half of a copy is spared, and the reader's own part alone comes from afar.
+    /// What is to be added up is read piece by piece into the core's own cache.
     [[nodiscard]] double read(double bytes) const {
         if (!reduces(kind_)) return copied_directly(bytes);
         const std::size_t at_once =
             reduced_at_once(costs_.cache_bytes[1], static_cast<int>(ranks_));
         const double calls = std::max(std::ceil(bytes / static_cast<double>(at_once)), 1.0);
-        return calls * start_ + bytes * (read_directly(kind_, level_, costs_) + added_nearby());
-    }
-    [[nodiscard]] double added_nearby() const {
-        const Level near = std::min(level_, Level::kSecond);
-        const double spared = (at(costs_.copy, level_) - at(costs_.copy, near)) / 2;
-        const double sums = at(costs_.sum, level_) + (ranks_ - 2) * at(costs_.sum, near);
-        return sums / (ranks_ - 1) - spared;
+        return calls * start_ + bytes * (read_directly(kind_, level_, costs_) + added());
     }
     /// What is added up from where it lies is not written first: half of a copy.
-    [[nodiscard]] double taken_and_added() const {
-        const double read = std::max(handing_.take - at(costs_.copy, level_) / 2, 0.0);
-        return at(costs_.sum, level_) + read;
+    [[nodiscard]] double taken() const {
+        return std::max(handing_.take - at(costs_.copy, level_) / 2, 0.0);
     }
+    /// The first of the others' meets what the rank itself has; further ones, what was just added.
+    [[nodiscard]] double added() const {
+        return (at(costs_.sum, level_) + (ranks_ - 2) * at(costs_.sum, nearby())) / (ranks_ - 1);
+    }
+    [[nodiscard]] Level nearby() const { return std::min(level_, Level::kSecond); }
 
     const MachineCosts& costs_;
     const CollectiveKind kind_;

@@ -29,12 +29,11 @@ int most_ranks_on_a_host(const topo::JobTopology& job) {
     return static_cast<int>(most);
 }
 
-/// Of the usual size, but for the few lines that it keeps for itself.
 std::optional<BoardShape> board_of(const topo::JobTopology& job) {
     const int ranks = job.ranks();
     if (job.hosts().size() > 1 || ranks == 1 || ranks > kMostBoardRanks) return std::nullopt;
     const auto parts = static_cast<std::size_t>(ranks);
-    const std::size_t half = transport::shm::region_bytes(ranks) / parts / 2;
+    const std::size_t half = transport::shm::data_bytes(ranks) / 2;
     return BoardShape{.ranks = ranks,
                       .half_bytes = half,
                       .part_bytes = half / parts / kCacheLine * kCacheLine,

@@ -37,11 +37,16 @@ Result<DialArgs> dial_args(const PeerAddress& peer, const Secret& secret) {
 
 }  // namespace
 
-std::size_t region_bytes(int ranks) {
+std::size_t data_bytes(int ranks) {
     constexpr std::size_t kBudget = 16 * kMiB;
     constexpr std::size_t kMost = 2 * kMiB;
     const auto members = static_cast<std::size_t>(std::max(ranks, 1));
-    return members * std::clamp(std::bit_floor(kBudget / members), kLeastSegment, kMost);
+    return std::clamp(std::bit_floor(kBudget / members), kLeastSegment, kMost);
+}
+
+std::size_t region_bytes(int ranks) {
+    constexpr std::size_t kBeside = 16 * kKiB;
+    return static_cast<std::size_t>(std::max(ranks, 1)) * (data_bytes(ranks) + kBeside);
 }
 
 std::size_t least_region_bytes(int ranks) {

@@ -69,8 +69,9 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
     std::shared_ptr<ShmRma> one_sided_;  // once it is asked for; guarded by mutex_
 };
 
-/// Bytes of the region of a group of `ranks`: at most 16 MiB, from 2 MiB for each rank of a small
-/// group to 64 KiB for each rank of a large one.
+/// Bytes of data for each of a group's `ranks`: 16 MiB divided among them, but 64 KiB to 2 MiB.
+[[nodiscard]] PCCL_API std::size_t data_bytes(int ranks);
+/// Bytes of the region of a group of `ranks`: their data, and what lies beside.
 [[nodiscard]] PCCL_API std::size_t region_bytes(int ranks);
 /// What the region of a further group may be cut down to.
 [[nodiscard]] PCCL_API std::size_t least_region_bytes(int ranks);

@@ -21,7 +21,7 @@ using Values = std::vector<std::int32_t>;
 
 constexpr Rank kVictim = 1;
 constexpr std::size_t kCount =
-    128 * kKiB;  // of a block: more than goes over the board all the same
+    256 * kKiB;  // of a block: more than goes over the board all the same
 
 bool comes_from_root(CollectiveKind kind) {
     return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
