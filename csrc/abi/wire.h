@@ -26,13 +26,15 @@ struct CollectiveHeader {
     std::uint64_t count;       // elements in the longest block
     std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a board's algorithm
     std::uint32_t window;      // bytes of a block in one round of the program
-    std::uint32_t lengths;     // digest of all blocks' counts where they differ, else 0
+    std::uint32_t lengths;     // digest of counts that differ; kLengthsOfPairs; or 0
     std::uint32_t history;     // digest of the collectives of this group before this one
 };
 static_assert(sizeof(CollectiveHeader) == 40 && std::is_trivially_copyable_v<CollectiveHeader>);
 
 /// The root of an all_reduce that its user has called as a barrier.
 inline constexpr std::uint16_t kBarrierRoot = 0xFFFF;
+/// Only pairs of ranks know how long the blocks between them are.
+inline constexpr std::uint32_t kLengthsOfPairs = 0xFFFFFFFF;
 
 /// Opens one point-to-point message.
 struct MessageHeader {

@@ -125,6 +125,7 @@ void Call::read_and_write(const py::object& object) {
 
 void Call::add(std::vector<Block>& blocks, const py::object& object, Access access) {
     if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+        has_lists_ = true;
         for (const py::handle item : object) blocks.push_back(buffers_.add(item.ptr(), access));
         return;
     }
@@ -151,6 +152,7 @@ Collective Call::collective(std::string_view algorithm) const {
             .root = what_.root,
             .inputs = *inputs_,
             .outputs = *outputs_,
+            .is_even = what_.kind == CollectiveKind::kAllToAll && !has_lists_,
             .algorithm = algorithm};
 }
 

@@ -96,6 +96,7 @@ class Call {
     Buffers buffers_;
     KeptBlocks inputs_{KeptBlocks::Side::kInputs};
     KeptBlocks outputs_{KeptBlocks::Side::kOutputs};
+    bool has_lists_ = false;
 };
 
 }  // namespace pccl::bindings

@@ -31,6 +31,19 @@ Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int 
     return Status::ok();
 }
 
+Status check_even(const Collective& collective) {
+    if (collective.kind != CollectiveKind::kAllToAll)
+        return Status::invalid_argument(concat("only an all_to_all is told to be even, not ",
+                                               schedule::to_string(collective.kind)));
+    const std::size_t count = longest(collective);
+    const auto is_shorter = [count](const Block& block) { return block.count != count; };
+    if (std::ranges::none_of(collective.inputs, is_shorter) &&
+        std::ranges::none_of(collective.outputs, is_shorter))
+        return Status::ok();
+    return Status::invalid_argument(
+        concat("an all_to_all that is even has blocks of other lengths than ", count));
+}
+
 /// The block that a rank with both sides keeps for itself has one length on both.
 Status check_own_block(const Collective& collective, Rank rank) {
     if (collective.inputs.empty() || collective.outputs.empty()) return Status::ok();
@@ -53,6 +66,7 @@ Status check_shape(const Collective& collective, Rank rank, int ranks) {
             concat("root ", collective.root, " is not in a group of ", ranks));
     PCCL_TRY(check_blocks(collective, Buffer::kInput, rank, ranks));
     PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank, ranks));
+    if (collective.is_even) PCCL_TRY(check_even(collective));
     return check_own_block(collective, rank);
 }
 

@@ -45,6 +45,8 @@ struct Collective {
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
     std::span<const Block> outputs{};
     bool is_barrier = false;  // an all_reduce of no user's data
+    /// Of an all_to_all: all blocks of all ranks have one count. Else only pairs know theirs.
+    bool is_even = false;
     /// By name, the same on all ranks, for this call alone; read during the call. Empty: as the
     /// group chooses.
     std::string_view algorithm{};

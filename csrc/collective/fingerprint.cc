@@ -19,6 +19,10 @@ namespace {
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
 
+bool is_of_pairs(const abi::CollectiveHeader& header) {
+    return header.lengths == abi::kLengthsOfPairs;
+}
+
 bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
 
 /// "all_reduce #7"
@@ -28,17 +32,23 @@ std::string name_of(const abi::CollectiveHeader& header) {
                   header.sequence);
 }
 
+/// Those of gather and scatter are always known to pairs alone.
+std::string lengths_of(const abi::CollectiveHeader& header) {
+    if (header.lengths == 0) return {};
+    if (!is_of_pairs(header))
+        return concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
+    const bool may_be_even = header.kind == static_cast<std::uint8_t>(CollectiveKind::kAllToAll);
+    return may_be_even ? ", with split sizes or lists" : "";
+}
+
 /// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.
 std::string data_of(const abi::CollectiveHeader& header) {
     if (is_barrier(header)) return {};
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     const std::string op =
         reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
-    const std::string uneven =
-        header.lengths == 0
-            ? ""
-            : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
-    return concat(op, header.count, " ", to_string(static_cast<DataType>(header.data_type)), uneven,
+    return concat(op, header.count, " ", to_string(static_cast<DataType>(header.data_type)),
+                  lengths_of(header),
                   schedule::is_rooted(kind) ? concat(", root ", header.root) : "");
 }
 
@@ -56,6 +66,7 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
     if (ours.data_type != theirs.data_type) return "the element type";
     if (ours.reduce_op != theirs.reduce_op) return "the operator";
     if (ours.root != theirs.root) return "the root";
+    if (is_of_pairs(ours) != is_of_pairs(theirs)) return "whether split sizes or lists are given";
     if (ours.count != theirs.count) return "the number of elements";
     if (ours.lengths != theirs.lengths) return "the lengths of blocks";
     if (ours.generation != theirs.generation) return "the phase of the network";
@@ -94,7 +105,8 @@ Signature signature_of(const Collective& collective) {
     signature.is_barrier = collective.is_barrier;
     if (reduces(collective.kind)) signature.op = collective.op;
     if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
-    if (is_per_pair(collective.kind)) return signature;
+    signature.is_of_pairs = is_per_pair(collective.kind) && !collective.is_even;
+    if (signature.is_of_pairs) return signature;
     const std::span<const Block> blocks = known_blocks(collective);
     std::uint64_t digest = 0xCBF29CE484222325ULL;
     bool even = true;
@@ -120,14 +132,13 @@ abi::CollectiveHeader header_of(const Signature& signature) {
             .count = signature.count,
             .schedule = 0,
             .window = 0,
-            .lengths = folded(signature.digest),
+            .lengths = signature.is_of_pairs ? abi::kLengthsOfPairs : folded(signature.digest),
             .history = 0};
 }
 
 abi::CollectiveHeader common_part(abi::CollectiveHeader header) {
-    if (!is_per_pair(static_cast<schedule::CollectiveKind>(header.kind))) return header;
+    if (!is_of_pairs(header)) return header;
     header.count = 0;
-    header.lengths = 0;
     header.window = 0;
     return header;
 }

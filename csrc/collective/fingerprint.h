@@ -31,6 +31,7 @@ struct Signature {
     std::uint64_t count = 0;   // of the longest
     std::uint64_t digest = 0;  // of all counts; 0: they are alike
     bool is_barrier = false;
+    bool is_of_pairs = false;  // only pairs of ranks know how long the blocks between them are
     auto operator<=>(const Signature&) const = default;
 };
 [[nodiscard]] Signature signature_of(const Collective& collective);
@@ -46,10 +47,11 @@ inline constexpr std::uint64_t kOddMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / t
 [[nodiscard]] constexpr std::uint64_t spread(std::uint64_t digest) {
     return (digest ^ (digest >> 32U)) * kOddMultiplier;
 }
-/// Half of a digest; zero for zero alone.
+/// Half of a digest; zero for zero alone, and nothing else that a header has in place of one.
 [[nodiscard]] constexpr std::uint32_t folded(std::uint64_t digest) {
     const auto half = static_cast<std::uint32_t>(digest ^ (digest >> 32U));
-    return digest != 0 && half == 0 ? 1 : half;
+    const bool means_another = half == abi::kLengthsOfPairs || (digest != 0 && half == 0);
+    return means_another ? 1 : half;
 }
 
 /// What must be alike in the headers of all ranks: without the lengths that only pairs agree on.

@@ -110,12 +110,12 @@ class PCCL_API Communicator {
 
     /// Takes the capsule that a file has for so many ranks, which it gives, among those to choose
     /// from: before all others for `sizes` (capsule::parse_sizes(); empty: those that it states),
-    /// and by name for any. Of gather, scatter and all_to_all, whose lengths only pairs of ranks
-    /// know, by name alone. A collective: all ranks load the same bytes, or none does. A rank whose
-    /// file could not be read takes part with the reason. A capsule that switches phases of the
-    /// network is run in its parts, by their names, and needs a group that switches one:
-    /// kUnsupported. kMismatch names ranks that have other bytes or sizes; kInvalidArgument where
-    /// the file is for other numbers of ranks, or there is one of its name.
+    /// and by name for any. Of gather, scatter and an all_to_all that is not even, whose lengths
+    /// only pairs of ranks know, by name alone. A collective: all ranks load the same bytes, or
+    /// none does. A rank whose file could not be read takes part with the reason. A capsule that
+    /// switches phases of the network is run in its parts, by their names, and needs a group that
+    /// switches one: kUnsupported. kMismatch names ranks that have other bytes or sizes;
+    /// kInvalidArgument where the file is for other numbers of ranks, or there is one of its name.
     [[nodiscard]] Result<capsule::Capsule> load(const Result<capsule::CapsuleFile>& file,
                                                 const std::optional<std::string>& sizes = {},
                                                 OptionalTimeout limit = {});

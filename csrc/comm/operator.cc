@@ -32,6 +32,7 @@ Operator::Operator(std::shared_ptr<Communicator> comm, const Collective& collect
       type_(collective.type),
       op_(collective.op),
       root_(collective.root),
+      is_even_(collective.is_even),
       inputs_(collective.inputs.begin(), collective.inputs.end()),
       outputs_(collective.outputs.begin(), collective.outputs.end()),
       algorithm_(collective.algorithm) {}
@@ -43,6 +44,7 @@ Collective Operator::collective() const {
             .root = root_,
             .inputs = inputs_,
             .outputs = outputs_,
+            .is_even = is_even_,
             .algorithm = algorithm_};
 }
 

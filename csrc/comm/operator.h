@@ -51,6 +51,7 @@ class PCCL_API Operator {
     DataType type_;
     ReduceOp op_;
     Rank root_;
+    bool is_even_;
     std::vector<Block> inputs_;
     std::vector<Block> outputs_;
     std::string algorithm_;

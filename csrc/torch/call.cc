@@ -59,7 +59,8 @@ Collective Call::collective() const {
             .root = root_,
             .inputs = {inputs_.data(), inputs_.size()},
             .outputs = {outputs_.data(), outputs_.size()},
-            .is_barrier = is_barrier_};
+            .is_barrier = is_barrier_,
+            .is_even = kind_ == CollectiveKind::kAllToAll && !is_uneven_};
 }
 
 std::size_t Call::pieces() const {

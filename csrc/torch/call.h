@@ -34,7 +34,7 @@ class Call {
     void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
 
     void mark_barrier() { is_barrier_ = true; }
-    /// Says that blocks may differ in length on some rank.
+    /// Says that blocks may differ in length on some rank. Of an all_to_all it is the same on all.
     void mark_uneven() { is_uneven_ = true; }
     [[nodiscard]] bool is_uneven() const { return is_uneven_; }
 

@@ -391,8 +391,8 @@ class Communicator:
         sizes
             Bytes of the largest buffer for which the group takes it before others, ``"1MB.."``,
             ``"..64KB"``, ``"64KB..1MB"``, ``".."`` for any, ``"by name"`` for none; None for those
-            that the capsule states. Of gather, scatter and all_to_all, of whose sizes only pairs of
-            ranks know, it is taken by name alone.
+            that the capsule states. Of gather, scatter, and all_to_all of lists, of whose sizes only
+            pairs of ranks know, it is taken by name alone.
         timeout
             Seconds until the others must have come; None for that of the group.
 
@@ -926,7 +926,8 @@ class Communicator:
         out
             A block for each rank, as long as what that one sends here.
         x
-            A block for each rank.
+            A block for each rank. ``out`` and ``x`` are arrays on all ranks, whose blocks are all
+            of one length then; or lists on all, whose blocks may differ.
         async_op
             Return an ``Event`` at once; the buffers must not be touched until it is done.
         timeout

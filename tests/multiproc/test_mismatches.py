@@ -62,6 +62,13 @@ def split_sizes(group: dist.ProcessGroup, odd: bool) -> None:
     dist.all_to_all_single(out, torch.ones(4 * n), shares, [4] * n, group=group)
 
 
+def split_sizes_given(group: dist.ProcessGroup, odd: bool) -> None:
+    """The same ones that the others mean."""
+    n = dist.get_world_size()
+    sizes = [[4] * n] * 2 if odd else []
+    dist.all_to_all_single(torch.empty(4 * n), torch.ones(4 * n), *sizes, group=group)
+
+
 def gathered_counts(group: dist.ProcessGroup, odd: bool) -> None:
     n = dist.get_world_size()
     x = torch.ones(9 if odd else 8)
@@ -89,6 +96,7 @@ MISMATCHES: list[Call] = [
     root,
     reduction,
     split_sizes,
+    split_sizes_given,
     gathered_counts,
     missing_call,
     order_of_groups,
@@ -234,6 +242,11 @@ def over_numpy(rank: int, world_size: int, setting: str) -> None:
         "root": lambda c, odd: c.broadcast(float32(), root=int(odd)),
         "reduction": lambda c, odd: c.all_reduce(float32(), op="max" if odd else "sum"),
         "split sizes": lambda c, odd: c.all_to_all(blocks(odd), blocks(False)),
+        "lists": lambda c, odd: (
+            c.all_to_all(blocks(False), blocks(False))
+            if odd
+            else c.all_to_all(float32(4 * world_size), float32(4 * world_size))
+        ),
         "missing call": lambda c, odd: [c.all_reduce(float32(n)) for n in ([5] if odd else [3, 5])],
     }
     for kind, call in calls.items():

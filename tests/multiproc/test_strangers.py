@@ -177,7 +177,7 @@ def is_shut(stranger: socket.socket) -> bool:
     return True
 
 
-def hello(group: bytes = bytes(16), version: int = 6) -> bytes:
+def hello(group: bytes = bytes(16), version: int = 7) -> bytes:
     return HELLO.pack(b"PCCL", version, group, os.urandom(32))
 
 

@@ -110,7 +110,7 @@ std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
 bool passes_board_by(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                      const MachineCosts& costs) {
     if (algorithm != BoardAlgorithm::kDirect) return false;
-    return !is_per_pair(call.kind) || bytes_of(call) > inline_bytes(board, costs);
+    return !call.is_of_pairs || bytes_of(call) > inline_bytes(board, costs);
 }
 
 /// What one call costs a rank, but for waiting.
@@ -255,7 +255,7 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         return {.scatters_first = in_parts,
                 .is_direct = true,
                 .streams_results = !in_parts && leaves_caches,
-                .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
+                .window = call.is_of_pairs ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = inline_bytes(board, costs),
                 .own_cache = costs.cache_bytes[1]};
     }

@@ -23,6 +23,7 @@ struct BoardCall {
     schedule::CollectiveKind kind = schedule::CollectiveKind::kAllReduce;
     std::size_t element_bytes = 1;
     std::size_t count = 0;  // of the longest block, as far as all ranks know it
+    bool is_of_pairs = false;
 };
 
 /// Where the buffers of a call lie that is made again and again, by ranks that share the last

@@ -66,7 +66,11 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
     std::vector<Prediction> ways;
     if (board_ && followed_ == nullptr)
         ways = board_predictions(
-            *board_, {.kind = call.kind, .element_bytes = size_of(call.type), .count = call.count},
+            *board_,
+            {.kind = call.kind,
+             .element_bytes = size_of(call.type),
+             .count = call.count,
+             .is_of_pairs = call.is_of_pairs},
             costs_);
     for (const SourcePtr& source : catalogue_->of(call.kind)) {
         if (!suits(*source, call, wanted)) continue;
@@ -80,7 +84,7 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
 bool Predictor::suits(const ScheduleSource& source, const Signature& call,
                       std::string_view wanted) const {
     // Only who asks for it says that all blocks have one length.
-    const bool may_be_uneven = is_per_pair(call.kind) ? wanted != source.name : call.digest != 0;
+    const bool may_be_uneven = call.is_of_pairs ? wanted != source.name : call.digest != 0;
     if (may_be_uneven && !source.takes_uneven) return false;
     return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
 }

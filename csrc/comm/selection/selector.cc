@@ -144,7 +144,7 @@ void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
 Result<const Decision*> Selector::choose(const Collective& collective) {
     Signature call = signature_of(collective);
     const std::string_view wanted = wanted_for(collective.kind, collective.algorithm);
-    if (is_per_pair(collective.kind)) {
+    if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
     const std::uint64_t slot =
@@ -176,7 +176,7 @@ Result<std::uint64_t> Selector::relayed_length(const Collective& collective,
 }
 
 SourcePtr Selector::loaded_for(const Signature& call) const {
-    if (is_per_pair(call.kind) || call.is_barrier) return nullptr;
+    if (call.is_of_pairs || call.is_barrier) return nullptr;
     const std::uint64_t bytes =
         largest_buffer(call.kind, predictor_.ranks(), call.count * size_of(call.type));
     // The last one that was loaded first.
@@ -245,8 +245,10 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
 }
 
 Decision Selector::decide_on_board(const Signature& call, BoardAlgorithm algorithm) const {
-    const BoardCall on_board{
-        .kind = call.kind, .element_bytes = size_of(call.type), .count = call.count};
+    const BoardCall on_board{.kind = call.kind,
+                             .element_bytes = size_of(call.type),
+                             .count = call.count,
+                             .is_of_pairs = call.is_of_pairs};
     Decision decision{.header = header_of(call)};
     decision.on_board = plan_on_board(*predictor_.board(), on_board, algorithm, preferences_.costs);
     decision.header.over = abi::Over::kBoard;
@@ -286,7 +288,8 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     Signature call{.kind = kind, .type = DataType::kUint8, .count = block_bytes};
     std::vector<Prediction> ways = predictor_.predict(call, wanted);
     // Ranks choose by no more than all of them know.
-    if (is_per_pair(kind)) call.count = 0;
+    call.is_of_pairs = is_per_pair(kind) && kind != CollectiveKind::kAllToAll;
+    if (call.is_of_pairs) call.count = 0;
     PCCL_ASSIGN_OR_RETURN(const Prediction best, best_way(call, wanted));
     for (Prediction& way : ways) way.is_chosen = way.algorithm() == best.algorithm();
     return ways;

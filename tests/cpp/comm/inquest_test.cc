@@ -100,6 +100,11 @@ abi::CollectiveHeader call(std::uint8_t kind, std::uint64_t count, std::uint32_t
     return header;
 }
 
+abi::CollectiveHeader of_pairs(abi::CollectiveHeader header) {
+    header.lengths = abi::kLengthsOfPairs;
+    return header;
+}
+
 constexpr auto kBroadcast = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
 constexpr auto kAllToAll = static_cast<std::uint8_t>(schedule::CollectiveKind::kAllToAll);
 
@@ -118,8 +123,10 @@ TEST(InquestTest, SeesThatRootsDifferThoughNobodySends) {
 }
 
 TEST(InquestTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
-    const Stall stall{.self = 0, .sequence = kSequence, .header = call(kAllToAll, 8, 0)};
-    EXPECT_TRUE(why_different(stall, 1, {.recent = {call(kAllToAll, 9, 0)}}).is_ok());
+    const Stall stall{.self = 0, .sequence = kSequence, .header = of_pairs(call(kAllToAll, 8, 0))};
+    EXPECT_TRUE(why_different(stall, 1, {.recent = {of_pairs(call(kAllToAll, 9, 0))}}).is_ok());
+    EXPECT_FALSE(why_different(stall, 1, {.recent = {call(kAllToAll, 8, 0)}}).is_ok())
+        << "there all are said to have one length";
     EXPECT_FALSE(why_different(stall, 1, {.recent = {call(kBroadcast, 8, 0)}}).is_ok());
     EXPECT_TRUE(why_different(stall, 1, {.recent = {}}).is_ok());
 }
@@ -150,7 +157,9 @@ TEST(FingerprintTest, RemembersWhatNobodyCompared) {
     const Status status = compare(ours, theirs, {.self = 0, .peer = 1});
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_THAT(status.message(), HasSubstr("a collective before"));
-    EXPECT_EQ(history_after(call(kAllToAll, 8, 0)), history_after(call(kAllToAll, 9, 0)));
+    EXPECT_EQ(history_after(of_pairs(call(kAllToAll, 8, 0))),
+              history_after(of_pairs(call(kAllToAll, 9, 0))));
+    EXPECT_NE(history_after(call(kAllToAll, 8, 0)), history_after(call(kAllToAll, 9, 0)));
 }
 
 TEST(SituationTest, ComesBack) {

@@ -168,6 +168,27 @@ std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t byte
     return std::string(chosen_of(selector.explain(kind, bytes).value()));
 }
 
+TEST(SelectorTest, WhoKnowsThatBlocksOfAllToAllAreEvenSendsFewMessagesWhereTheyAreShort) {
+    constexpr int kRanks = 16;
+    const std::vector<Block> blocks(kRanks, Block{nullptr, 256});
+    Selector selector(0,
+                      {.reach = {.ranks = kRanks, .most_on_a_host = 1},
+                       .board = {},
+                       .layout = *bootstrap::Layout::make(kRanks, "")},
+                      {});
+    const auto algorithm = [&](bool is_even) {
+        const auto decision = selector.choose({.kind = CollectiveKind::kAllToAll,
+                                               .type = DataType::kUint8,
+                                               .inputs = blocks,
+                                               .outputs = blocks,
+                                               .is_even = is_even});
+        return decision.is_ok() ? algorithm_name((*decision)->header)
+                                : decision.status().to_string();
+    };
+    EXPECT_EQ(algorithm(true), "bruck");
+    EXPECT_EQ(algorithm(false), "one_shot");
+}
+
 TEST(SelectorTest, RootsOfSingleTreesAreAheadOfTheirLeavesWithFewBytes) {
     for (const int ranks : {16, 32, 64})
         for (const std::size_t bytes : {kKiB, 4 * kKiB})
