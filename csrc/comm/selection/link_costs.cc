@@ -161,10 +161,10 @@ LinkCost in_turns(LinkCost cost, int ranks_on_core, double change_seconds) {
     return cost;
 }
 
-/// Whoever is sent to sleeps: each message wakes a rank.
-LinkCost with_sleepers(LinkCost cost, int ranks_on_core, double wake_seconds) {
-    cost.message_seconds += wake_seconds;
-    return in_turns(cost, ranks_on_core, wake_seconds);
+/// Whoever is sent to sleeps: for each message its core, which others have meanwhile, changes.
+LinkCost with_sleepers(LinkCost cost, int ranks_on_core, double change_seconds) {
+    cost.message_seconds += change_seconds;
+    return in_turns(cost, ranks_on_core, change_seconds);
 }
 
 bool share_memory(const bootstrap::Roster& roster) {
@@ -209,12 +209,12 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     model.near.copies = reach.shares_memory;
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     if (reach.ranks_on_core > 1) {
-        model.far = with_sleepers(model.far, reach.ranks_on_core, costs.wake.seconds);
-        // Where some wait for other hosts, those who wait for them sleep, too.
         const double change = costs.shared_core_beat.seconds / 2;
+        model.far = with_sleepers(model.far, reach.ranks_on_core, change);
+        // Where some wait for other hosts, those who wait for them sleep, too.
         model.near = reach.is_on_one_host && model.near.copies
                          ? in_turns(model.near, reach.ranks_on_core, change)
-                         : with_sleepers(model.near, reach.ranks_on_core, costs.wake.seconds);
+                         : with_sleepers(model.near, reach.ranks_on_core, change);
         model.reduce_seconds_per_byte *= reach.ranks_on_core;
     }
     model.capacity = kTcpCapacity;

@@ -38,6 +38,14 @@ double ends_of_links(CollectiveKind kind, double sent, int ranks, double turns) 
     return std::max(std::max(sent, in_the_midst) / turns, of_all);
 }
 
+/// How often one end of a message of the busiest rank's is as good as made, where ranks take turns
+/// on cores: from a root each other rank gets one, and all of these share the cores, whoever sends
+/// them, at both ends.
+double in_a_crowd(long long messages, int ranks, double turns) {
+    const double of_all = 2 * turns * (ranks - 1) / ranks;
+    return std::max(1.0, of_all / static_cast<double>(std::max(messages, 1LL)));
+}
+
 }  // namespace
 
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
@@ -65,13 +73,12 @@ void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
 std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
     std::vector<Prediction> ways;
     if (board_ && followed_ == nullptr)
-        ways = board_predictions(
-            *board_,
-            {.kind = call.kind,
-             .element_bytes = size_of(call.type),
-             .count = call.count,
-             .is_of_pairs = call.is_of_pairs},
-            costs_);
+        ways = board_predictions(*board_,
+                                 {.kind = call.kind,
+                                  .element_bytes = size_of(call.type),
+                                  .count = call.count,
+                                  .is_of_pairs = call.is_of_pairs},
+                                 costs_);
     for (const SourcePtr& source : catalogue_->of(call.kind)) {
         if (!suits(*source, call, wanted)) continue;
         if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
@@ -120,7 +127,10 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         schedule::is_rooted(call.kind) && !links_.near.copies && !source->holds_calls_up;
     const schedule::Cost cost = schedule::in_windows(source->cost(shape, length),
                                                      goes_on ? 1 : static_cast<long long>(windows));
-    Prediction made{.source = source, .aggregation = shape.aggregation, .messages = cost.messages};
+    const bool take_turns = schedule::is_rooted(call.kind) && !links_.near.copies && turns_ > 1;
+    Prediction made{.source = source,
+                    .aggregation = shape.aggregation,
+                    .messages = take_turns ? cost.rounds : cost.messages};
     const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
@@ -133,7 +143,8 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     schedule::Traffic near;
     if (length > 0) near.seconds_per_byte = near_byte(touched, cost.bytes_sent / length, windows);
     if (crossed != nullptr) near.busiest = crossed->busiest;
-    made.seconds = schedule::predict(model_for(*source, touched), cost, near, length * longer) +
+    const schedule::LinkModel model = model_for(*source, touched, cost.messages);
+    made.seconds = schedule::predict(model, cost, near, length * longer) +
                    turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
     return made;
 }
@@ -143,8 +154,8 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
 /// waits for all its rounds: the geometric mean is as far off in both. Over sockets a message costs
 /// its root one end of it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its
 /// bytes took.
-schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
-                                         const BoardCall& call) const {
+schedule::LinkModel Predictor::model_for(const ScheduleSource& source, const BoardCall& call,
+                                         long long messages) const {
     constexpr double kMostAhead = 8;    // in rings
     constexpr double kMoreAhead = 1.5;  // over sockets, of messages of no length
     schedule::LinkModel model = links_;
@@ -152,6 +163,8 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
     const auto bytes =
         static_cast<double>(std::max<std::size_t>(call.count * call.element_bytes, 1));
     schedule::LinkCost& near = model.near;
+    if (!near.copies && turns_ > 1)
+        near.message_seconds *= in_a_crowd(messages, ranks_, turns_) / turns_;
     if (source.holds_calls_up) {
         near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
     } else if (near.copies) {
@@ -160,7 +173,8 @@ schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
     } else {
         const double both = near.round_seconds + bytes * near.seconds_per_byte;
         near.message_seconds = std::min(near.message_seconds, near.round_seconds);
-        near.round_seconds /= 1 + kMoreAhead * near.round_seconds / both;
+        // Who passes on what it gets has its turn on a core only when others have had theirs.
+        if (turns_ == 1) near.round_seconds /= 1 + kMoreAhead * near.round_seconds / both;
     }
     return model;
 }

@@ -83,7 +83,7 @@ class Predictor {
                                                        const Signature& call);
     /// For a call that is made again and again.
     [[nodiscard]] schedule::LinkModel model_for(const schedule::ScheduleSource& source,
-                                                const BoardCall& call) const;
+                                                const BoardCall& call, long long messages) const;
     /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
     /// host.
     [[nodiscard]] double near_byte(const BoardCall& call, double sent, std::size_t windows) const;

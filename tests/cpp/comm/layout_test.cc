@@ -330,8 +330,8 @@ TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
         const auto costs = costs::MachineCosts::parse(text).value();
         return link_model(reach_of(roster, costs), *layout, costs);
     };
-    const schedule::LinkModel alone = model_with("wake 20\ncores 4\n");
-    const schedule::LinkModel crowded = model_with("wake 20\ncores 2\n");
+    const schedule::LinkModel alone = model_with("shared_core_beat 40\ncores 4\n");
+    const schedule::LinkModel crowded = model_with("shared_core_beat 40\ncores 2\n");
     EXPECT_DOUBLE_EQ(crowded.near.seconds_per_byte, 2 * alone.near.seconds_per_byte);
     EXPECT_DOUBLE_EQ(crowded.far.seconds_per_byte, 2 * alone.far.seconds_per_byte);
     EXPECT_DOUBLE_EQ(crowded.far.message_seconds, 2 * (alone.far.message_seconds + 20e-6))
@@ -339,14 +339,16 @@ TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
     EXPECT_DOUBLE_EQ(crowded.far.round_seconds, 40e-6) << "each rank of a core is woken";
     EXPECT_EQ(model_with("").near.seconds_per_byte, alone.near.seconds_per_byte)
         << "how many cores there are is not known";
-    EXPECT_LT(crowded.near.round_seconds, 20e-6) << "they yield to each other";
+    EXPECT_DOUBLE_EQ(crowded.near.round_seconds, 40e-6);
+    EXPECT_DOUBLE_EQ(crowded.near.message_seconds, 2 * alone.near.message_seconds)
+        << "they yield to each other";
 }
 
 TEST(LayoutTest, RanksOfACoreSleepWhereSomeWaitForOtherHosts) {
     const bootstrap::Roster roster =
         roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}, 10'000);
     const auto layout = *bootstrap::Layout::make(roster);
-    const auto costs = costs::MachineCosts::parse("wake 20\ncores 2\n").value();
+    const auto costs = costs::MachineCosts::parse("shared_core_beat 40\ncores 2\n").value();
     const Reach reach = reach_of(roster, costs);
     EXPECT_EQ(reach.ranks_on_core, 2);
     const schedule::LinkModel model = link_model(reach, *layout, costs);

@@ -126,6 +126,8 @@ Replay replay(const Record& of) {
         const auto ways = selector.explain(kind, block_bytes(kind, bytes, place.ranks)).value();
         for (const Prediction& way : ways) {
             const std::string name(way.algorithm());
+            // Bruck's of all_to_all could not be chosen when the first record was made.
+            if (!cell["us"].contains(name)) continue;
             const double ratio = way.seconds * 1e6 / cell["us"].at(name).get<double>();
             const double error = std::max(ratio, 1 / ratio);
             found.errors.push_back(error);
@@ -150,14 +152,14 @@ TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWere) {
     EXPECT_LE(at_part(found.small, 0.9), 1.75);
 }
 
-/// Its cores moved meanwhile: one algorithm took up to twice as long in one run as in another.
-/// Before both ends of a byte over TCP were counted, and who sleeps on a shared core, a tenth was
-/// off by more than 2.25.
+/// Its cores and the speed of its memory moved meanwhile: one algorithm took up to twice as long in
+/// one run as in another. With a wake-up for each message of ranks that share cores, which a change
+/// of a core is, half were off by more than 1.43 and a tenth by more than 2.37.
 TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWereOverTcpAndOnSharedCores) {
     const Replay found = replay(kEpyc);
-    EXPECT_EQ(found.errors.size(), 1026U);
-    EXPECT_LE(at_part(found.errors, 0.5), 1.3);
-    EXPECT_LE(at_part(found.errors, 0.9), 1.91);
+    EXPECT_EQ(found.errors.size(), 1062U);
+    EXPECT_LE(at_part(found.errors, 0.5), 1.35);
+    EXPECT_LE(at_part(found.errors, 0.9), 2.2);
 }
 
 TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
@@ -166,7 +168,7 @@ TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
     EXPECT_GE(xeon.good, 90);
     const Replay epyc = replay(kEpyc);
     EXPECT_EQ(epyc.cells, 180);
-    EXPECT_GE(epyc.good, 170) << "more than 95 % of all, which are 260 of 270";
+    EXPECT_GE(epyc.good, 171) << "95 %, and of both 261 of 270";
 }
 
 }  // namespace
