@@ -74,7 +74,7 @@ DISPUTES = {
     "large": Dispute(LARGE, (all_gather(3_000_000), r"all_gather #2 \(3000000 float32\)")),
     "splits": Dispute(
         (all_to_all(1000, says_splits=False), r"all_to_all #2"),
-        (all_to_all(1000, says_splits=True), "other split sizes"),
+        (all_to_all(1000, says_splits=True), "with split sizes or lists"),
     ),
     "together": Dispute((together(2), "all_reduce #2"), (together(3), "other calls together")),
 }
