@@ -297,14 +297,19 @@ void Group::abort(const Status& reason) {
 Status Group::leave() {
     if (made_in_.is_child()) return Status::ok();
     Status found;
+    Status reason = Status::aborted(concat("group ", name(), " was shut down"));
     {
         // Who holds the lock is in the middle of something.
         const std::unique_lock lock(mutex_, std::try_to_lock);
         const bool is_idle = lock.owns_lock() && !is_over() && collectives_.is_empty();
-        if (is_idle && collectives_.latest().magic != 0)
+        // Its caller knows it.
+        const Status disagreement = is_idle ? phases_.disagreement() : Status::ok();
+        if (is_idle && disagreement.is_ok() && collectives_.latest().magic != 0)
             found = diagnosis_.compare_latest(collectives_.latest());
+        if (!found.is_ok()) reason = found;
+        if (!disagreement.is_ok() && phases_.is_disagreement_news()) reason = disagreement;
     }
-    abort(found.is_ok() ? Status::aborted(concat("group ", name(), " was shut down")) : found);
+    abort(reason);
     if (!ended_.await_others(Deadline::after(timeout_.load())))
         log(LogLevel::kWarning, "group ", name(),
             " was shut down while a callback of it still runs");

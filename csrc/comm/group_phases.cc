@@ -78,6 +78,21 @@ void GroupPhases::enter(GroupPhase phase) {
     phase_ = std::move(phase);
 }
 
+void GroupPhases::note_ended_switch(const Status& why) {
+    const std::lock_guard lock(parts_.group.mutex());
+    disagreement_ = {.why = why.code() == StatusCode::kMismatch ? why : Status::ok(),
+                     .collectives = parts_.collectives.sequence()};
+}
+
+Status GroupPhases::disagreement() const {
+    const bool is_last = disagreement_.collectives == parts_.collectives.sequence();
+    return is_last ? disagreement_.why : Status::ok();
+}
+
+bool GroupPhases::is_disagreement_news() const {
+    return !parts_.diagnosis.report().switching().told().verdict.had_all;
+}
+
 Status GroupPhases::check_link(const MessageOperation::Envelope& envelope) const {
     if (phase_.links == nullptr || envelope.peer < 0 || envelope.peer == rank())
         return Status::ok();

@@ -44,6 +44,10 @@ class GroupPhases final : public PhasedGroup {
     [[nodiscard]] const Status& unusable() const { return phase_.unusable; }
     /// kUnsupported where this phase has no link for the message.
     [[nodiscard]] Status check_link(const MessageOperation::Envelope& envelope) const;
+    /// Why the last switch came to nothing, if ranks disagreed and no collective was called since.
+    [[nodiscard]] Status disagreement() const;
+    /// Whether some ranks had not called that switch, and may not have heard it.
+    [[nodiscard]] bool is_disagreement_news() const;
 
     // For a switch:
 
@@ -71,13 +75,19 @@ class GroupPhases final : public PhasedGroup {
     [[nodiscard]] Status check_interrupt() const override { return parts_.group.check_interrupt(); }
     [[nodiscard]] Status health() const override { return parts_.group.health(); }
     void end(const Status& why) override { parts_.group.end(why); }
+    void note_ended_switch(const Status& why) override;
 
    private:
+    struct Disagreement {
+        Status why{};
+        std::uint64_t collectives = 0;  // called before it
+    };
     Status wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds longest);
 
     const Parts parts_;
     bool is_on_hold_ = false;  // under the group's lock, as phase_ is
     GroupPhase phase_;
+    Disagreement disagreement_;
 };
 
 }  // namespace pccl::comm

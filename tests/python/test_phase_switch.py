@@ -303,6 +303,33 @@ def test_a_collective_on_one_rank_is_no_switch() -> None:
         assert "rank 0 switches to phase ring but rank 1 runs all_reduce #2" in reason
 
 
+def test_who_comes_when_others_have_left_hears_who_disagreed(
+    transports: str, tmp_path: Path
+) -> None:
+    """Rank 1 calls something else, and rank 2 only when nobody is left to ask."""
+
+    def body(comm: pccl.Communicator) -> tuple[str, str]:
+        total(comm)
+        if comm.rank == 2:
+            await_told(tmp_path, 0, 3)
+        try:
+            if comm.rank == 1:
+                comm.all_reduce(np.ones(4), timeout=20.0)
+            else:
+                pccl.switch_phase("ring", timeout=20.0)
+        except pccl.Error as error:
+            return type(error).__name__, str(error)
+        finally:
+            if comm.rank in {0, 3}:
+                comm.shutdown()
+                tell(tmp_path, comm.rank)
+        return "", ""
+
+    for kind, reason in run(body):
+        assert kind == "MismatchError", reason
+        assert re.search("something else|rank 0 switches to phase ring but rank 1 runs", reason)
+
+
 def test_messages_that_nobody_has_received_are_not_lost(transports: str) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         x = np.full(4, 7.0)

@@ -32,6 +32,7 @@ void put(ByteWriter& out, const Switching::Verdict& verdict) {
     if (verdict.number == 0) return;
     out.u8(static_cast<std::uint8_t>(verdict.outcome));
     out.status(verdict.why, kLongestReason);
+    out.u8(verdict.had_all ? 1 : 0);
     const bool fits = verdict.report.size() <= Switching::kLongestReport;
     out.text(fits ? verdict.report : std::string());
 }
@@ -45,6 +46,9 @@ Status take(ByteReader& in, Switching::Verdict& verdict) {
         return Status::invalid_argument(concat("outcome ", int{outcome}, " of a switch"));
     verdict.outcome = static_cast<Switching::Outcome>(outcome);
     PCCL_TRY(in.status(verdict.why, kLongestReason));
+    std::uint8_t had_all = 0;
+    PCCL_TRY(in.u8(had_all));
+    verdict.had_all = had_all != 0;
     return in.text(verdict.report, Switching::kLongestReport);
 }
 

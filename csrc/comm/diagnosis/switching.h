@@ -41,6 +41,7 @@ struct PCCL_API Switching {
         std::uint64_t number = 0;  // of the switch; 0: none yet
         Outcome outcome = Outcome::kStayed;
         Status why{};          // why there is no report
+        bool had_all = true;   // false: some ranks had not called, so that nobody has told them
         std::string report{};  // of the controller; empty where it is longer than kLongestReport
     };
     static constexpr std::size_t kMostGroups = 32;

@@ -1,5 +1,6 @@
 #include "csrc/comm/phase/phase_call.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -127,6 +128,12 @@ Status PhaseCall::gather() {
         PCCL_TRY(options_.group.check_interrupt());
     }
     return compare_progress();
+}
+
+void PhaseCall::tell(Switching::Verdict verdict) {
+    verdict.had_all = std::ranges::all_of(
+        talk_.others(), [this](Rank rank) { return told_by(rank).switching.number >= number(); });
+    talk_.tell(std::move(verdict));
 }
 
 Status PhaseCall::hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing) {

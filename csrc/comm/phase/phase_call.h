@@ -49,7 +49,7 @@ class PhaseCall {
     /// Waits until all ranks are ready. Errors name those that are not, and what they do.
     [[nodiscard]] Status gather();
     /// Tells how it ended, and waits until all who have called know, or are gone.
-    void tell(Switching::Verdict verdict) { talk_.tell(std::move(verdict)); }
+    void tell(Switching::Verdict verdict);
 
    private:
     using Stage = Switching::Stage;

@@ -53,6 +53,22 @@ Status check_ways_back(const PhasedGroup& group, const LinkGraph& wanted,
     return Status::ok();
 }
 
+Status why_of(const Result<Switching::Verdict>& verdict) {
+    return verdict.is_ok() ? verdict->why : verdict.status();
+}
+
+/// What the others do. A group that has lost a rank ends before its links are released: over these
+/// comes what the rank said when it left, perhaps that ranks disagreed.
+Result<Switching::Verdict> follow_to_the_end(PhaseCall& call, PhasedGroup& group) {
+    Result<Switching::Verdict> verdict = call.follow();
+    const Status why = why_of(verdict);
+    if (why.code() != StatusCode::kPeerLost) return verdict;
+    group.end(why);
+    const Status ended = group.health();
+    if (ended.code() == StatusCode::kMismatch) return ended;
+    return verdict;
+}
+
 /// What rank 0 does. Its ranks are all there before anything is switched.
 Switching::Verdict lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
     if (!own.is_ok()) return {.why = own};
@@ -261,11 +277,12 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     const Status own = options.own;
     PhaseCall call(std::move(options));
     Result<Switching::Verdict> verdict =
-        group->rank() == 0 ? lead(call, own, request) : call.follow();
-    const Status why = verdict.is_ok() ? verdict->why : verdict.status();
+        group->rank() == 0 ? lead(call, own, request) : follow_to_the_end(call, *group);
+    const Status why = why_of(verdict);
     calls_ = group->switching().told().number;
     if (verdict.is_ok()) follow(*verdict, request, groups);
     if (group->rank() == 0) call.tell(*verdict);
+    group->note_ended_switch(why);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;
     return Transacted{.is_switched = verdict->outcome == Outcome::kSwitched,

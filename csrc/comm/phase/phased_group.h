@@ -55,6 +55,9 @@ class PhasedGroup {
     /// ok, or the error that ended it.
     [[nodiscard]] virtual Status health() const = 0;
     virtual void end(const Status& why) = 0;
+    /// How a switch has ended: where ranks disagreed, and nothing comes after it, who leaves says
+    /// so to those that had not called.
+    virtual void note_ended_switch(const Status& why) = 0;
 };
 
 }  // namespace pccl::comm

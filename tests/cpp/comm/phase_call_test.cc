@@ -36,6 +36,7 @@ class OrphanedGroup final : public PhasedGroup {
     [[nodiscard]] Status check_interrupt() const override { return Status::ok(); }
     [[nodiscard]] Status health() const override { return Status::peer_lost(1, "it has left"); }
     void end(const Status&) override {}
+    void note_ended_switch(const Status&) override {}
 
    private:
     const std::string name_ = "world";

@@ -179,6 +179,56 @@ TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
     });
 }
 
+TEST_P(PhaseTest, WhoComesWhenRankZeroHasLeftHearsWhoDisagreed) {
+    const auto all = networks();
+    std::atomic<bool> has_left{false};
+    const auto outcome_of = [&](Communicator& comm) {
+        if (comm.rank() == 1) return comm.barrier();
+        while (comm.rank() == 2 && !has_left.load()) std::this_thread::yield();
+        PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+        return own.switch_phase({.phase = "ring", .transact = go_on}).status();
+    };
+    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+        EXPECT_EQ(sum(comm), 6);
+        const Status outcome = outcome_of(comm);
+        if (comm.rank() == 0) {
+            EXPECT_TRUE(comm.shutdown().is_ok());
+            has_left.store(true);
+        }
+        EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
+    });
+}
+
+TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
+    const auto all = networks();
+    std::atomic<bool> has_heard{false};
+    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+        EXPECT_EQ(sum(comm), 6);
+        PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+        const Status outcome =
+            comm.rank() == 1 ? comm.barrier()
+                             : own.switch_phase({.phase = "ring", .transact = go_on}).status();
+        EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
+        if (comm.rank() == 1) has_heard.store(true);
+        while (comm.rank() == 0 && !has_heard.load()) std::this_thread::yield();
+        const Status left = comm.shutdown();
+        EXPECT_TRUE(left.is_ok()) << left.to_string();
+    });
+}
+
+TEST_P(PhaseTest, ADisagreementThatAllHaveHeardEndsNoGroup) {
+    const auto all = networks();
+    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+        EXPECT_EQ(sum(comm), 6);
+        PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+        const std::string wish = comm.rank() == 1 ? "back" : "ring";
+        const auto done = own.switch_phase({.phase = wish, .transact = go_on});
+        EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
+        const Status left = comm.shutdown();
+        EXPECT_TRUE(left.is_ok()) << left.to_string();
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, PhaseTest,
                          testing::Values(TransportKind::kShm, TransportKind::kTcp));
 

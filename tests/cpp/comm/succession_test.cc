@@ -72,6 +72,7 @@ class MemberGroup final : public PhasedGroup {
         return lost == kNoRank ? Status::ok() : Status::peer_lost(lost, "it is gone");
     }
     void end(const Status&) override {}
+    void note_ended_switch(const Status&) override {}
 
    private:
     const std::string name_ = "world";
