@@ -26,6 +26,8 @@ constexpr Duration kYielding = std::chrono::microseconds(100);
 Status receive_soon(int fd, std::span<std::byte> into, Deadline deadline) {
     TimePoint came = system_clock().now();
     while (!into.empty()) {
+        // Also where bytes keep coming.
+        if (deadline.passed()) return Status::timeout("no echo came");
         PCCL_ASSIGN_OR_RETURN(const std::size_t count, receive_some(fd, into));
         into = into.subspan(count);
         const TimePoint now = system_clock().now();

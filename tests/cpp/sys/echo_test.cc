@@ -61,5 +61,17 @@ TEST_F(EchoTest, EndWhereNobodyAsksOrAnswers) {
               StatusCode::kTimeout);
 }
 
+TEST_F(EchoTest, EndWithTheDeadlineAlsoWhereQuestionsKeepComing) {
+    std::array<std::byte, kEchoBytes> question{};
+    ASSERT_TRUE(send_all(here_.get(), question, patience()).is_ok());
+    const Interest readable{.fd = there_.get(), .input = true};
+    ASSERT_TRUE(wait_for_any({&readable, 1}, std::chrono::seconds(30)));
+    const Deadline over = Deadline::after(Duration::zero());
+    EXPECT_EQ(answer_echoes(there_.get(), over).code(), StatusCode::kTimeout);
+    there_.reset();
+    const auto answer = receive_all(here_.get(), question, patience());
+    EXPECT_EQ(answer.code(), StatusCode::kPeerLost) << "an answer came";
+}
+
 }  // namespace
 }  // namespace pccl::sys
