@@ -35,18 +35,20 @@ struct KeptWay {
     topo::HostWay way;
 };
 
-/// Lines that cannot be read, and old ones, are none.
+/// Lines that cannot be read, old ones, and those that a clock dated that was set back since, are
+/// none.
 std::vector<KeptWay> kept_in(const std::string& path) {
     std::vector<KeptWay> kept;
     const Result<std::string> file = sys::read_private(path, kMostFileBytes);
     if (!file.is_ok()) return kept;
+    const std::string latest = now_in_utc();
     const std::string oldest = in_utc(wall_clock_ms() - kDayMs);
     for (std::string_view text = *file; !text.empty();) {
         std::string_view line = next_line(text);
         const std::string_view from = next_word(line);
         const std::string_view to = next_word(line);
         auto way = topo::HostWay::parse(line);
-        if (way.is_ok() && way->date >= oldest)
+        if (way.is_ok() && way->date >= oldest && way->date <= latest)
             kept.push_back({std::string(from), std::string(to), *std::move(way)});
     }
     return kept;

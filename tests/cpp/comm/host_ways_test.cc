@@ -121,6 +121,14 @@ TEST_F(HostWays, OlderThanADayAreTimedAnew) {
     EXPECT_NEAR(found(sought()).round, 700e-6, 1e-5 * 700e-6);
 }
 
+TEST_F(HostWays, FromAClockThatWasSetBackSinceAreTimedAnew) {
+    constexpr long long kDayMs = 24LL * 3600 * 1000;
+    const std::string tomorrow = in_utc(wall_clock_ms() + kDayMs);
+    write("host-a host-b 700 3 0.5 0 " + tomorrow + " node7\n");
+    EXPECT_NE(found(sought()).date, tomorrow);
+    EXPECT_THAT(read(), testing::Not(HasSubstr(tomorrow)));
+}
+
 TEST_F(HostWays, InAFileThatOthersMayWriteAreNone) {
     write("host-a host-b 700 3 0.5 0 " + now_in_utc() + " node7\n");
     fs::permissions(ways_path(config_), fs::perms::all);
