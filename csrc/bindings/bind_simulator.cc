@@ -113,15 +113,16 @@ Speed memory_speed(int ranks_on_host) {
     return {speed.start_seconds, speed.hop_seconds, speed.bandwidth};
 }
 
-/// Seconds of a message, until its receiver goes on, and of a byte; whether they are the
-/// receiver's, too; seconds of a byte that is added, of a run of chunks and of a look; bytes that a
-/// link holds.
-using Work = std::tuple<double, double, double, bool, double, double, double, std::size_t>;
+/// Seconds of a message, until it is there, and of a byte; whether they are the
+/// receiver's, too; seconds of a byte that is added, and of a run of chunks; of the receiver for a
+/// message and a byte; of a look; bytes that a link holds.
+using Work =
+    std::tuple<double, double, double, bool, double, double, double, double, double, std::size_t>;
 
 Network one_machine(int ranks, int cores, const Work& work) {
-    const auto& [start, travel, byte, both, sum, run, look, capacity] = work;
-    return schedule::one_machine(ranks, cores,
-                                 {start, travel, byte, both, sum, run, look, capacity});
+    const auto& [start, travel, byte, both, sum, run, receipt, take, look, capacity] = work;
+    return schedule::one_machine(
+        ranks, cores, {start, travel, byte, both, sum, run, receipt, take, look, capacity});
 }
 
 void bind_networks(extension::Module& module) {

@@ -12,6 +12,15 @@ constexpr double kRunSeconds = 0.09e-6;
 // A system call that finds nothing; in shared memory it is a line of the own cache.
 constexpr double kLookSeconds = 0.3e-6;
 
+/// Adds what a receiver does itself over TCP. There is no wire: but for a wake-up, what follows the
+/// sender's time is the receiver's system calls, which copy what another core has written.
+void add_receipt(schedule::MessageWork& work, const schedule::LinkModel& model,
+                 const costs::MachineCosts& costs) {
+    work.receipt_seconds = model.near.round_seconds;
+    work.travel_seconds -= work.receipt_seconds;
+    work.take_seconds_per_byte = costs::at(costs.take, costs.level_of(model.capacity));
+}
+
 }  // namespace
 
 Result<schedule::Network> machine_network(const MachineRanks& ranks,
@@ -25,15 +34,16 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
     const schedule::LinkModel model = link_model(reach, *layout, costs);
     reach.ranks_on_core = (ranks.ranks + ranks.cores - 1) / ranks.cores;
     const double travel_seconds = link_model(reach, *layout, costs).near.round_seconds;
-    return schedule::one_machine(ranks.ranks, ranks.cores,
-                                 {.start_seconds = model.near.message_seconds,
-                                  .travel_seconds = travel_seconds,
-                                  .seconds_per_byte = model.near.seconds_per_byte,
-                                  .takes_both = model.near.copies,
-                                  .sum_seconds_per_byte = model.reduce_seconds_per_byte,
-                                  .run_seconds = kRunSeconds,
-                                  .look_seconds = ranks.by_shared_memory ? 0 : kLookSeconds,
-                                  .capacity = model.capacity});
+    schedule::MessageWork work{.start_seconds = model.near.message_seconds,
+                               .travel_seconds = travel_seconds,
+                               .seconds_per_byte = model.near.seconds_per_byte,
+                               .takes_both = model.near.copies,
+                               .sum_seconds_per_byte = model.reduce_seconds_per_byte,
+                               .run_seconds = kRunSeconds,
+                               .look_seconds = ranks.by_shared_memory ? 0 : kLookSeconds,
+                               .capacity = model.capacity};
+    if (!ranks.by_shared_memory) add_receipt(work, model, costs);
+    return schedule::one_machine(ranks.ranks, ranks.cores, work);
 }
 
 Result<schedule::LinkSpeed> memory_speed(int ranks_on_host, const costs::MachineCosts& costs) {

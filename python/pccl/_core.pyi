@@ -1919,7 +1919,7 @@ def this_machine(ranks: int, cores: int, by_shared_memory: bool) -> Network:
 
 # Seconds of a message, until its receiver goes on, and of a byte; whether they are the receiver's,
 # too; seconds of a byte that is added, of a run of chunks and of a look; bytes that a link holds.
-_Work: TypeAlias = tuple[float, float, float, bool, float, float, float, int]
+_Work: TypeAlias = tuple[float, float, float, bool, float, float, float, float, float, int]
 
 def one_machine(ranks: int, cores: int, work: _Work) -> Network:
     """Return a machine whose costs are given.

@@ -227,9 +227,12 @@ def machine(
     takes_both: bool = False,
     sum_s: float = 0,
     run_s: float = 0,
+    receipt_s: float = 0,
+    take_s: float = 0,
     look_s: float = 0,
 ) -> Any:
-    work = (SPEED.start, SPEED.hop, 1 / SPEED.bandwidth, takes_both, sum_s, run_s, look_s, 0)
+    sending = (SPEED.start, SPEED.hop, 1 / SPEED.bandwidth, takes_both)
+    work = (*sending, sum_s, run_s, receipt_s, take_s, look_s, 0)
     return simulator.Network(_core.one_machine(ranks, cores, work), "a machine")
 
 
@@ -254,6 +257,22 @@ def test_sums_take_cores_too() -> None:
         sent = SPEED.start + MIB / SPEED.bandwidth
         rounds = 3 * (times * sent + SPEED.hop) + 3 * times * MIB * byte
         assert found.seconds == pytest.approx(rounds)
+
+
+@pl.algorithm("gather")
+def all_to_root(c: pl.Program) -> None:
+    for rank in range(c.ranks):
+        c.input(rank).copy_to(0)
+
+
+def test_who_gets_many_messages_takes_them_one_by_one() -> None:
+    """In its own time, while those who have sent them go on."""
+    receipt, byte = SPEED.start * 2, 1 / SPEED.bandwidth / 2
+    capsule = all_to_root.build(ranks=5)
+    found = capsule.replay(machine(5, 5, receipt_s=receipt, take_s=byte), 5 * MIB)
+    each = receipt + MIB * byte
+    arrived = capsule.replay(machine(5, 5), 5 * MIB).seconds
+    assert found.seconds == pytest.approx(arrived + 4 * each)
 
 
 @pl.algorithm("broadcast", ranks=2, chunks=8)

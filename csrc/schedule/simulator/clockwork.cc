@@ -95,7 +95,9 @@ double Clockwork::work_of(StepId id) const {
     const Step& step = *graph_[id].step;
     double work = added_bytes(step, chunk_bytes_) * network_.sums.bytes_per_byte;
     if (step.from.is_used())
-        work += more_runs(step.dst.is_empty() ? step.src : step.dst) * network_.bytes_per_run;
+        work += network_.bytes_per_receipt +
+                count_of(step) * chunk_bytes_ * network_.bytes_per_byte_taken +
+                more_runs(step.dst.is_empty() ? step.src : step.dst) * network_.bytes_per_run;
     return work;
 }
 

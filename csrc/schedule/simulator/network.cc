@@ -106,6 +106,8 @@ Network one_machine(int ranks, int cores, const MessageWork& work) {
             .sums = {.way = [=](Rank rank) { return std::vector<Crossing>{{rank}, {2 * ranks}}; },
                      .bytes_per_byte = work.sum_seconds_per_byte * bandwidth},
             .bytes_per_run = work.run_seconds * bandwidth,
+            .bytes_per_receipt = work.receipt_seconds * bandwidth,
+            .bytes_per_byte_taken = work.take_seconds_per_byte * bandwidth,
             .look_seconds = work.look_seconds,
             .capacity = work.capacity};
 }

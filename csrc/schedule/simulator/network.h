@@ -43,6 +43,9 @@ struct Network {
     /// Of a rank's time, in bytes of its way, for each run of chunks of a message but the first:
     /// sent, it is its message's; received, that of its sums.
     double bytes_per_run = 0;
+    /// Of a receiver's time, in bytes of its way: for each message, and for each byte of it.
+    double bytes_per_receipt = 0;
+    double bytes_per_byte_taken = 0;
     /// Until a step is seen for which one of a later lane has made way: ranks look at their lanes
     /// in turn, and at a link for the next message of that one first.
     double look_seconds = 0;
@@ -76,15 +79,17 @@ struct LinkSpeed {
 /// What a rank of a machine spends on messages to others of it.
 struct MessageWork {
     double start_seconds = 0;     // of the sender's time
-    double travel_seconds = 0;    // until the receiver goes on, nothing else going on
+    double travel_seconds = 0;    // until it is there, nothing else going on
     double seconds_per_byte = 0;  // of the sender's time
-    /// So much is of the receiver's as well; else it is little there, and a rank sends while it
-    /// receives.
+    /// So much is of the receiver's as well, at the same time; else a rank sends while it receives,
+    /// and takes what has come in its own time.
     bool takes_both = false;
     double sum_seconds_per_byte = 0;
-    double run_seconds = 0;    // Network::bytes_per_run
-    double look_seconds = 0;   // Network::look_seconds
-    std::size_t capacity = 0;  // Network::capacity
+    double run_seconds = 0;            // Network::bytes_per_run
+    double receipt_seconds = 0;        // of the receiver's time, once it is there
+    double take_seconds_per_byte = 0;  // the same, for each byte
+    double look_seconds = 0;           // Network::look_seconds
+    std::size_t capacity = 0;          // Network::capacity
 };
 
 /// Ranks that share the cores of a machine, through which all messages go: those of ranks that have
