@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -44,9 +46,39 @@ std::vector<Slices> sources_of(const Step& step) {
     return {};
 }
 
+/// A rank's channels to each peer and from each, numbered without gaps, for workers share what
+/// FIFOs there are by the number of channels. Both ends use the same ones, and so number them
+/// alike.
+class Channels {
+   public:
+    explicit Channels(const schedule::Program& program) {
+        for (const schedule::Lane& lane : program.lanes)
+            for (const Step& step : lane) {
+                if (step.from.is_used()) used_[{step.from.peer, false}].insert(step.from.channel);
+                if (step.to.is_used()) used_[{step.to.peer, true}].insert(step.to.channel);
+            }
+    }
+
+    /// Of a channel that the program uses.
+    [[nodiscard]] int number(const schedule::Port& port, bool is_sending) const {
+        const std::set<int>& channels = used_.at({port.peer, is_sending});
+        return static_cast<int>(std::distance(channels.begin(), channels.find(port.channel)));
+    }
+    /// To or from one peer.
+    [[nodiscard]] int most() const {
+        std::size_t most = 0;
+        for (const auto& [peer, channels] : used_) most = std::max(most, channels.size());
+        return static_cast<int>(most);
+    }
+
+   private:
+    std::map<std::pair<Rank, bool>, std::set<int>> used_;
+};
+
 class Tabulator {
    public:
-    Tabulator(const schedule::Program& program, int chunks) : program_(program), chunks_(chunks) {
+    Tabulator(const schedule::Program& program, int chunks)
+        : program_(program), chunks_(chunks), channels_(program) {
         tables_.scratch_chunks = program.scratch_chunks;
     }
 
@@ -115,13 +147,13 @@ class Tabulator {
     int port(const schedule::Port& wanted, bool is_sending) {
         if (!wanted.is_used()) return abi::kNoDevicePort;
         auto& ports = ports_.back();
+        const int channel = channels_.number(wanted, is_sending);
         const auto found = std::ranges::find_if(ports, [&](const abi::DevicePort& each) {
-            return each.peer == wanted.peer && each.channel == wanted.channel &&
+            return each.peer == wanted.peer && each.channel == channel &&
                    (each.is_sending != 0) == is_sending;
         });
         const auto index = static_cast<int>(found - ports.begin());
-        if (found == ports.end())
-            ports.push_back({wanted.peer, wanted.channel, is_sending ? 1 : 0, 0});
+        if (found == ports.end()) ports.push_back({wanted.peer, channel, is_sending ? 1 : 0, 0});
         return index;
     }
     /// Of the next message of a port of the lane, if it is one.
@@ -172,6 +204,7 @@ class Tabulator {
 
     const schedule::Program& program_;
     const int chunks_;
+    const Channels channels_;
     DeviceTables tables_;
     std::vector<std::vector<abi::DeviceStep>> steps_;  // by lane
     std::vector<std::vector<abi::DevicePort>> ports_;
@@ -179,12 +212,11 @@ class Tabulator {
 
 void include(DeviceGrid& grid, const schedule::Program& program) {
     grid.lanes = std::max(grid.lanes, static_cast<int>(program.lanes.size()));
+    grid.channels = std::max(grid.channels, Channels(program).most());
     for (const schedule::Lane& lane : program.lanes)
-        for (const Step& step : lane) {
-            grid.channels = std::max({grid.channels, step.from.channel + 1, step.to.channel + 1});
+        for (const Step& step : lane)
             if (step.from.is_used() || step.to.is_used())
                 grid.longest = std::max(grid.longest, count_of(step));
-        }
 }
 
 }  // namespace

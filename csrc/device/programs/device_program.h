@@ -14,7 +14,7 @@ namespace pccl::device {
 /// What all ranks lay out alike.
 struct DeviceGrid {
     int lanes = 1;                   // of the rank with the most
-    int channels = 1;                // between two ranks
+    int channels = 1;                // from one rank to another, at most
     int chunks = 1;                  // of a block
     int longest = 1;                 // chunks in the longest message
     std::size_t least_in_chunk = 1;  // bytes, before another worker shares a lane

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace pccl::device {
 namespace {
@@ -67,6 +68,34 @@ TEST(DeviceTablesTest, MessagesOfAPortAreNumberedByTheirSteps) {
     EXPECT_EQ(tables.ports[0].messages, 2);
     EXPECT_EQ(tables.ports[1].messages, 1);
     EXPECT_EQ(tables.ports[2].messages, 1);
+}
+
+/// Workers share FIFOs by the number of channels between two ranks, whatever these are called.
+TEST(DeviceTablesTest, ChannelsBetweenTwoRanksAreNumberedWithoutGaps) {
+    const schedule::Slice input{schedule::Buffer::kInput, 0, 1};
+    const schedule::Slice output{schedule::Buffer::kOutput, 0, 1};
+    const auto send = [&](schedule::Port to) {
+        return schedule::Step{.action = schedule::Action::kSend, .src = input, .to = to};
+    };
+    const auto recv = [&](schedule::Port from) {
+        return schedule::Step{.action = schedule::Action::kRecv, .dst = output, .from = from};
+    };
+    const schedule::Program first{.lanes = {{send({1, 7}), send({1, 3}), recv({1, 5})}}};
+    const schedule::Program second{.lanes = {{recv({0, 3}), recv({0, 7}), send({0, 5})}}};
+    const DeviceTables here = tabulate(first, 1).value();
+    const DeviceTables there = tabulate(second, 1).value();
+    const auto channel = [](const DeviceTables& tables, std::int32_t port) {
+        return tables.ports[index(port)].channel;
+    };
+    EXPECT_EQ(channel(here, here.steps[0].to), 1);
+    EXPECT_EQ(channel(here, here.steps[1].to), 0);
+    EXPECT_EQ(channel(here, here.steps[2].from), 0);
+    EXPECT_EQ(channel(there, there.steps[0].from), 0);
+    EXPECT_EQ(channel(there, there.steps[1].from), 1);
+    EXPECT_EQ(channel(there, there.steps[2].to), 0);
+    const schedule::Schedule both{
+        .name = "gaps", .shape = {.ranks = 2}, .programs = {first, second}};
+    EXPECT_EQ(device_grid(both).value().channels, 2);
 }
 
 TEST(DeviceGridTest, WhatAGpuDoesNotRunIsRefused) {

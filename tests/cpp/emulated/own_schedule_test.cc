@@ -56,6 +56,20 @@ schedule::Schedule long_star() {
     return made;
 }
 
+/// The long star, over channels that differ from pair to pair and leave others out.
+schedule::Schedule star_of_channels() {
+    schedule::Schedule made = long_star();
+    Rank rank = 0;
+    for (schedule::Program& program : made.programs) {
+        for (schedule::Step& step : program.lanes.front()) {
+            if (step.from.is_used()) step.from.channel = 3 + rank + step.from.peer;
+            if (step.to.is_used()) step.to.channel = 3 + rank + step.to.peer;
+        }
+        ++rank;
+    }
+    return made;
+}
+
 TEST(EmulatedOwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
     const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
     const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
@@ -66,8 +80,10 @@ TEST(EmulatedOwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
     });
 }
 
-TEST(EmulatedOwnScheduleTest, LongLanesGiveTheSameByEachProtocol) {
-    const auto star = schedule::source_of(long_star()).value();
+class EmulatedLongLanesTest : public ::testing::TestWithParam<schedule::Schedule (*)()> {};
+
+TEST_P(EmulatedLongLanesTest, GiveTheSameByEachProtocol) {
+    const auto star = schedule::source_of(GetParam()()).value();
     const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
     fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
         const auto wanted = sum_by(ring, member);
@@ -78,6 +94,8 @@ TEST(EmulatedOwnScheduleTest, LongLanesGiveTheSameByEachProtocol) {
         }
     });
 }
+INSTANTIATE_TEST_SUITE_P(Stars, EmulatedLongLanesTest,
+                         ::testing::Values(&long_star, &star_of_channels));
 
 TEST(EmulatedOwnScheduleTest, ForAnotherNumberOfRanksIsRefused) {
     const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
