@@ -25,7 +25,7 @@ import numpy as np
 import pccl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from support.background import busy_threads, watched
+from support.background import busy_threads, still_watched, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,7 +342,7 @@ def run_torch(way: Callable[[int], None], rank: int, rendezvous: str) -> None:
     before = watched()
     way(rank)
     dist.barrier()
-    report(watched=watched() == before, busy=busy_threads())
+    report(watched=still_watched(before), busy=busy_threads())
     torch_use(rank)
     dist.destroy_process_group()
 
@@ -356,7 +356,7 @@ def run_numpy(way: Callable[[int], None], rank: int, rendezvous: str, transports
     before = watched()
     way(rank)
     comm.barrier()
-    report(watched=watched() == before, busy=busy_threads())
+    report(watched=still_watched(before), busy=busy_threads())
     use(comm)
     comm.barrier()
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TICKS = os.sysconf("SC_CLK_TCK")
+PATIENCE_S = 10
 
 
 def _of_threads(file: str) -> Iterator[tuple[str, str]]:
@@ -45,8 +46,14 @@ def busy_threads(seconds: float = 1.0, share: float = 0.1) -> dict[str, float]:
     return {thread: each for thread, each in taken.items() if each > share * passed}
 
 
-def watched() -> dict[str, list[str]]:
-    """Return what each epoll set of this process watches, by the number of the set."""
+Watched = dict[str, set[tuple[int, int]]]
+
+
+def watched() -> Watched:
+    """Return what each epoll set of this process watches, by the number of the set.
+
+    That is descriptors, each with its inode: of sockets none has that of another.
+    """
     found = {}
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -55,5 +62,32 @@ def watched() -> dict[str, list[str]]:
         except OSError:
             continue  # the folder's own
         if kind == "anon_inode:[eventpoll]":
-            found[entry.name] = sorted(line.split()[1] for line in lines if line.startswith("tfd"))
+            found[entry.name] = {_target(line) for line in lines if line.startswith("tfd")}
     return found
+
+
+def still_watched(before: Watched) -> bool:
+    """Wait until the epoll sets watch what they did before; False if that does not come to be.
+
+    A peer that waits asks how this process fares, on a connection of its own, which is watched for
+    a moment: of those in ``before`` only what this process still has open counts.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if watched() == {number: set(filter(_is_open, fds)) for number, fds in before.items()}:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _target(line: str) -> tuple[int, int]:
+    """Read ``tfd: 7 events: 1 data: 0 pos:0 ino:3a51 sdev:8``."""
+    return int(line.split()[1]), int(line.partition("ino:")[2].split()[0], 16)
+
+
+def _is_open(target: tuple[int, int]) -> bool:
+    descriptor, inode = target
+    try:
+        return os.fstat(descriptor).st_ino == inode
+    except OSError:
+        return False
