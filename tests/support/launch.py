@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import importlib.util
 import multiprocessing
 import multiprocessing.connection
@@ -266,6 +267,7 @@ _current_job: _Job | None = None
 def _run_rank(pickled_job: bytes, pipe: multiprocessing.connection.Connection) -> None:
     global _current_job
     die_with_parent()
+    gc.freeze()  # else a collection walks, and thereby copies, all that the server has imported
     job: _Job = pickle.loads(pickled_job)
     _current_job = job
     stack_dump = Path(job.stack_dump).open("w")  # noqa: SIM115 (open until the process ends)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import gc
 import json
 import os
 import shutil
@@ -166,6 +167,7 @@ def main() -> None:
         use_library_monitored_barrier()
     names = args.tests or unittest.defaultTestLoader.getTestCaseNames(suite_class)
     result = JsonResult(args.results)
+    gc.freeze()  # else collections in ranks walk, and thereby copy, all that is imported here
     for name in names:
         suite_class(name).run(result)
 
