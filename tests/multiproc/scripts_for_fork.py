@@ -1,8 +1,10 @@
 """A rank that forks in one of the ways users do; test_fork.py runs two of them.
 
-    scripts_for_fork.py <function of this file> <rank> <rendezvous> <transports>
+    scripts_for_fork.py <function of this file> <ranks> <rendezvous> <transports>
 
 Functions named ``torch_...`` have a process group of torch, the others a ``pccl.Communicator``.
+Of several ranks, "01", each is forked from one process, which has loaded torch, as that takes long;
+like any program, it ends with the interpreter.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pccl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.background import busy_threads, still_watched, watched
+from support.launch import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -325,7 +328,7 @@ def a_rank_is_killed_whose_child_lives_on(rank: int, rendezvous: str, transports
 
 
 def report(**found: object) -> None:
-    print(json.dumps(found), flush=True)
+    os.write(sys.stdout.fileno(), f"{json.dumps(found)}\n".encode())  # whole, beside other ranks
 
 
 def run_torch(way: Callable[[int], None], rank: int, rendezvous: str) -> None:
@@ -361,8 +364,7 @@ def run_numpy(way: Callable[[int], None], rank: int, rendezvous: str, transports
     comm.barrier()
 
 
-def main() -> None:
-    name, rank, rendezvous, transports = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+def run_rank(name: str, rank: int, rendezvous: str, transports: str) -> None:
     way = globals()[name]
     if name.startswith("torch_"):
         run_torch(way, rank, rendezvous)
@@ -370,6 +372,33 @@ def main() -> None:
         way(rank, rendezvous, transports)
     else:
         run_numpy(way, rank, rendezvous, transports)
+
+
+def fork_ranks(ranks: list[int]) -> int | None:
+    """Give each process its rank, and the one that started them None, once they ended well."""
+    import torch.distributed  # noqa: F401 (for the ranks)
+
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    assert threads == 1, f"cannot fork ranks: {threads} threads run"
+    started = {}
+    for rank in ranks:
+        process = os.fork()
+        if process == 0:
+            die_with_parent()
+            return rank
+        started[process] = rank
+    for process, rank in started.items():
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        assert code == 0, f"rank {rank} ended with {code}"
+    return None
+
+
+def main() -> None:
+    name, ranks, rendezvous, transports = sys.argv[1:]
+    numbers = [int(rank) for rank in ranks]
+    rank = fork_ranks(numbers) if len(numbers) > 1 else numbers[0]
+    if rank is not None:
+        run_rank(name, rank, rendezvous, transports)
 
 
 if __name__ == "__main__":

@@ -23,28 +23,29 @@ TRANSPORTS = pytest.mark.parametrize("transports", ["shm", "tcp"])
 
 
 def run_pair(way: str, rendezvous: str, transports: str) -> tuple[list[int], list[Any]]:
-    """Run both ranks; give their exit codes, and what they report."""
+    """Run both ranks; give the exit codes of what was started, and what the ranks report."""
     environment = os.environ | {"PCCL_TRANSPORTS": transports}
-    ranks = [
+    started = ["01"] if way.startswith("torch_") else ["0", "1"]
+    processes = [
         subprocess.Popen(
-            [sys.executable, str(SCRIPTS), way, str(rank), rendezvous, transports],
+            [sys.executable, str(SCRIPTS), way, ranks, rendezvous, transports],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
         )
-        for rank in range(2)
+        for ranks in started
     ]
     try:
-        ends = [process.communicate(timeout=LIMIT_S) for process in ranks]
+        ends = [process.communicate(timeout=LIMIT_S) for process in processes]
     finally:
-        for process in ranks:
+        for process in processes:
             process.kill()
             process.wait()
     for _, error in ends:
         sys.stderr.write(error)
     reports = [json.loads(line) for out, _ in ends for line in out.splitlines()]
-    return [process.returncode for process in ranks], reports
+    return [process.returncode for process in processes], reports
 
 
 @TRANSPORTS
@@ -67,7 +68,8 @@ def run_pair(way: str, rendezvous: str, transports: str) -> tuple[list[int], lis
 )
 def test_the_parent_goes_on(way: str, transports: str, tmp_path: Path) -> None:
     codes, reports = run_pair(way, f"file://{tmp_path}/store", transports)
-    assert codes == [0, 0]
+    assert set(codes) == {0}
+    assert len(reports) == 2
     for report in reports:
         assert report["watched"], "sockets no longer end sleeps"
         assert report["busy"] == {}, "threads run while nothing happens"
