@@ -1,8 +1,10 @@
 """Paths and settings that all Python tests share."""
 
+import gc
 import os
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from support.cpu_seconds import CpuSeconds
 
         config.pluginmanager.register(CpuSeconds(shown))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import test modules, and torch, without collecting garbage, which there hardly is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
