@@ -1,6 +1,5 @@
 #include "csrc/sys/process_memory.h"
 
-#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -73,37 +72,20 @@ Status read_process_pieces(pid_t pid, const ProcessMark& mark,
     return fault(error, concat("cannot read ", wanted, " bytes of process ", pid));
 }
 
-Status write_process_pieces(pid_t pid, const ProcessMark& mark,
-                            std::span<const ProcessPiece> pieces) {
-    PCCL_TRY(read_process_pieces(pid, mark, {}));
+Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces) {
     const Vectors vectors(pieces);
     const ssize_t moved = ::process_vm_writev(pid, vectors.here.data(), vectors.count,
                                               vectors.there.data(), vectors.count, 0);
+    if (moved == static_cast<ssize_t>(vectors.bytes)) return Status::ok();
     const int error = moved < 0 ? errno : 0;
-    if (moved == static_cast<ssize_t>(vectors.bytes)) return read_process_pieces(pid, mark, {});
     return fault(error, concat("cannot write ", vectors.bytes, " bytes of process ", pid));
 }
 
-Result<ProcessSpace> ProcessSpace::open(pid_t pid, const ProcessMark& mark) {
-    ProcessSpace space(UniqueFd(::open(concat("/proc/", pid, "/mem").c_str(), O_RDWR | O_CLOEXEC)));
-    const int error = space.memory_.is_open() ? 0 : errno;
-    if (error == 0 && space.has(mark)) return space;
-    return fault(error, concat("cannot open the memory of process ", pid));
-}
-
-bool ProcessSpace::has(const ProcessMark& mark) const {
-    std::uint64_t seen = 0;
-    const ssize_t read =
-        ::pread(memory_.get(), &seen, sizeof seen, static_cast<off_t>(mark.address));
-    return read == sizeof seen && seen == mark.value;
-}
-
-Status ProcessSpace::write(std::uint64_t address, std::span<const std::byte> bytes) const {
-    const ssize_t written =
-        ::pwrite(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(address));
-    if (written == static_cast<ssize_t>(bytes.size())) return Status::ok();
-    const int error = written < 0 ? errno : 0;
-    return fault(error, concat("cannot write ", bytes.size(), " bytes of another process"));
+Status write_process_pieces(pid_t pid, const ProcessMark& mark,
+                            std::span<const ProcessPiece> pieces) {
+    PCCL_TRY(read_process_pieces(pid, mark, {}));
+    PCCL_TRY(write_living_process(pid, pieces));
+    return read_process_pieces(pid, mark, {});
 }
 
 Status read_process_memory(pid_t pid, const ProcessMark& mark, std::uint64_t address,

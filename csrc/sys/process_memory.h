@@ -11,10 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "csrc/base/status.h"
-#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 
@@ -51,23 +49,8 @@ inline constexpr std::size_t kMostProcessPieces = 1000;
 [[nodiscard]] PCCL_API Status write_process_pieces(pid_t pid, const ProcessMark& mark,
                                                    std::span<const ProcessPiece> pieces);
 
-/// The address space of a process, open: when that ends or becomes another program, nothing is
-/// reached by it, and never another's. So short writes need no look at a mark, and one call of the
-/// kernel, which copies page by page, and less fast than those above.
-class PCCL_API ProcessSpace {
-   public:
-    /// That of the process with this mark. kUnavailable where that is refused, or another is there.
-    static Result<ProcessSpace> open(pid_t pid, const ProcessMark& mark);
-    /// Whether it has that mark.
-    [[nodiscard]] bool has(const ProcessMark& mark) const;
-    /// kUnavailable where the process has ended by now, or has no such memory: then part may have
-    /// been written. Memory that its owner has made read-only is written to none the less.
-    [[nodiscard]] Status write(std::uint64_t address, std::span<const std::byte> bytes) const;
-
-   private:
-    explicit ProcessSpace(UniqueFd memory) : memory_(std::move(memory)) {}
-
-    UniqueFd memory_;
-};
+/// The same in one call of the kernel, for who sees by other means that the process is there, right
+/// before and after (life_sign.h).
+[[nodiscard]] PCCL_API Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
 
 }  // namespace pccl::sys

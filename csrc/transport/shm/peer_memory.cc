@@ -8,13 +8,6 @@
 namespace pccl::transport::shm {
 namespace {
 
-// What is copied page by page in the time of two more calls of the kernel.
-constexpr std::size_t kShortWrite = 32 * kKiB;
-
-bool is_short(std::span<const sys::ProcessPiece> pieces) {
-    return pieces.size() == 1 && pieces.front().here.size() <= kShortWrite;
-}
-
 Status ended() { return Status::unavailable("the peer has ended the registration of this memory"); }
 
 }  // namespace
@@ -45,7 +38,7 @@ Status PeerMemory::map(const MemoryKey& key, std::uint64_t bytes) {
 }
 
 Status PeerMemory::probe() const {
-    const Status probed = sys::read_process_pieces(owner_, mark_, {});
+    const Status probed = find_owner();
     return probed.is_ok() ? probed : Status::unsupported(probed.message());
 }
 
@@ -70,17 +63,13 @@ Result<GpuView> PeerMemory::open_view(int device) const {
     return GpuView{.address = address_, .device = device};
 }
 
-void PeerMemory::use(std::shared_ptr<const sys::ProcessSpace> space) {
-    if (space != nullptr && space->has(mark_)) space_ = std::move(space);
-}
-
-Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const {
+Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces, bool sees_owner) const {
     if (!is_mapped())
         for (sys::ProcessPiece& piece : pieces) piece.there += address_;
-    return op == RmaOp::kRead ? read(pieces) : write(pieces);
+    return op == RmaOp::kRead ? read(pieces) : write(pieces, sees_owner);
 }
 
-bool PeerMemory::has_owner() const { return sys::read_process_pieces(owner_, mark_, {}).is_ok(); }
+Status PeerMemory::find_owner() const { return sys::read_process_pieces(owner_, mark_, {}); }
 
 void PeerMemory::copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const {
     for (const sys::ProcessPiece& piece : pieces) {
@@ -102,13 +91,13 @@ Status PeerMemory::read(std::span<const sys::ProcessPiece> pieces) const {
     return status.is_ok() || is_open() ? status : ended();
 }
 
-Status PeerMemory::write(std::span<const sys::ProcessPiece> pieces) const {
+Status PeerMemory::write(std::span<const sys::ProcessPiece> pieces, bool sees_owner) const {
     if (!line_.enter(mark_.value)) return ended();
     Status status;
     if (is_mapped())
         copy_mapped(RmaOp::kWrite, pieces);
-    else if (space_ != nullptr && is_short(pieces))
-        status = space_->write(pieces.front().there, pieces.front().here);
+    else if (sees_owner)
+        status = sys::write_living_process(owner_, pieces);
     else
         status = sys::write_process_pieces(owner_, mark_, pieces);
     return line_.leave(mark_.value) ? status : ended();

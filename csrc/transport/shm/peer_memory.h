@@ -26,16 +26,15 @@ class PeerMemory final : public RmaPeerMemory {
                                                     pid_t owner, std::shared_ptr<GpuMemories> gpus);
 
     /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
-    /// of memory that is not mapped, the owner. kUnavailable otherwise.
-    Status copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const;
+    /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
+    /// life sign that it is there, before and after, need not have the kernel look at its mark
+    /// twice to write.
+    Status copy(RmaOp op, std::span<sys::ProcessPiece> pieces, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
-    /// For short writes, of memory that is not mapped: `space` is the owner's, or none.
-    void use(std::shared_ptr<const sys::ProcessSpace> space);
-    [[nodiscard]] const sys::ProcessMark& mark() const { return mark_; }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
-    /// Whether the process that made it has its memory still: not when it ends, or has become
+    /// ok if the process that made it has its memory still: not when it ends, or has become
     /// another program. A system call.
-    [[nodiscard]] bool has_owner() const;
+    [[nodiscard]] Status find_owner() const;
 
     // Of a GPU:
 
@@ -62,7 +61,7 @@ class PeerMemory final : public RmaPeerMemory {
     [[nodiscard]] Result<GpuView> open_view(int device) const;
     void copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const;
     [[nodiscard]] Status read(std::span<const sys::ProcessPiece> pieces) const;
-    [[nodiscard]] Status write(std::span<const sys::ProcessPiece> pieces) const;
+    [[nodiscard]] Status write(std::span<const sys::ProcessPiece> pieces, bool sees_owner) const;
 
     const pid_t owner_;
     const sys::ProcessMark mark_;  // the registration's nonce, in the owner's ledger
@@ -71,7 +70,6 @@ class PeerMemory final : public RmaPeerMemory {
     std::optional<MemoryView> view_;
     const std::optional<GpuKey> gpu_;
     std::shared_ptr<GpuMemories> gpus_;
-    std::shared_ptr<const sys::ProcessSpace> space_;
     mutable std::map<int, GpuView> views_;  // by the device that was asked for
 };
 

@@ -51,14 +51,16 @@ class ShmPeer final : public RmaPeer {
 
     Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) override {
         PCCL_ASSIGN_OR_RETURN(auto opened, PeerMemory::open(memory, process_, gpus_));
-        if (!opened->is_mapped() && !opened->is_of_gpu()) opened->use(space(opened->mark()));
         return std::shared_ptr<RmaPeerMemory>(std::move(opened));
     }
     RmaCopied copy(RmaPeerMemory& memory, RmaOp op, std::span<sys::ProcessPiece> pieces) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        const Status copied = theirs.copy(op, pieces);
+        const bool sees_owner = op == RmaOp::kWrite && wire_.process_lives();
+        Status copied = theirs.copy(op, pieces, sees_owner);
+        if (!copied.is_ok() || theirs.is_mapped()) return looked(theirs, copied);
         // What the kernel read, it read from a process that was there.
-        if (copied.is_ok() && op == RmaOp::kRead && !theirs.is_mapped()) return {};
+        if (op == RmaOp::kRead) return {};
+        if (sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
         return looked(theirs, copied);
     }
     [[nodiscard]] std::size_t most_in_flight(const RmaPeerMemory& memory,
@@ -78,23 +80,14 @@ class ShmPeer final : public RmaPeer {
     Status look_at_owner(const PeerMemory& memory, const Status& copied) {
         if (copied.is_ok() && wire_.process_lives()) return Status::ok();
         PCCL_TRY(wire_.look());
-        if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
+        if (copied.is_ok() || !memory.is_open() || memory.find_owner().is_ok()) return Status::ok();
         // A process that ends gives its memory up before its descriptors.
         return Status::peer_lost(wire_.peer(),
                                  concat("the process of ", peer_name(wire_.peer()), " has ended"));
     }
 
-    /// Of the process; null where it is not to be had.
-    std::shared_ptr<const sys::ProcessSpace> space(const sys::ProcessMark& mark) {
-        if (space_ != nullptr) return space_;
-        auto space = sys::ProcessSpace::open(process_, mark);
-        if (space.is_ok()) space_ = std::make_shared<const sys::ProcessSpace>(std::move(*space));
-        return space_;
-    }
-
     PeerWire& wire_;
     const pid_t process_;
-    std::shared_ptr<const sys::ProcessSpace> space_;
     const std::shared_ptr<GpuMemories> gpus_;
     GpuCopies gpu_copies_;
 };

@@ -85,34 +85,19 @@ TEST_F(ProcessMemoryTest, IsReadWhereItLies) {
     EXPECT_EQ(here_, there_);
 }
 
-TEST_F(ProcessMemoryTest, ASpaceIsThatOfOneProgramAndNeverOfItsSuccessor) {
+TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToUntilItEnds) {
     Child child;
-    const auto space = ProcessSpace::open(child.pid(), mark());
-    if (!space.is_ok())
-        GTEST_SKIP() << "this machine lets nobody write to a child: " << space.status().to_string();
-    const ProcessMark other{.address = mark().address, .value = mark().value + 1};
-    EXPECT_FALSE(ProcessSpace::open(child.pid(), other).is_ok());
     const auto address = reinterpret_cast<std::uint64_t>(there_.data());
-    const std::vector<std::byte> written(5000, std::byte{9});
-    ASSERT_EQ(space->write(address + 3, written).to_string(), "ok");
+    std::vector<std::byte> written(5000, std::byte{9});
+    const ProcessPiece piece{address + 3, written};
+    if (const Status status = write_living_process(child.pid(), {&piece, 1}); !status.is_ok())
+        GTEST_SKIP() << "this machine lets nobody write to a child: " << status.to_string();
     ASSERT_EQ(read(child.pid()).to_string(), "ok");
     auto expected = there_;
     std::ranges::copy(written, expected.begin() + 3);
     EXPECT_EQ(here_, expected);
-    child.become_another_program();
-    EXPECT_EQ(space->write(address, written).code(), StatusCode::kUnavailable);
-    EXPECT_FALSE(space->has(mark()));
-}
-
-TEST_F(ProcessMemoryTest, ASpaceEndsWithItsProcess) {
-    Child child;
-    const auto space = ProcessSpace::open(child.pid(), mark());
-    if (!space.is_ok())
-        GTEST_SKIP() << "this machine lets nobody write to a child: " << space.status().to_string();
     child.end();
-    const auto address = reinterpret_cast<std::uint64_t>(there_.data());
-    EXPECT_EQ(space->write(address, std::as_bytes(std::span("x"))).code(),
-              StatusCode::kUnavailable);
+    EXPECT_EQ(write_living_process(child.pid(), {&piece, 1}).code(), StatusCode::kUnavailable);
 }
 
 TEST_F(ProcessMemoryTest, PiecesAreWrittenAndReadWhereTheyLie) {
