@@ -192,7 +192,8 @@ Collective CaseRun::collective() const {
             .op = case_.op,
             .root = case_.root,
             .inputs = inputs_,
-            .outputs = outputs_};
+            .outputs = outputs_,
+            .is_even = case_.kind == kAllToAll && !case_.has_split_sizes};
 }
 
 Status CaseRun::launch() const {

@@ -121,7 +121,7 @@ const std::vector<Dispute> kDisputes = {
      {{.kind = kAllToAll, .count = 100, .plan = kFewThreads}},
      {{.kind = kAllToAll, .count = 100, .plan = kFewThreads, .has_split_sizes = true}},
      "all_to_all #4 (100 int32)",
-     kInOtherWays},
+     "all_to_all #4 (100 int32, with split sizes or lists)"},
     {"WordsAndDirect", {kSum}, {kLongSum}, kSumText, kLongSumText},
     {"DirectAndWords", {kLongSum}, {kSum}, kLongSumText, kSumText},
     {"LengthDirectly",
@@ -211,7 +211,8 @@ TEST(EmulatedLateTest, WhoIsLateCallsTheSame) {
 TEST(EmulatedLengthTest, ABlockThatIsLongerThanExpectedIsNotWritten) {
     constexpr std::size_t kCount = 1000;
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
-        const Case call{.kind = CollectiveKind::kAllToAll, .count = kCount};
+        const Case call{
+            .kind = CollectiveKind::kAllToAll, .count = kCount, .has_split_sizes = true};
         const CaseRun run(call, member);
         Collective uneven = run.collective();
         std::vector<Block> outputs(uneven.outputs.begin(), uneven.outputs.end());
