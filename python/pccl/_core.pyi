@@ -391,7 +391,7 @@ class Communicator:
         sizes
             Bytes of the largest buffer for which the group takes it before others, ``"1MB.."``,
             ``"..64KB"``, ``"64KB..1MB"``, ``".."`` for any, ``"by name"`` for none; None for those
-            that the capsule states. Of gather, scatter, and all_to_all of lists, of whose sizes only
+            that the capsule states. Of gather, scatter and all_to_all of lists, of whose sizes only
             pairs of ranks know, it is taken by name alone.
         timeout
             Seconds until the others must have come; None for that of the group.
