@@ -97,10 +97,10 @@ std::size_t window_bytes(const BoardShape& board, const BoardCall& call, BoardAl
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
-    constexpr CollectiveKind kind = CollectiveKind::kAllToAll;
-    const Level level = level_of({kind, 1, board.part_bytes}, board.ranks, costs);
+    constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
+    const Level level = level_of({kKind, 1, board.part_bytes}, board.ranks, costs);
     const Handing handing = handing_of(board.part_bytes, level, board, costs);
-    const double spared = handing.both() - read_directly(kind, level, costs);
+    const double spared = handing.both() - read_directly(kKind, level, costs);
     const double start = direct_start(board.ranks, costs);
     if (spared * static_cast<double>(board.part_bytes) <= start) return board.part_bytes;
     return static_cast<std::size_t>(start / spared) / kCacheLine * kCacheLine;
