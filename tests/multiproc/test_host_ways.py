@@ -31,7 +31,7 @@ def _look(folder: Path, comm: pccl.Communicator) -> dict[str, Any]:
     groups = [comm]
 
     def explained() -> pccl.Explanation:
-        return pccl.explain("all_reduce", 16 << 10, groups[-1])
+        return pccl.explain("all_reduce", 4 << 10, groups[-1])
 
     def meet_again() -> None:
         where = f"file://{folder}/store-{len(groups)}"
