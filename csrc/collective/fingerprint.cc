@@ -19,10 +19,6 @@ namespace {
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
 
-bool is_of_pairs(const abi::CollectiveHeader& header) {
-    return header.lengths == abi::kLengthsOfPairs;
-}
-
 bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
 
 /// "all_reduce #7"

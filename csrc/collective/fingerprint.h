@@ -13,6 +13,11 @@
 
 namespace pccl {
 
+/// Whether only pairs of ranks know how long the blocks between them are.
+[[nodiscard]] constexpr bool is_of_pairs(const abi::CollectiveHeader& header) {
+    return header.lengths == abi::kLengthsOfPairs;
+}
+
 /// Of a header: as PCCL_ALGORITHM has it; "schedule 1a2b3c4d", its tag, where it is not built in.
 [[nodiscard]] std::string algorithm_name(const abi::CollectiveHeader& header);
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "csrc/base/ids.h"
-#include "csrc/collective/fingerprint.h"
 #include "csrc/collective/geometry.h"
 
 namespace pccl::comm {
@@ -212,6 +211,13 @@ bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algor
 }
 
 }  // namespace
+
+BoardCall board_call(const Signature& call) {
+    return {.kind = call.kind,
+            .element_bytes = size_of(call.type),
+            .count = call.count,
+            .is_of_pairs = call.is_of_pairs};
+}
 
 Level level_of(const BoardCall& call, int ranks, const MachineCosts& costs) {
     using schedule::Buffer;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/board/board_algorithm.h"
 #include "csrc/costs/machine_costs.h"
@@ -25,6 +26,7 @@ struct BoardCall {
     std::size_t count = 0;  // of the longest block, as far as all ranks know it
     bool is_of_pairs = false;
 };
+[[nodiscard]] BoardCall board_call(const Signature& call);
 
 /// Where the buffers of a call lie that is made again and again, by ranks that share the last
 /// cache.

@@ -122,7 +122,7 @@ void BoardExecutor::give_parts() {
 
 /// Where a reader finds this rank's memory, and where only the two of them know it, its length.
 void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
-    const bool tells_length = beat_ == 0 && is_of_pairs();
+    const bool tells_length = beat_ == 0 && is_of_pairs(header_);
     if (!plan_.is_direct && !tells_length) return;
     const std::span<const Block> blocks = collective_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
@@ -132,7 +132,7 @@ void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
 }
 
 bool BoardExecutor::goes_directly(std::size_t bytes) const {
-    return plan_.is_direct && (!is_of_pairs() || bytes > plan_.inline_bytes);
+    return plan_.is_direct && (!is_of_pairs(header_) || bytes > plan_.inline_bytes);
 }
 
 Result<bool> BoardExecutor::take(bool& moved) {
@@ -165,7 +165,7 @@ void BoardExecutor::end_beat() {
 
 Status BoardExecutor::check(Rank source) const {
     PCCL_TRY(compare(header_, board_.header(source, now()), {board_.self(), source}));
-    if (!is_of_pairs()) return Status::ok();
+    if (!is_of_pairs(header_)) return Status::ok();
     const std::span<const Block> blocks = collective_->outputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(source);
     abi::CollectiveHeader ours = header_;

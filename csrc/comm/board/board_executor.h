@@ -61,7 +61,6 @@ class BoardExecutor {
 
     [[nodiscard]] Position now() const { return position_of(sequence_, beat_); }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
-    [[nodiscard]] bool is_of_pairs() const { return header_.lengths == abi::kLengthsOfPairs; }
     [[nodiscard]] std::size_t count_beats() const;
     [[nodiscard]] std::size_t source_count() const;
     [[nodiscard]] Rank source(std::size_t index) const;

@@ -220,7 +220,7 @@ Status LinkExecutor::send(Lane& lane, const LinkStep& step, bool& moved) {
 
 abi::CollectiveHeader LinkExecutor::header_for(std::span<const Block> blocks, Rank peer) const {
     abi::CollectiveHeader header = header_;
-    if (is_per_pair(program_->shape.kind) && !blocks.empty())
+    if (is_of_pairs(header) && !blocks.empty())
         header.count = blocks[blocks.size() == 1 ? 0 : static_cast<std::size_t>(peer)].count;
     return header;
 }

@@ -72,13 +72,7 @@ void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
 
 std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
     std::vector<Prediction> ways;
-    if (board_ && followed_ == nullptr)
-        ways = board_predictions(*board_,
-                                 {.kind = call.kind,
-                                  .element_bytes = size_of(call.type),
-                                  .count = call.count,
-                                  .is_of_pairs = call.is_of_pairs},
-                                 costs_);
+    if (board_ && followed_ == nullptr) ways = board_predictions(*board_, board_call(call), costs_);
     for (const SourcePtr& source : catalogue_->of(call.kind)) {
         if (!suits(*source, call, wanted)) continue;
         if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
@@ -122,15 +116,14 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     const auto length = static_cast<double>(call.count * element_bytes);
     const std::size_t window = most * static_cast<std::size_t>(shape.chunks);
     const std::size_t windows = std::max<std::size_t>((call.count + window - 1) / window, 1);
+    const bool is_from_root = schedule::is_rooted(call.kind) && !links_.near.copies;
     // Over sockets a root goes on with the next window while the others are still busy with one.
-    const bool goes_on =
-        schedule::is_rooted(call.kind) && !links_.near.copies && !source->holds_calls_up;
+    const bool goes_on = is_from_root && !source->holds_calls_up;
     const schedule::Cost cost = schedule::in_windows(source->cost(shape, length),
                                                      goes_on ? 1 : static_cast<long long>(windows));
-    const bool take_turns = schedule::is_rooted(call.kind) && !links_.near.copies && turns_ > 1;
     Prediction made{.source = source,
                     .aggregation = shape.aggregation,
-                    .messages = take_turns ? cost.rounds : cost.messages};
+                    .messages = is_from_root && turns_ > 1 ? cost.rounds : cost.messages};
     const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);

@@ -245,12 +245,9 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
 }
 
 Decision Selector::decide_on_board(const Signature& call, BoardAlgorithm algorithm) const {
-    const BoardCall on_board{.kind = call.kind,
-                             .element_bytes = size_of(call.type),
-                             .count = call.count,
-                             .is_of_pairs = call.is_of_pairs};
     Decision decision{.header = header_of(call)};
-    decision.on_board = plan_on_board(*predictor_.board(), on_board, algorithm, preferences_.costs);
+    decision.on_board =
+        plan_on_board(*predictor_.board(), board_call(call), algorithm, preferences_.costs);
     decision.header.over = abi::Over::kBoard;
     decision.header.schedule = static_cast<std::uint32_t>(algorithm);
     decision.header.window = static_cast<std::uint32_t>(decision.on_board.window);
@@ -285,10 +282,12 @@ Result<std::shared_ptr<const LinkProgram>> Selector::program(const SourcePtr& so
 
 Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size_t block_bytes) {
     const std::string_view wanted = wanted_for(kind);
-    Signature call{.kind = kind, .type = DataType::kUint8, .count = block_bytes};
+    Signature call{.kind = kind,
+                   .type = DataType::kUint8,
+                   .count = block_bytes,
+                   .is_of_pairs = is_per_pair(kind) && kind != CollectiveKind::kAllToAll};
     std::vector<Prediction> ways = predictor_.predict(call, wanted);
     // Ranks choose by no more than all of them know.
-    call.is_of_pairs = is_per_pair(kind) && kind != CollectiveKind::kAllToAll;
     if (call.is_of_pairs) call.count = 0;
     PCCL_ASSIGN_OR_RETURN(const Prediction best, best_way(call, wanted));
     for (Prediction& way : ways) way.is_chosen = way.algorithm() == best.algorithm();

@@ -55,12 +55,12 @@ class ShmPeer final : public RmaPeer {
     }
     RmaCopied copy(RmaPeerMemory& memory, RmaOp op, std::span<sys::ProcessPiece> pieces) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        const bool sees_owner = op == RmaOp::kWrite && wire_.process_lives();
+        const bool is_by_kernel = !theirs.is_mapped();
+        const bool sees_owner = is_by_kernel && op == RmaOp::kWrite && wire_.process_lives();
         Status copied = theirs.copy(op, pieces, sees_owner);
-        if (!copied.is_ok() || theirs.is_mapped()) return looked(theirs, copied);
         // What the kernel read, it read from a process that was there.
-        if (op == RmaOp::kRead) return {};
-        if (sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
+        if (copied.is_ok() && is_by_kernel && op == RmaOp::kRead) return {};
+        if (copied.is_ok() && sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
         return looked(theirs, copied);
     }
     [[nodiscard]] std::size_t most_in_flight(const RmaPeerMemory& memory,

@@ -153,6 +153,16 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
     EXPECT_EQ(chosen_with("0.05 0.05 0.05 0.05"), "shm_direct");
 }
 
+TEST(SelectorTest, ExplainsOnlyWaysOfBlocksWhoseLengthsPairsKnow) {
+    Selector selector = selector_of(0, 8, kHalf);
+    for (const CollectiveKind kind : {CollectiveKind::kGather, CollectiveKind::kScatter}) {
+        const auto ways = selector.explain(kind, 4096).value();
+        EXPECT_FALSE(ways.empty());
+        for (const Prediction& way : ways)
+            EXPECT_TRUE(way.source == nullptr || way.source->takes_uneven) << way.algorithm();
+    }
+}
+
 /// What ranks choose over sockets of one machine whose costs were measured.
 std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t bytes,
                                 int ranks_on_core = 1) {
