@@ -493,6 +493,22 @@ def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
         assert (phase, summed) == ("ring", expected([0, 1, 2, 3]))
 
 
+def test_a_rank_that_aborts_is_lost_to_those_who_switch(tmp_path: Path) -> None:
+    def body(comm: pccl.Communicator) -> list[str]:
+        pccl.switch_phase("ring")
+        if comm.rank == 2:
+            comm.abort()
+            await_told(tmp_path, 0, 1, 3)
+            return []
+        told = failure_of("both_ways", timeout=20.0)
+        tell(tmp_path, comm.rank)
+        return list(told)
+
+    for kind, reason in [each for each in run(body) if each]:
+        assert kind == "PeerLostError"
+        assert "rank 2 has left the group: abort was called" in reason
+
+
 def test_those_who_are_left_switch_on() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")

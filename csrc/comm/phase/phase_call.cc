@@ -6,6 +6,7 @@
 
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
+#include "csrc/transport/control/farewell.h"
 
 namespace pccl::comm {
 namespace {
@@ -58,7 +59,12 @@ Status PhaseCall::drain_once(std::string& under_way) {
 Status PhaseCall::why_over(Rank rank, const Status& asked) const {
     PCCL_TRY(options_.group.health());
     PCCL_TRY(asked);
-    return told_by(rank).broken;
+    const Status& theirs = told_by(rank).broken;
+    // What it ended itself has been ended for the others.
+    if (theirs.code() != StatusCode::kAborted) return theirs;
+    return transport::why_gone(theirs, {.self = options_.group.rank(),
+                                        .leaver = rank,
+                                        .ranks = options_.group.size()});
 }
 
 bool PhaseCall::has_controller() const { return told_by(0).switching.number >= number(); }
