@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["measure"]
 
 _SMALL = (8, 1024)  # bytes, whose time is a latency
-_OPS = ("read", "write")
 
 
 def _serve(pipe: Connection, transports: str, sockets: int, nbytes: int) -> None:
@@ -36,38 +35,20 @@ def _order(count: int) -> NDArray[np.int64]:
     return np.random.default_rng(1).permutation(count)
 
 
-class _Peers:
-    """Times of what moves as many bytes without sessions, each measured once."""
+def _copied(
+    into: NDArray[np.uint8], source: NDArray[np.uint8], count: int, size: int, seconds: float
+) -> tuple[str, float]:
+    """Return the time of a memcpy of so many blocks, which lie in a random order in ``source``."""
+    here, there = (each[: count * size].reshape(count, size) for each in (into, source))
+    order = _order(count)
 
-    def __init__(self, bench: Bench) -> None:
-        self._seconds = bench.seconds
-        self._trips = {size: p2p_peers.round_trip(size, bench.seconds) for size in _SMALL}
-        self._copies: dict[tuple[int, int], float] = {}
-        self._stream: p2p_peers.Stream | None = None
+    def copy() -> None:
+        if count == 1:
+            np.copyto(here, there)
+        else:
+            np.take(there, order, axis=0, out=here, mode="clip")
 
-    def latency(self, size: int) -> tuple[str, float]:
-        return "socket round trip", self._trips[size]
-
-    def streamed(self, nbytes: int) -> tuple[str, float]:
-        if self._stream is None:
-            self._stream = p2p_peers.stream(self._seconds)
-        return self._stream.name, nbytes / self._stream.bytes_per_second
-
-    def copied(
-        self, into: NDArray[np.uint8], source: NDArray[np.uint8], count: int, size: int
-    ) -> tuple[str, float]:
-        here, there = (each[: count * size].reshape(count, size) for each in (into, source))
-        order = _order(count)
-
-        def copy() -> None:
-            if count == 1:
-                np.copyto(here, there)
-            else:
-                np.take(there, order, axis=0, out=here, mode="clip")
-
-        if (count, size) not in self._copies:
-            self._copies[count, size] = median_of(copy, self._seconds)
-        return "memcpy" if count == 1 else "memcpy of each block", self._copies[count, size]
+    return "memcpy" if count == 1 else "memcpy of each block", median_of(copy, seconds)
 
 
 class _Sides:
@@ -97,12 +78,25 @@ class _Sides:
             path = f"tcp, {self.sockets} socket{'s' * (self.sockets > 1)}"
         return seconds, path
 
-    def peer(self, peers: _Peers, count: int, size: int) -> tuple[str, float]:
+    def peer(self, count: int, size: int) -> tuple[str, float]:
+        """Time what moves as many bytes without sessions."""
+        seconds = self.bench.seconds
         if count == 1 and size in _SMALL:
-            return peers.latency(size)
-        if self.over_tcp:
-            return peers.streamed(count * size)
-        return peers.copied(self.local.array(), self.source, count, size)
+            return "socket round trip", p2p_peers.round_trip(size, seconds)
+        if not self.over_tcp:
+            return _copied(self.local.array(), self.source, count, size, seconds)
+        stream = p2p_peers.stream(seconds)
+        return stream.name, count * size / stream.bytes_per_second
+
+    def rows(self, remote: p2p.RemoteMemory, case: str, count: int, size: int) -> list[Row]:
+        """Time one case: its peer between reads and writes, for machines change their pace."""
+        read, path = self.median("read", remote, count, size)
+        peer, peer_seconds = self.peer(count, size)
+        write, _ = self.median("write", remote, count, size)
+        return [
+            Row(path, case, count * size, seconds, peer, peer_seconds, op, count)
+            for op, seconds in (("read", read), ("write", write))
+        ]
 
     def close(self) -> None:
         self.session.close()
@@ -122,16 +116,11 @@ def _cases(bench: Bench, nbytes: int) -> list[tuple[str, int, int]]:
 def measure(bench: Bench) -> list[Row]:
     """Run all cases; the far process makes no call while they run."""
     nbytes = max(*bench.sizes, bench.blocks * bench.block_bytes)
-    peers = _Peers(bench)
-    rows = []
+    rows: list[Row] = []
     for transports, sockets in bench.ways():
         sides = _Sides(bench, transports, sockets, nbytes)
         for remote in sides.remotes:
-            for case, count, size in _cases(bench, nbytes):
-                for op in _OPS:
-                    seconds, path = sides.median(op, remote, count, size)
-                    peer, peer_seconds = sides.peer(peers, count, size)
-                    moved = count * size
-                    rows.append(Row(path, case, moved, seconds, peer, peer_seconds, op, count))
+            for case in _cases(bench, nbytes):
+                rows += sides.rows(remote, *case)
         sides.close()
     return rows
