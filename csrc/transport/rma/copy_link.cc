@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "csrc/sys/host.h"
+
 namespace pccl::transport {
 namespace {
 
@@ -13,6 +15,13 @@ constexpr std::size_t kMostFlights = 16;
 bool continues(const sys::ProcessPiece& last, const sys::ProcessPiece& next) {
     return last.here.data() + last.here.size() == next.here.data() &&
            last.there + last.here.size() == next.there;
+}
+
+/// Whether what is read and written of so many bytes finds no room in the last cache, a quarter of
+/// which others have.
+bool is_more_than_caches_hold(std::uint64_t bytes) {
+    static const std::size_t last = sys::cache_bytes().back();
+    return last > 0 && 2 * bytes > last / 4 * 3;
 }
 
 bool has_sides_of(const RmaPiece& last, const RmaPiece& next) {
@@ -41,6 +50,7 @@ Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces
         const RmaPiece& piece = pieces[i];
         if (i == 0 || !has_sides_of(pieces[i - 1], piece)) move = &move_of(op, piece, post);
         ++move->pieces;
+        move->bytes += piece.bytes;
         added[i] = {.there = piece.there, .here = {move->here->data + piece.at, piece.bytes}};
     }
     taken_ += count;
@@ -144,7 +154,10 @@ Status RmaCopyLink::copy_some() {
     if (moves_.empty() || moves_.front().is_of_gpu()) return Status::ok();
     const Batch batch = gather(RmaPeer::kAtOnce);
     Move& first = moves_.front();
-    const RmaCopied copied = peer_->copy(*first.memory, first.op, pieces_);
+    const RmaCopied copied =
+        peer_->copy(*first.memory, {.op = first.op,
+                                    .pieces = pieces_,
+                                    .leaves_caches = is_more_than_caches_hold(first.bytes)});
     PCCL_TRY(copied.link);
     if (copied.later) return Status::ok();
     moved_ = true;

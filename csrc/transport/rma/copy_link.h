@@ -29,6 +29,15 @@ class RmaPeerMemory {
     [[nodiscard]] virtual bool is_of_gpu() const { return false; }
 };
 
+/// What is copied at once: pieces of one registration, within it; their `there` counts from its
+/// begin, and may be changed. At most sys::kMostProcessPieces, a few MiB together.
+struct RmaBatch {
+    RmaOp op = RmaOp::kRead;
+    std::span<sys::ProcessPiece> pieces;
+    /// With what moves before and after it, it is more than caches hold.
+    bool leaves_caches = false;
+};
+
 /// Bytes of this process that a copy link moves.
 struct RmaPiecesHere {
     const Memory* memory = nullptr;
@@ -46,10 +55,7 @@ class RmaPeer {
     virtual ~RmaPeer() = default;
     /// An error is that of the pieces which want it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
-    /// Pieces of one registration, within it; their `there` counts from its begin, and may be
-    /// changed. At most sys::kMostProcessPieces, a few MiB together.
-    virtual RmaCopied copy(RmaPeerMemory& memory, RmaOp op,
-                           std::span<sys::ProcessPiece> pieces) = 0;
+    virtual RmaCopied copy(RmaPeerMemory& memory, const RmaBatch& batch) = 0;
 
     // Where one of the two sides is memory of a GPU:
 
@@ -95,8 +101,9 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         const Memory* here;  // of that
         Name there;
         std::shared_ptr<RmaPeerMemory> memory;
-        Status failure;          // found when it was posted: nothing is moved
-        std::size_t pieces = 0;  // of those that wait
+        Status failure;           // found when it was posted: nothing is moved
+        std::size_t pieces = 0;   // of those that wait
+        std::uint64_t bytes = 0;  // of all that it had
 
         [[nodiscard]] bool is_of_gpu() const {
             return here->kind == abi::MemoryKind::kGpu ||

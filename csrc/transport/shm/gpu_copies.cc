@@ -170,7 +170,7 @@ GpuCopies::Flying GpuCopies::to_gpu(const PeerMemoryPtr& memory, const RmaPieces
                                     std::shared_ptr<GpuStage> stage) {
     const auto staged = in_stage(here.pieces, *stage);
     auto fetched = staged;
-    RmaCopied copied = look_(*memory, memory->copy(RmaOp::kRead, fetched));
+    RmaCopied copied = look_(*memory, memory->copy({.op = RmaOp::kRead, .pieces = fetched}));
     if (!copied.link.is_ok() || !copied.pieces.is_ok()) return over(copied);
     return fly(copies_here(staged, here.pieces), here.memory->device,
                [copied, stage = std::move(stage)] { return copied; });
@@ -182,7 +182,7 @@ GpuCopies::Flying GpuCopies::from_gpu(const PeerMemoryPtr& memory, const RmaPiec
     return fly(copies_here(here.pieces, staged), here.memory->device,
                [this, memory, staged, stage = std::move(stage)] {
                    auto pieces = staged;
-                   return look_(*memory, memory->copy(RmaOp::kWrite, pieces));
+                   return look_(*memory, memory->copy({.op = RmaOp::kWrite, .pieces = pieces}));
                });
 }
 

@@ -5,8 +5,18 @@
 #include <cstring>
 #include <utility>
 
+#include "csrc/base/ids.h"
+#include "csrc/base/streaming.h"
+
 namespace pccl::transport::shm {
 namespace {
+
+// Of shorter pieces in a random order, plain copies are as fast, out of memory as well.
+constexpr std::size_t kLeastStreamed = 32 * kKiB;
+
+void copy_bytes(std::byte* dst, const std::byte* src, std::size_t bytes) {
+    std::memcpy(dst, src, bytes);
+}
 
 Status ended() { return Status::unavailable("the peer has ended the registration of this memory"); }
 
@@ -63,43 +73,44 @@ Result<GpuView> PeerMemory::open_view(int device) const {
     return GpuView{.address = address_, .device = device};
 }
 
-Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces, bool sees_owner) const {
+Status PeerMemory::copy(const RmaBatch& batch, bool sees_owner) const {
     if (!is_mapped())
-        for (sys::ProcessPiece& piece : pieces) piece.there += address_;
-    return op == RmaOp::kRead ? read(pieces) : write(pieces, sees_owner);
+        for (sys::ProcessPiece& piece : batch.pieces) piece.there += address_;
+    return batch.op == RmaOp::kRead ? read(batch) : write(batch, sees_owner);
 }
 
 Status PeerMemory::find_owner() const { return sys::read_process_pieces(owner_, mark_, {}); }
 
-void PeerMemory::copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const {
-    for (const sys::ProcessPiece& piece : pieces) {
+void PeerMemory::copy_mapped(const RmaBatch& batch) const {
+    for (const sys::ProcessPiece& piece : batch.pieces) {
         std::byte* const there = view_->memory.data() + piece.there;
-        if (op == RmaOp::kRead)
-            std::memcpy(piece.here.data(), there, piece.here.size());
-        else
-            std::memcpy(there, piece.here.data(), piece.here.size());
+        std::byte* const here = piece.here.data();
+        const std::size_t bytes = piece.here.size();
+        const bool reads = batch.op == RmaOp::kRead;
+        const bool streams = batch.leaves_caches && bytes >= kLeastStreamed;
+        (streams ? stream_bytes : copy_bytes)(reads ? here : there, reads ? there : here, bytes);
     }
 }
 
-Status PeerMemory::read(std::span<const sys::ProcessPiece> pieces) const {
+Status PeerMemory::read(const RmaBatch& batch) const {
     if (is_mapped()) {
-        copy_mapped(RmaOp::kRead, pieces);
+        copy_mapped(batch);
         return is_open() ? Status::ok() : ended();
     }
     // The kernel reads the mark last: no look at the line is needed.
-    const Status status = sys::read_process_pieces(owner_, mark_, pieces);
+    const Status status = sys::read_process_pieces(owner_, mark_, batch.pieces);
     return status.is_ok() || is_open() ? status : ended();
 }
 
-Status PeerMemory::write(std::span<const sys::ProcessPiece> pieces, bool sees_owner) const {
+Status PeerMemory::write(const RmaBatch& batch, bool sees_owner) const {
     if (!line_.enter(mark_.value)) return ended();
     Status status;
     if (is_mapped())
-        copy_mapped(RmaOp::kWrite, pieces);
+        copy_mapped(batch);
     else if (sees_owner)
-        status = sys::write_living_process(owner_, pieces);
+        status = sys::write_living_process(owner_, batch.pieces);
     else
-        status = sys::write_process_pieces(owner_, mark_, pieces);
+        status = sys::write_process_pieces(owner_, mark_, batch.pieces);
     return line_.leave(mark_.value) ? status : ended();
 }
 

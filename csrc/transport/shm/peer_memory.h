@@ -29,7 +29,7 @@ class PeerMemory final : public RmaPeerMemory {
     /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
     /// life sign that it is there, before and after, need not have the kernel look at its mark
     /// twice to write.
-    Status copy(RmaOp op, std::span<sys::ProcessPiece> pieces, bool sees_owner = false) const;
+    Status copy(const RmaBatch& batch, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
     /// ok if the process that made it has its memory still: not when it ends, or has become
@@ -59,9 +59,9 @@ class PeerMemory final : public RmaPeerMemory {
     Status map(const MemoryKey& key, std::uint64_t bytes);
     [[nodiscard]] Status probe() const;
     [[nodiscard]] Result<GpuView> open_view(int device) const;
-    void copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const;
-    [[nodiscard]] Status read(std::span<const sys::ProcessPiece> pieces) const;
-    [[nodiscard]] Status write(std::span<const sys::ProcessPiece> pieces, bool sees_owner) const;
+    void copy_mapped(const RmaBatch& batch) const;
+    [[nodiscard]] Status read(const RmaBatch& batch) const;
+    [[nodiscard]] Status write(const RmaBatch& batch, bool sees_owner) const;
 
     const pid_t owner_;
     const sys::ProcessMark mark_;  // the registration's nonce, in the owner's ledger
