@@ -6,7 +6,7 @@
 
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/comm/diagnosis/inquest.h"
 
 namespace pccl::comm {
 namespace {
@@ -59,12 +59,10 @@ Status PhaseCall::drain_once(std::string& under_way) {
 Status PhaseCall::why_over(Rank rank, const Status& asked) const {
     PCCL_TRY(options_.group.health());
     PCCL_TRY(asked);
-    const Status& theirs = told_by(rank).broken;
+    const Situation& theirs = told_by(rank);
+    if (theirs.broken.code() != StatusCode::kAborted) return theirs.broken;
     // What it ended itself has been ended for the others.
-    if (theirs.code() != StatusCode::kAborted) return theirs;
-    return transport::why_gone(theirs, {.self = options_.group.rank(),
-                                        .leaver = rank,
-                                        .ranks = options_.group.size()});
+    return why_lost(rank, theirs, options_.group.rank(), options_.group.size());
 }
 
 bool PhaseCall::has_controller() const { return told_by(0).switching.number >= number(); }
