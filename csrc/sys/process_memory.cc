@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <string_view>
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
@@ -55,6 +56,16 @@ Status fault(int error, const std::string& what) {
     return Status::unavailable(Status::from_errno(error, what).message() + reason);
 }
 
+Status move_living(decltype(&::process_vm_readv) move, std::string_view what, pid_t pid,
+                   std::span<const ProcessPiece> pieces) {
+    const Vectors vectors(pieces);
+    const ssize_t moved =
+        move(pid, vectors.here.data(), vectors.count, vectors.there.data(), vectors.count, 0);
+    if (moved == static_cast<ssize_t>(vectors.bytes)) return Status::ok();
+    const int error = moved < 0 ? errno : 0;
+    return fault(error, concat("cannot ", what, " ", vectors.bytes, " bytes of process ", pid));
+}
+
 }  // namespace
 
 Status read_process_pieces(pid_t pid, const ProcessMark& mark,
@@ -72,13 +83,12 @@ Status read_process_pieces(pid_t pid, const ProcessMark& mark,
     return fault(error, concat("cannot read ", wanted, " bytes of process ", pid));
 }
 
+Status read_living_process(pid_t pid, std::span<const ProcessPiece> pieces) {
+    return move_living(::process_vm_readv, "read", pid, pieces);
+}
+
 Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces) {
-    const Vectors vectors(pieces);
-    const ssize_t moved = ::process_vm_writev(pid, vectors.here.data(), vectors.count,
-                                              vectors.there.data(), vectors.count, 0);
-    if (moved == static_cast<ssize_t>(vectors.bytes)) return Status::ok();
-    const int error = moved < 0 ? errno : 0;
-    return fault(error, concat("cannot write ", vectors.bytes, " bytes of process ", pid));
+    return move_living(::process_vm_writev, "write", pid, pieces);
 }
 
 Status write_process_pieces(pid_t pid, const ProcessMark& mark,

@@ -49,8 +49,10 @@ inline constexpr std::size_t kMostProcessPieces = 1000;
 [[nodiscard]] PCCL_API Status write_process_pieces(pid_t pid, const ProcessMark& mark,
                                                    std::span<const ProcessPiece> pieces);
 
-/// The same in one call of the kernel, for who sees by other means that the process is there, right
-/// before and after (life_sign.h).
+// The same without a mark, in one call of the kernel, for who sees by other means that the process
+// is there, right before and after (life_sign.h):
+
+[[nodiscard]] PCCL_API Status read_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
 [[nodiscard]] PCCL_API Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
 
 }  // namespace pccl::sys

@@ -76,7 +76,7 @@ Result<GpuView> PeerMemory::open_view(int device) const {
 Status PeerMemory::copy(const RmaBatch& batch, bool sees_owner) const {
     if (!is_mapped())
         for (sys::ProcessPiece& piece : batch.pieces) piece.there += address_;
-    return batch.op == RmaOp::kRead ? read(batch) : write(batch, sees_owner);
+    return batch.op == RmaOp::kRead ? read(batch, sees_owner) : write(batch, sees_owner);
 }
 
 Status PeerMemory::find_owner() const { return sys::read_process_pieces(owner_, mark_, {}); }
@@ -92,14 +92,15 @@ void PeerMemory::copy_mapped(const RmaBatch& batch) const {
     }
 }
 
-Status PeerMemory::read(const RmaBatch& batch) const {
-    if (is_mapped()) {
+Status PeerMemory::read(const RmaBatch& batch, bool sees_owner) const {
+    Status status;
+    if (is_mapped())
         copy_mapped(batch);
-        return is_open() ? Status::ok() : ended();
-    }
-    // The kernel reads the mark last: no look at the line is needed.
-    const Status status = sys::read_process_pieces(owner_, mark_, batch.pieces);
-    return status.is_ok() || is_open() ? status : ended();
+    else if (sees_owner)
+        status = sys::read_living_process(owner_, batch.pieces);
+    else
+        status = sys::read_process_pieces(owner_, mark_, batch.pieces);
+    return is_open() ? status : ended();
 }
 
 Status PeerMemory::write(const RmaBatch& batch, bool sees_owner) const {

@@ -27,8 +27,7 @@ class PeerMemory final : public RmaPeerMemory {
 
     /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
     /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
-    /// life sign that it is there, before and after, need not have the kernel look at its mark
-    /// twice to write.
+    /// life sign that it is there, before and after, need not have the kernel look at its mark.
     Status copy(const RmaBatch& batch, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
@@ -60,7 +59,7 @@ class PeerMemory final : public RmaPeerMemory {
     [[nodiscard]] Status probe() const;
     [[nodiscard]] Result<GpuView> open_view(int device) const;
     void copy_mapped(const RmaBatch& batch) const;
-    [[nodiscard]] Status read(const RmaBatch& batch) const;
+    [[nodiscard]] Status read(const RmaBatch& batch, bool sees_owner) const;
     [[nodiscard]] Status write(const RmaBatch& batch, bool sees_owner) const;
 
     const pid_t owner_;

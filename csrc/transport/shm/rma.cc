@@ -55,11 +55,8 @@ class ShmPeer final : public RmaPeer {
     }
     RmaCopied copy(RmaPeerMemory& memory, const RmaBatch& batch) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        const bool is_by_kernel = !theirs.is_mapped();
-        const bool sees_owner = is_by_kernel && batch.op == RmaOp::kWrite && wire_.process_lives();
+        const bool sees_owner = !theirs.is_mapped() && wire_.process_lives();
         Status copied = theirs.copy(batch, sees_owner);
-        // What the kernel read, it read from a process that was there.
-        if (copied.is_ok() && is_by_kernel && batch.op == RmaOp::kRead) return {};
         if (copied.is_ok() && sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
         return looked(theirs, copied);
     }

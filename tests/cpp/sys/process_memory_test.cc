@@ -85,7 +85,7 @@ TEST_F(ProcessMemoryTest, IsReadWhereItLies) {
     EXPECT_EQ(here_, there_);
 }
 
-TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToUntilItEnds) {
+TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToAndReadUntilItEnds) {
     Child child;
     const auto address = reinterpret_cast<std::uint64_t>(there_.data());
     std::vector<std::byte> written(5000, std::byte{9});
@@ -96,7 +96,12 @@ TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToUntilItEnds) {
     auto expected = there_;
     std::ranges::copy(written, expected.begin() + 3);
     EXPECT_EQ(here_, expected);
+    std::vector<std::byte> again(5000);
+    const ProcessPiece same{address + 3, again};
+    ASSERT_TRUE(read_living_process(child.pid(), {&same, 1}).is_ok());
+    EXPECT_EQ(again, written);
     child.end();
+    EXPECT_EQ(read_living_process(child.pid(), {&same, 1}).code(), StatusCode::kUnavailable);
     EXPECT_EQ(write_living_process(child.pid(), {&piece, 1}).code(), StatusCode::kUnavailable);
 }
 
