@@ -501,8 +501,14 @@ def test_a_soak_fails_where_memory_grows(monkeypatch):
         assert p2p_soak.Tally(**failing).has_failed()
     hoard: list[bytes] = []
     monkeypatch.setattr(p2p_soak, "_WARM", 0.0)
-    monkeypatch.setattr(p2p_soak.Soaker, "step", lambda _: hoard.append(bytes([1]) * (64 << 20)))
-    tally = p2p_soak.soak(p2p_soak.Soak("shm", seed=1, seconds=0.01))
+
+    def hoards(_: object) -> None:
+        if not hoard:
+            hoard.append(bytes([1]) * (64 << 20))
+        time.sleep(0.01)
+
+    monkeypatch.setattr(p2p_soak.Soaker, "step", hoards)
+    tally = p2p_soak.soak(p2p_soak.Soak("shm", seed=1, seconds=0.5))
     assert tally.grown > 32 << 20
     assert tally.has_failed()
 
