@@ -70,6 +70,10 @@ Status check_shape(const Collective& collective, Rank rank, int ranks) {
     return check_own_block(collective, rank);
 }
 
+bool is_of_pairs(const Collective& collective) {
+    return is_per_pair(collective.kind) && !collective.is_even;
+}
+
 bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks) {
     if (!reduces(kind) || !is_half(type) || ranks < 2) return false;
     if (op == ReduceOp::kAvg) return true;

@@ -52,6 +52,9 @@ struct Collective {
     std::string_view algorithm{};
 };
 
+/// Whether only pairs of ranks know how long the blocks between them are.
+[[nodiscard]] PCCL_API bool is_of_pairs(const Collective& collective);
+
 /// Elements of the longest block of either side.
 [[nodiscard]] constexpr std::size_t longest(const Collective& collective) {
     return std::max(longest(collective.inputs), longest(collective.outputs));

@@ -101,7 +101,7 @@ Signature signature_of(const Collective& collective) {
     signature.is_barrier = collective.is_barrier;
     if (reduces(collective.kind)) signature.op = collective.op;
     if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
-    signature.is_of_pairs = is_per_pair(collective.kind) && !collective.is_even;
+    signature.is_of_pairs = is_of_pairs(collective);
     if (signature.is_of_pairs) return signature;
     const std::span<const Block> blocks = known_blocks(collective);
     std::uint64_t digest = 0xCBF29CE484222325ULL;

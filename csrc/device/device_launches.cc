@@ -143,14 +143,14 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     DeviceLaunch how = wanted;
     how.preferences = preferences_;
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch, lower(collective, how, options_.rank, gpus_));
-    if (is_nothing(collective, wanted)) return Status::ok();
+    if (is_nothing(collective)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(why_over());
     launch.team = team_;
     if (launch.plan.protocol == kernels::Protocol::kWords)
         return in_turn(stream, launch.plan,
                        [&] { return launch_kernel_of(collective.kind, launch, stream); });
-    if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
+    if (is_pulled(collective, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
 }
 
@@ -158,7 +158,7 @@ Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collecti
                                                       const DeviceLaunch& wanted) const {
     const bool is_wanted = wanted.schedule != nullptr;
     if (options_.size == 1 || (wanted.plan && !is_wanted)) return schedule::SourcePtr();
-    const bool is_possible = takes_schedules(collective, wanted);
+    const bool is_possible = takes_schedules(collective);
     if (is_wanted && !is_possible)
         return Status::unsupported(
             "a schedule for blocks of several lengths, or of lengths that "
@@ -178,7 +178,7 @@ void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalog
 std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t bytes) const {
     if (options_.size == 1)
         return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
-    const bool takes_any = !has_private_lengths({.kind = kind}, {});
+    const bool takes_any = !is_per_pair(kind) || kind == CollectiveKind::kAllToAll;
     const std::lock_guard lock(mutex_);
     const std::string_view preferred = algorithm_listed(algorithms_, kind);
     const auto schedule = preferred.empty()

@@ -36,7 +36,6 @@ class Call {
     void mark_barrier() { is_barrier_ = true; }
     /// Says that blocks may differ in length on some rank. Of an all_to_all it is the same on all.
     void mark_uneven() { is_uneven_ = true; }
-    [[nodiscard]] bool is_uneven() const { return is_uneven_; }
 
     /// Valid as long as this Call is neither moved nor changed.
     [[nodiscard]] Collective collective() const;

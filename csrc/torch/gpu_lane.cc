@@ -158,10 +158,8 @@ GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) 
         void* const stream = native_handle(streams_of(device), on);
         std::vector<Collective> collectives;
         for (const Call& call : calls) collectives.push_back(call.collective());
-        const bool is_uneven = std::ranges::any_of(calls, &Call::is_uneven);
         throw_unless_ok(request.title, group.launch_all(collectives, stream,
-                                                        {.is_uneven = is_uneven,
-                                                         .timeout = timeout_of(request.timeout)}));
+                                                        {.timeout = timeout_of(request.timeout)}));
         for (Call& call : calls) {
             call.staging().finish();
             if (request.async) keep_until(call.staging(), on);

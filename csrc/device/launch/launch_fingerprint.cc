@@ -16,13 +16,6 @@ std::uint64_t mixed_in(std::uint64_t digest, const DeviceLaunch& wanted) {
     return digest;
 }
 
-std::uint64_t mixed_in(std::uint64_t digest, const Collective& collective, bool is_private) {
-    abi::CollectiveHeader header = header_of(signature_of(collective));
-    // Of an even all_to_all all ranks know it, though it is no part of the signature.
-    header.count = is_private ? 0 : longest(collective);
-    return mixed(mixed(digest, is_private ? 1 : 0), digest_of(header));
-}
-
 }  // namespace
 
 std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
@@ -30,7 +23,7 @@ std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
     constexpr std::uint32_t kUpperHalf = 0xFFFF0000;
     std::uint64_t digest = mixed_in(loaded, wanted);
     for (const Collective& collective : collectives)
-        digest = mixed_in(digest, collective, has_private_lengths(collective, wanted));
+        digest = mixed(digest, digest_of(header_of(signature_of(collective))));
     return static_cast<std::uint32_t>(spread(digest) >> 32U) & kUpperHalf;
 }
 

@@ -51,17 +51,16 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
 
 /// Even blocks of known lengths: one that ends early would not meet its peers' in the words after
 /// its end.
-bool has_even_lengths(const Collective& collective, const DeviceLaunch& wanted) {
-    return !has_private_lengths(collective, wanted) && is_even(collective.inputs) &&
-           is_even(collective.outputs);
+bool has_even_lengths(const Collective& collective) {
+    return !is_of_pairs(collective) && is_even(collective.inputs) && is_even(collective.outputs);
 }
 
 /// Whether there is a way by `protocol`, fast or not.
-bool can_go_by(Protocol protocol, const Collective& collective, const DeviceLaunch& wanted) {
-    const bool is_known = !has_private_lengths(collective, wanted);
+bool can_go_by(Protocol protocol, const Collective& collective) {
+    const bool is_known = !is_of_pairs(collective);
     switch (protocol) {
         case Protocol::kWords:
-            return has_even_lengths(collective, wanted) &&
+            return has_even_lengths(collective) &&
                    longest_bytes(collective) <= kernels::kMostWordBytes;
         case Protocol::kTurns:
             return is_known &&
@@ -78,10 +77,10 @@ bool can_go_by(Protocol protocol, const Collective& collective, const DeviceLaun
 
 kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wanted,
                          const kernels::Gpus& gpus) {
-    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
+    if (is_of_pairs(collective)) return kernels::plan_of_unknown_lengths();
     const std::size_t bytes = longest_bytes(collective);
     kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
-    if (plan.protocol == Protocol::kWords && !has_even_lengths(collective, wanted))
+    if (plan.protocol == Protocol::kWords && !has_even_lengths(collective))
         plan = {.protocol = Protocol::kDirect,
                 .blocks = gpus.thresholds().uneven_blocks,
                 .why = "small blocks of several lengths"};
@@ -96,7 +95,7 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
                              const kernels::Gpus& gpus) {
     kernels::Plan plan = usual_plan(collective, wanted, gpus);
     const auto preferred = wanted.preferences.protocol;
-    if (!preferred || *preferred == plan.protocol || !can_go_by(*preferred, collective, wanted))
+    if (!preferred || *preferred == plan.protocol || !can_go_by(*preferred, collective))
         return plan;
     if (*preferred == Protocol::kWords) {
         plan = kernels::words_plan(longest_bytes(collective));
@@ -127,12 +126,6 @@ std::size_t longest_bytes(const Collective& collective) {
     return longest(collective) * size_of(collective.type);
 }
 
-bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted) {
-    return collective.kind == CollectiveKind::kGather ||
-           collective.kind == CollectiveKind::kScatter ||
-           (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
-}
-
 kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, const kernels::Gpus& gpus) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
@@ -161,18 +154,15 @@ kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted,
                   longest_bytes(collective));
 }
 
-bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
-    return !has_private_lengths(collective, wanted) && longest(collective) == 0;
+bool is_nothing(const Collective& collective) {
+    return !is_of_pairs(collective) && longest(collective) == 0;
 }
 
-bool takes_schedules(const Collective& collective, const DeviceLaunch& wanted) {
-    return has_even_lengths(collective, wanted);
-}
+bool takes_schedules(const Collective& collective) { return has_even_lengths(collective); }
 
-bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
-               const kernels::Plan& plan) {
+bool is_pulled(const Collective& collective, const kernels::Plan& plan) {
     return plan.protocol == Protocol::kEngines && is_moved(collective.kind) &&
-           !has_private_lengths(collective, wanted);
+           !is_of_pairs(collective);
 }
 
 Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& wanted, Rank rank,
@@ -189,7 +179,7 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
         launch.blocks = sent_to_root(launch.blocks, collective.root);
     if (launch.plan.protocol == Protocol::kLines)
         return Status::invalid_argument("lines carry schedules alone, no kernel of a collective");
-    if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
+    if (launch.plan.protocol == Protocol::kWords && is_of_pairs(collective))
         return Status::invalid_argument("blocks of several lengths do not go by words");
     PCCL_TRY(kernels::check_plan(launch.plan, longest_bytes(collective)));
     return launch;

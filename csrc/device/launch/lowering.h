@@ -19,17 +19,12 @@ struct DeviceLaunch {
     /// A schedule instead of a kernel made for the collective; its blocks must have one length. It
     /// runs in the plan's blocks at most, and of its threads; the plan must be alike on all ranks.
     schedule::SourcePtr schedule{};
-    /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
-    bool is_uneven = false;
     Preferences preferences{};                           // the group's, where it launches
     std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
 };
 
 /// Bytes of the longest block of either side.
 [[nodiscard]] std::size_t longest_bytes(const Collective& collective);
-
-/// Whether only the ranks concerned know how long blocks are.
-[[nodiscard]] bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted);
 
 /// How the library launches `kind` of blocks of `bytes`.
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
@@ -45,15 +40,13 @@ struct DeviceLaunch {
                                             const kernels::Gpus& gpus);
 
 /// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
-[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
-                                      const kernels::Plan& plan);
+[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const kernels::Plan& plan);
 
 /// Whether a schedule can do it: all ranks know the length of the blocks, which is one.
-[[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective,
-                                            const DeviceLaunch& wanted);
+[[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective);
 
 /// Whether there is nothing to do, on any rank.
-[[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);
+[[nodiscard]] bool is_nothing(const Collective& collective);
 
 /// An all_reduce as two collectives, over parts of whole cache lines.
 struct PCCL_API TwoPhases {

@@ -23,7 +23,11 @@ struct Imagined {
                   {anywhere(), bytes}) {}
 
     [[nodiscard]] Collective collective() const {
-        return {.kind = kind, .type = DataType::kUint8, .inputs = inputs, .outputs = outputs};
+        return {.kind = kind,
+                .type = DataType::kUint8,
+                .inputs = inputs,
+                .outputs = outputs,
+                .is_even = kind == CollectiveKind::kAllToAll};
     }
 
     CollectiveKind kind;
@@ -34,7 +38,7 @@ struct Imagined {
 PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
                       const DeviceLaunch& wanted) {
     const kernels::Plan plan = plan_of(collective, wanted, gpus);
-    const bool is_by_engines = is_pulled(collective, wanted, plan);
+    const bool is_by_engines = is_pulled(collective, plan);
     return {.kernel = is_by_engines ? "copy engines" : std::string(kernel_of(collective.kind)),
             .bytes = longest_bytes(collective),
             .plan = plan,

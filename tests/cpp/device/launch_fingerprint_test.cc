@@ -83,7 +83,7 @@ TEST(LaunchFingerprintTest, LeavesOutPrivateLengths) {
     const std::array<Block, 2> theirs{{{nullptr, 5}, {nullptr, 0}}};
     const Collective here{.kind = kAllToAll, .inputs = ours, .outputs = theirs};
     const Collective there{.kind = kAllToAll, .inputs = theirs, .outputs = theirs};
-    EXPECT_EQ(of(here, {.is_uneven = true}), of(there, {.is_uneven = true}));
+    EXPECT_EQ(of(here), of(there));
     const std::span<const Block> longer(ours.data() + 1, 1);
     EXPECT_EQ(of({.kind = kGather, .inputs = longer}),
               of({.kind = kGather, .inputs = std::span(ours).first(1)}));
@@ -94,6 +94,7 @@ TEST(LaunchFingerprintTest, TellsApartWhatMustBeAlike) {
     const std::span<const Block> one(blocks.data(), 1);
     const Collective call = all_reduce(one);
     const Collective exchange{.kind = kAllToAll, .inputs = one, .outputs = one};
+    const Collective even{.kind = kAllToAll, .inputs = one, .outputs = one, .is_even = true};
     Collective other = call;
     std::vector<std::uint32_t> all{of(call)};
     const auto add = [&] { all.push_back(of(std::exchange(other, call))); };
@@ -118,7 +119,7 @@ TEST(LaunchFingerprintTest, TellsApartWhatMustBeAlike) {
     all.push_back(of(call, {.plan = Plan{.blocks = 2}}));
     all.push_back(of(call, {.schedule = schedule::built_in("ring", call.kind).value()}));
     all.push_back(of(exchange));
-    all.push_back(of(exchange, {.is_uneven = true}));
+    all.push_back(of(even));
     const std::array<Collective, 2> twice{call, call};
     all.push_back(launch_fingerprint(twice, {}));
     EXPECT_THAT(all, testing::WhenSorted(testing::Truly([](std::vector<std::uint32_t> sorted) {

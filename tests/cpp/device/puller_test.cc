@@ -79,14 +79,14 @@ TEST_F(PullerTest, ANewKindTakesTheHintThatWasUsedLongestAgo) {
 }
 
 TEST(IsPulledTest, OnlyWhatIsMovedInBlocksOfKnownLengths) {
-    const auto is_pulled_of = [](CollectiveKind kind, bool is_uneven) {
-        return is_pulled({.kind = kind}, {.is_uneven = is_uneven}, kernels::engines_plan());
+    const auto is_pulled_of = [](const Collective& collective) {
+        return is_pulled(collective, kernels::engines_plan());
     };
-    EXPECT_TRUE(is_pulled_of(CollectiveKind::kAllGather, false));
-    EXPECT_TRUE(is_pulled_of(CollectiveKind::kAllToAll, false));
-    EXPECT_FALSE(is_pulled_of(CollectiveKind::kAllToAll, true));
-    EXPECT_FALSE(is_pulled_of(CollectiveKind::kAllReduce, false));
-    EXPECT_FALSE(is_pulled_of(CollectiveKind::kScatter, false));
+    EXPECT_TRUE(is_pulled_of({.kind = CollectiveKind::kAllGather}));
+    EXPECT_TRUE(is_pulled_of({.kind = CollectiveKind::kAllToAll, .is_even = true}));
+    EXPECT_FALSE(is_pulled_of({.kind = CollectiveKind::kAllToAll}));
+    EXPECT_FALSE(is_pulled_of({.kind = CollectiveKind::kAllReduce}));
+    EXPECT_FALSE(is_pulled_of({.kind = CollectiveKind::kScatter}));
 }
 
 TEST(IsPulledTest, LargeBlocksWhereThatIsPreferred) {

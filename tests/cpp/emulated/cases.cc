@@ -113,9 +113,7 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
 }
 
 device::DeviceLaunch wanted_by(const Case& of) {
-    return {.plan = of.plan,
-            .schedule = schedule::built_in()->find(of.algorithm, of.kind),
-            .is_uneven = of.has_split_sizes};
+    return {.plan = of.plan, .schedule = schedule::built_in()->find(of.algorithm, of.kind)};
 }
 
 }  // namespace

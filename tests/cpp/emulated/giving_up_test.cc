@@ -192,8 +192,7 @@ TEST(EmulatedLengthTest, WhoFindsThatLengthsDifferIsNoLongerWrittenTo) {
         if (expects_less) outputs.front().count -= 1;
         uneven.outputs = outputs;
         if (expects_less) emulator::call_before_packets([&] { gate.pass(); });
-        EXPECT_TRUE(
-            member.group.launch(uneven, nullptr, {.plan = kDirect, .is_uneven = true}).is_ok());
+        EXPECT_TRUE(member.group.launch(uneven, nullptr, {.plan = kDirect}).is_ok());
         EXPECT_TRUE(member.group.has_given_up());
         if (!expects_less) {
             run.overwrite(kAfter);

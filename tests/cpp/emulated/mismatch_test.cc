@@ -221,8 +221,7 @@ TEST(EmulatedLengthTest, ABlockThatIsLongerThanExpectedIsNotWritten) {
         uneven.outputs = outputs;
         std::byte* const behind = outputs.front().data + outputs.front().count * sizeof(int);
         const std::byte before = *behind;
-        ASSERT_TRUE(
-            member.group.launch(uneven, nullptr, {.plan = kFewThreads, .is_uneven = true}).is_ok());
+        ASSERT_TRUE(member.group.launch(uneven, nullptr, {.plan = kFewThreads}).is_ok());
         while (member.group.health().is_ok()) std::this_thread::yield();
         EXPECT_EQ(member.group.health().code(), StatusCode::kMismatch);
         EXPECT_EQ(member.group.health().peer(), expects_less ? 0 : 1);
