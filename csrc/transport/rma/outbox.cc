@@ -6,7 +6,7 @@
 namespace pccl::transport {
 namespace {
 
-constexpr std::size_t kChunk = 256 * kKiB;  // of a payload at a time
+constexpr std::size_t kChunk = 512 * kKiB;  // of a payload at a time
 constexpr std::size_t kMostGathered = 64;   // blocks, likewise
 // Shorter blocks are copied together sooner than the kernel takes them one by one.
 constexpr std::size_t kShort = 1 * kKiB;

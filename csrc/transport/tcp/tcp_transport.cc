@@ -47,17 +47,17 @@ Status TcpTransport::reaches(const PeerAddress& peer) const {
 
 class TcpTransport::TcpDial final : public Dial {
    public:
-    TcpDial(const TcpTransport& transport, const LinkRequest& request,
+    TcpDial(const TcpTransport& transport, const LinkRequest& request, std::size_t block,
             std::unique_ptr<HandshakeClient> client)
-        : transport_(transport), request_(request), client_(std::move(client)) {}
+        : transport_(transport), request_(request), block_(block), client_(std::move(client)) {}
 
     Result<std::unique_ptr<SendLink>> advance() override {
         PCCL_ASSIGN_OR_RETURN(const bool accepted, client_->advance());
         if (!accepted) return std::unique_ptr<SendLink>();
         const Departure departure{
             .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
-        PCCL_ASSIGN_OR_RETURN(auto parts, transport_.make_parts(departure, client_->take_sockets(),
-                                                                transport_.options_.block_bytes));
+        PCCL_ASSIGN_OR_RETURN(auto parts,
+                              transport_.make_parts(departure, client_->take_sockets(), block_));
         return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
     }
     [[nodiscard]] Status late() const override { return client_->late(); }
@@ -65,6 +65,7 @@ class TcpTransport::TcpDial final : public Dial {
    private:
     const TcpTransport& transport_;
     const LinkRequest request_;
+    const std::size_t block_;
     const std::unique_ptr<HandshakeClient> client_;
 };
 
@@ -74,14 +75,21 @@ Result<std::unique_ptr<Dial>> TcpTransport::connect(const PeerAddress& peer,
     PCCL_ASSIGN_OR_RETURN(const sys::Address address, address_of(peer));
     const DialArgs args{
         .address = here_.from_here(address), .secret = secret, .stream = options_.stream};
-    PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request));
+    const std::size_t block = block_for(peer);
+    PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request, block));
     PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, introduced, &waiter_));
-    return std::unique_ptr<Dial>(std::make_unique<TcpDial>(*this, request, std::move(client)));
+    return std::unique_ptr<Dial>(
+        std::make_unique<TcpDial>(*this, request, block, std::move(client)));
 }
 
-Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request) const {
+std::size_t TcpTransport::block_for(const PeerAddress& peer) const {
+    return peer.control.host == here_.host ? options_.near_block_bytes : options_.block_bytes;
+}
+
+Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request,
+                                                              std::size_t block) const {
     SocketPurpose purpose{.data_sockets = static_cast<std::uint32_t>(options_.data_sockets),
-                          .block_bytes = static_cast<std::uint32_t>(options_.block_bytes)};
+                          .block_bytes = static_cast<std::uint32_t>(block)};
     PCCL_TRY(sys::fill_random(purpose.link));
     std::vector<Introduction> introduced;
     for (; purpose.index < purpose.sockets(); ++purpose.index)

@@ -25,7 +25,10 @@ struct TcpOptions {
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
     /// Of the stream, that go over one socket: choosing another takes some 3 us of both ends.
+    /// Short ones let paths of different speeds share the work.
     std::size_t block_bytes = 256 * kKiB;
+    /// Within a host, where all sockets have one path: with its number, half of a buffer.
+    std::size_t near_block_bytes = 512 * kKiB - kCacheLine;
     /// Wanted on both ends: of ControlOptions::stream, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
     /// After so long without a sign of life a host is lost.
@@ -66,7 +69,9 @@ class PCCL_API TcpTransport final : public Transport {
 
     TcpTransport(Waiter& waiter, NetworkSide here, const TcpOptions& options)
         : waiter_(waiter), here_(std::move(here)), options_(options) {}
-    Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
+    [[nodiscard]] std::size_t block_for(const PeerAddress& peer) const;
+    Result<std::vector<Introduction>> introductions(const LinkRequest& request,
+                                                    std::size_t block) const;
     /// `sockets` in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
