@@ -76,12 +76,15 @@ Result<GpuView> PeerMemory::open_view(int device) const {
 Status PeerMemory::copy(const RmaBatch& batch, bool sees_owner) const {
     if (!is_mapped())
         for (sys::ProcessPiece& piece : batch.pieces) piece.there += address_;
-    return batch.op == RmaOp::kRead ? read(batch, sees_owner) : write(batch, sees_owner);
+    if (batch.op == RmaOp::kWrite && !line_.enter(mark_.value)) return ended();
+    const Status status = is_mapped() ? copy_mapped(batch) : copy_by_kernel(batch, sees_owner);
+    const bool was_open = batch.op == RmaOp::kWrite ? line_.leave(mark_.value) : is_open();
+    return was_open ? status : ended();
 }
 
 Status PeerMemory::find_owner() const { return sys::read_process_pieces(owner_, mark_, {}); }
 
-void PeerMemory::copy_mapped(const RmaBatch& batch) const {
+Status PeerMemory::copy_mapped(const RmaBatch& batch) const {
     for (const sys::ProcessPiece& piece : batch.pieces) {
         std::byte* const there = view_->memory.data() + piece.there;
         std::byte* const here = piece.here.data();
@@ -90,29 +93,15 @@ void PeerMemory::copy_mapped(const RmaBatch& batch) const {
         const bool streams = batch.leaves_caches && bytes >= kLeastStreamed;
         (streams ? stream_bytes : copy_bytes)(reads ? here : there, reads ? there : here, bytes);
     }
+    return Status::ok();
 }
 
-Status PeerMemory::read(const RmaBatch& batch, bool sees_owner) const {
-    Status status;
-    if (is_mapped())
-        copy_mapped(batch);
-    else if (sees_owner)
-        status = sys::read_living_process(owner_, batch.pieces);
-    else
-        status = sys::read_process_pieces(owner_, mark_, batch.pieces);
-    return is_open() ? status : ended();
-}
-
-Status PeerMemory::write(const RmaBatch& batch, bool sees_owner) const {
-    if (!line_.enter(mark_.value)) return ended();
-    Status status;
-    if (is_mapped())
-        copy_mapped(batch);
-    else if (sees_owner)
-        status = sys::write_living_process(owner_, batch.pieces);
-    else
-        status = sys::write_process_pieces(owner_, mark_, batch.pieces);
-    return line_.leave(mark_.value) ? status : ended();
+Status PeerMemory::copy_by_kernel(const RmaBatch& batch, bool sees_owner) const {
+    if (batch.op == RmaOp::kRead)
+        return sees_owner ? sys::read_living_process(owner_, batch.pieces)
+                          : sys::read_process_pieces(owner_, mark_, batch.pieces);
+    return sees_owner ? sys::write_living_process(owner_, batch.pieces)
+                      : sys::write_process_pieces(owner_, mark_, batch.pieces);
 }
 
 }  // namespace pccl::transport::shm

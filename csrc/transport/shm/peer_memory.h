@@ -58,9 +58,8 @@ class PeerMemory final : public RmaPeerMemory {
     Status map(const MemoryKey& key, std::uint64_t bytes);
     [[nodiscard]] Status probe() const;
     [[nodiscard]] Result<GpuView> open_view(int device) const;
-    void copy_mapped(const RmaBatch& batch) const;
-    [[nodiscard]] Status read(const RmaBatch& batch, bool sees_owner) const;
-    [[nodiscard]] Status write(const RmaBatch& batch, bool sees_owner) const;
+    Status copy_mapped(const RmaBatch& batch) const;
+    [[nodiscard]] Status copy_by_kernel(const RmaBatch& batch, bool sees_owner) const;
 
     const pid_t owner_;
     const sys::ProcessMark mark_;  // the registration's nonce, in the owner's ledger
