@@ -6,8 +6,9 @@
 namespace pccl::transport {
 namespace {
 
-constexpr std::size_t kChunk = 512 * kKiB;  // of a payload at a time
-constexpr std::size_t kMostGathered = 64;   // blocks, likewise
+// Of a payload at a time: what one socket of a host takes in a turn.
+constexpr std::size_t kChunk = 4 * kMiB;
+constexpr std::size_t kMostGathered = 64;  // blocks, likewise
 // Shorter blocks are copied together sooner than the kernel takes them one by one.
 constexpr std::size_t kShort = 1 * kKiB;
 constexpr std::array<std::byte, 16 * kKiB> kZeros{};

@@ -27,8 +27,9 @@ struct TcpOptions {
     /// Of the stream, that go over one socket: choosing another takes some 3 us of both ends.
     /// Short ones let paths of different speeds share the work.
     std::size_t block_bytes = 256 * kKiB;
-    /// Within a host, where all sockets have one path: with its number, half of a buffer.
-    std::size_t near_block_bytes = 512 * kKiB - kCacheLine;
+    /// Within a host, where all sockets have one path: more than a buffer holds, for one long call
+    /// of the kernel takes less than several short ones (docs/gotchas.md).
+    std::size_t near_block_bytes = 4 * kMiB - kCacheLine;
     /// Wanted on both ends: of ControlOptions::stream, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
     /// After so long without a sign of life a host is lost.

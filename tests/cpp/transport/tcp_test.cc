@@ -218,7 +218,8 @@ std::unique_ptr<SendLink> loop(Host& host) {
 
 TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
     const auto capacity_with = [](int sockets) {
-        Host host({.data_sockets = sockets});
+        // As between hosts: within one, a turn fills the buffer of its socket.
+        Host host({.data_sockets = sockets, .near_block_bytes = tcp::TcpOptions().block_bytes});
         const auto link = loop(host);
         EXPECT_GE(link->capacity(kMessageChannel), 100 * kKiB);
         return link->capacity(kCollectiveChannel);
