@@ -84,7 +84,7 @@ Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Answe
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
         return nonsense("memory that is another's");
     if (answered.memory)
-        open->second->end(RemoteMemory{.owner = peer.id, .descriptor = *answered.memory});
+        open->second->end(RemoteMemory(peer.id, *answered.memory));
     else
         open->second->end(Status::unavailable(answered.why)
                               .with_context(peer.to_string())

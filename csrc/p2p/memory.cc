@@ -7,6 +7,14 @@
 #include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::p2p {
+namespace {
+
+bool is_in_a_file(const abi::MemoryDescriptor& memory) {
+    const auto key = transport::shm::key_on_its_host(memory);
+    return key.is_ok() && key->file >= 0;
+}
+
+}  // namespace
 
 LocalMemory::LocalMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
                          std::vector<std::unique_ptr<transport::Registration>> registrations)
@@ -38,15 +46,13 @@ Status LocalMemory::begin_use() {
     return Status::invalid_argument("the local memory is not registered any more");
 }
 
-bool RemoteMemory::is_mapped() const {
-    const auto key = transport::shm::key_on_its_host(descriptor);
-    return key.is_ok() && key->file >= 0;
-}
+RemoteMemory::RemoteMemory(SessionId whose, const abi::MemoryDescriptor& described)
+    : owner(std::move(whose)), descriptor(described), is_mapped(is_in_a_file(described)) {}
 
 Result<RemoteMemory> import_descriptor(const SessionId& owner, std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const auto descriptor, transport::parse_memory_descriptor(bytes));
     if (mark_of(descriptor.id) == mark_of(owner.incarnation))
-        return RemoteMemory{.owner = owner, .descriptor = descriptor};
+        return RemoteMemory(owner, descriptor);
     return Status::unavailable(
         concat("the memory descriptor is not of session \"", owner.name,
                "\" as it was loaded here: it is another session's, or of an earlier life of it"));

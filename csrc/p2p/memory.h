@@ -47,11 +47,13 @@ class PCCL_API LocalMemory final : public transport::Registration {
 
 /// A plain value; says nothing of whether the registration is still there.
 struct RemoteMemory {
-    SessionId owner;
-    abi::MemoryDescriptor descriptor{};
+    RemoteMemory(SessionId whose, const abi::MemoryDescriptor& described);
 
-    /// Whether processes of the same host copy from and to it with no system call.
-    [[nodiscard]] bool is_mapped() const;
+    SessionId owner;
+    abi::MemoryDescriptor descriptor;
+    /// Whether processes of the same host copy from and to it with no system call. Kept: to read
+    /// the key takes a while of a small transfer's time.
+    bool is_mapped;
 };
 
 /// The upper half of the ids of registrations of a session: a descriptor tells whose it is.

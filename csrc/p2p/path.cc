@@ -9,7 +9,7 @@ std::string_view how(const Path& path, const Plan& plan) {
     const bool there = plan.remote().descriptor.kind == abi::MemoryKind::kGpu;
     if (here && there) return "by CUDA IPC";
     if (here || there) return "through pinned memory";
-    return plan.remote().is_mapped() ? "mapped" : "by the kernel";
+    return plan.remote().is_mapped ? "mapped" : "by the kernel";
 }
 
 }  // namespace
