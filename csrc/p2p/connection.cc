@@ -7,9 +7,8 @@
 namespace pccl::p2p {
 namespace {
 
-/// What begin() moves by itself: some tens of microseconds' work, by messages or by copies.
-constexpr std::uint64_t kSmallMessage = 256 * kKiB;
-constexpr std::uint64_t kSmallCopy = 1 * kMiB;
+/// What begin() moves by itself: some 100 microseconds' work, by messages or by copies.
+constexpr std::uint64_t kSmall = 1 * kMiB;
 // For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
@@ -63,8 +62,7 @@ std::shared_ptr<Task> Connection::begin(Order order) {
 void Connection::begin_locked(const std::shared_ptr<Task>& task) {
     if (task->order().in_order_of) return begin_in_order(task);
     waiting_.push_back(task);
-    const bool copies = is_whole() && path_.is_direct;
-    if (task->bytes() <= (copies ? kSmallCopy : kSmallMessage))
+    if (task->bytes() <= kSmall)
         carry_once(task.get());
     else
         waiter().wake();
@@ -166,8 +164,10 @@ Duration Connection::nap() {
 }
 
 void Connection::look() {
+    // Not even the lock: who finds it held has its holder wake this process.
+    if (attendances_.load() > 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock() && attendances_.load() == 0) look_locked();
+    if (lock.owns_lock()) look_locked();
 }
 
 void Connection::listen() {
