@@ -152,7 +152,7 @@ Collective Call::collective(std::string_view algorithm) const {
             .root = what_.root,
             .inputs = *inputs_,
             .outputs = *outputs_,
-            .is_even = what_.kind == CollectiveKind::kAllToAll && !has_lists_,
+            .is_even = may_be_even(what_.kind) && !has_lists_,
             .algorithm = algorithm};
 }
 

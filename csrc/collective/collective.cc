@@ -32,7 +32,7 @@ Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int 
 }
 
 Status check_even(const Collective& collective) {
-    if (collective.kind != CollectiveKind::kAllToAll)
+    if (!may_be_even(collective.kind))
         return Status::invalid_argument(concat("only an all_to_all is told to be even, not ",
                                                schedule::to_string(collective.kind)));
     const std::size_t count = longest(collective);

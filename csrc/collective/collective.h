@@ -52,6 +52,11 @@ struct Collective {
     std::string_view algorithm{};
 };
 
+/// Whether collectives of the kind can say that they are even (Collective::is_even).
+[[nodiscard]] constexpr bool may_be_even(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll;
+}
+
 /// Whether only pairs of ranks know how long the blocks between them are.
 [[nodiscard]] PCCL_API bool is_of_pairs(const Collective& collective);
 

@@ -33,8 +33,8 @@ std::string lengths_of(const abi::CollectiveHeader& header) {
     if (header.lengths == 0) return {};
     if (!is_of_pairs(header))
         return concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
-    const bool may_be_even = header.kind == static_cast<std::uint8_t>(CollectiveKind::kAllToAll);
-    return may_be_even ? ", with split sizes or lists" : "";
+    return may_be_even(static_cast<CollectiveKind>(header.kind)) ? ", with split sizes or lists"
+                                                                 : "";
 }
 
 /// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.

@@ -60,7 +60,7 @@ Collective Call::collective() const {
             .inputs = {inputs_.data(), inputs_.size()},
             .outputs = {outputs_.data(), outputs_.size()},
             .is_barrier = is_barrier_,
-            .is_even = kind_ == CollectiveKind::kAllToAll && !is_uneven_};
+            .is_even = may_be_even(kind_) && !is_uneven_};
 }
 
 std::size_t Call::pieces() const {

@@ -27,7 +27,7 @@ struct Imagined {
                 .type = DataType::kUint8,
                 .inputs = inputs,
                 .outputs = outputs,
-                .is_even = kind == CollectiveKind::kAllToAll};
+                .is_even = may_be_even(kind)};
     }
 
     CollectiveKind kind;

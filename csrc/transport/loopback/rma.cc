@@ -45,12 +45,12 @@ class LoopbackPeer final : public RmaPeer {
         return std::shared_ptr<RmaPeerMemory>(std::make_shared<LoopbackMemory>(
             MemoryIdentity{.id = memory.id, .nonce = memory.nonce}));
     }
-    RmaCopied copy(RmaPeerMemory& memory, const RmaBatch& batch) override {
+    RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) override {
         const TimePoint now = pipe_->args().clock->now();
         if (!due_) due_ = now + faults_.delay();
         if (now < *due_) return {.link = {}, .pieces = {}, .later = true};
         due_.reset();
-        return copy_now(static_cast<LoopbackMemory&>(memory).identity, batch.op, batch.pieces);
+        return copy_now(static_cast<LoopbackMemory&>(memory).identity, wanted.op, wanted.pieces);
     }
 
    private:

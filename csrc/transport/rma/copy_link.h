@@ -31,7 +31,7 @@ class RmaPeerMemory {
 
 /// What is copied at once: pieces of one registration, within it; their `there` counts from its
 /// begin, and may be changed. At most sys::kMostProcessPieces, a few MiB together.
-struct RmaBatch {
+struct RmaCopy {
     RmaOp op = RmaOp::kRead;
     std::span<sys::ProcessPiece> pieces;
     /// With what moves before and after it, it is more than caches hold.
@@ -55,7 +55,7 @@ class RmaPeer {
     virtual ~RmaPeer() = default;
     /// An error is that of the pieces which want it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
-    virtual RmaCopied copy(RmaPeerMemory& memory, const RmaBatch& batch) = 0;
+    virtual RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) = 0;
 
     // Where one of the two sides is memory of a GPU:
 

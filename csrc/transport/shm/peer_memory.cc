@@ -73,35 +73,35 @@ Result<GpuView> PeerMemory::open_view(int device) const {
     return GpuView{.address = address_, .device = device};
 }
 
-Status PeerMemory::copy(const RmaBatch& batch, bool sees_owner) const {
+Status PeerMemory::copy(const RmaCopy& wanted, bool sees_owner) const {
     if (!is_mapped())
-        for (sys::ProcessPiece& piece : batch.pieces) piece.there += address_;
-    if (batch.op == RmaOp::kWrite && !line_.enter(mark_.value)) return ended();
-    const Status status = is_mapped() ? copy_mapped(batch) : copy_by_kernel(batch, sees_owner);
-    const bool was_open = batch.op == RmaOp::kWrite ? line_.leave(mark_.value) : is_open();
+        for (sys::ProcessPiece& piece : wanted.pieces) piece.there += address_;
+    if (wanted.op == RmaOp::kWrite && !line_.enter(mark_.value)) return ended();
+    const Status status = is_mapped() ? copy_mapped(wanted) : copy_by_kernel(wanted, sees_owner);
+    const bool was_open = wanted.op == RmaOp::kWrite ? line_.leave(mark_.value) : is_open();
     return was_open ? status : ended();
 }
 
 Status PeerMemory::find_owner() const { return sys::read_process_pieces(owner_, mark_, {}); }
 
-Status PeerMemory::copy_mapped(const RmaBatch& batch) const {
-    for (const sys::ProcessPiece& piece : batch.pieces) {
+Status PeerMemory::copy_mapped(const RmaCopy& wanted) const {
+    for (const sys::ProcessPiece& piece : wanted.pieces) {
         std::byte* const there = view_->memory.data() + piece.there;
         std::byte* const here = piece.here.data();
         const std::size_t bytes = piece.here.size();
-        const bool reads = batch.op == RmaOp::kRead;
-        const bool streams = batch.leaves_caches && bytes >= kLeastStreamed;
+        const bool reads = wanted.op == RmaOp::kRead;
+        const bool streams = wanted.leaves_caches && bytes >= kLeastStreamed;
         (streams ? stream_bytes : copy_bytes)(reads ? here : there, reads ? there : here, bytes);
     }
     return Status::ok();
 }
 
-Status PeerMemory::copy_by_kernel(const RmaBatch& batch, bool sees_owner) const {
-    if (batch.op == RmaOp::kRead)
-        return sees_owner ? sys::read_living_process(owner_, batch.pieces)
-                          : sys::read_process_pieces(owner_, mark_, batch.pieces);
-    return sees_owner ? sys::write_living_process(owner_, batch.pieces)
-                      : sys::write_process_pieces(owner_, mark_, batch.pieces);
+Status PeerMemory::copy_by_kernel(const RmaCopy& wanted, bool sees_owner) const {
+    if (wanted.op == RmaOp::kRead)
+        return sees_owner ? sys::read_living_process(owner_, wanted.pieces)
+                          : sys::read_process_pieces(owner_, mark_, wanted.pieces);
+    return sees_owner ? sys::write_living_process(owner_, wanted.pieces)
+                      : sys::write_process_pieces(owner_, mark_, wanted.pieces);
 }
 
 }  // namespace pccl::transport::shm

@@ -28,7 +28,7 @@ class PeerMemory final : public RmaPeerMemory {
     /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
     /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
     /// life sign that it is there, before and after, need not have the kernel look at its mark.
-    Status copy(const RmaBatch& batch, bool sees_owner = false) const;
+    Status copy(const RmaCopy& wanted, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
     /// ok if the process that made it has its memory still: not when it ends, or has become
@@ -58,8 +58,8 @@ class PeerMemory final : public RmaPeerMemory {
     Status map(const MemoryKey& key, std::uint64_t bytes);
     [[nodiscard]] Status probe() const;
     [[nodiscard]] Result<GpuView> open_view(int device) const;
-    Status copy_mapped(const RmaBatch& batch) const;
-    [[nodiscard]] Status copy_by_kernel(const RmaBatch& batch, bool sees_owner) const;
+    Status copy_mapped(const RmaCopy& wanted) const;
+    [[nodiscard]] Status copy_by_kernel(const RmaCopy& wanted, bool sees_owner) const;
 
     const pid_t owner_;
     const sys::ProcessMark mark_;  // the registration's nonce, in the owner's ledger

@@ -53,10 +53,10 @@ class ShmPeer final : public RmaPeer {
         PCCL_ASSIGN_OR_RETURN(auto opened, PeerMemory::open(memory, process_, gpus_));
         return std::shared_ptr<RmaPeerMemory>(std::move(opened));
     }
-    RmaCopied copy(RmaPeerMemory& memory, const RmaBatch& batch) override {
+    RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
         const bool sees_owner = !theirs.is_mapped() && wire_.process_lives();
-        Status copied = theirs.copy(batch, sees_owner);
+        Status copied = theirs.copy(wanted, sees_owner);
         if (copied.is_ok() && sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
         return looked(theirs, copied);
     }
