@@ -501,10 +501,12 @@ def test_a_soak_fails_where_memory_grows(monkeypatch):
         assert p2p_soak.Tally(**failing).has_failed()
     hoard: list[bytes] = []
     monkeypatch.setattr(p2p_soak, "_WARM", 0.0)
+    gc.collect()
+    enough = p2p_soak._resident() + (64 << 20)
 
-    def hoards(_: object) -> None:
-        if not hoard:
-            hoard.append(bytes([1]) * (64 << 20))
+    def hoards(_: object) -> None:  # also where memory of earlier tests is given back meanwhile
+        while p2p_soak._resident() < enough:
+            hoard.append(bytes([1]) * (16 << 20))
         time.sleep(0.01)
 
     monkeypatch.setattr(p2p_soak.Soaker, "step", hoards)
