@@ -178,7 +178,7 @@ void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalog
 std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t bytes) const {
     if (options_.size == 1)
         return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
-    const bool takes_any = !is_per_pair(kind) || may_be_even(kind);
+    const bool takes_any = !is_of_pairs({.kind = kind, .is_even = may_be_even(kind)});
     const std::lock_guard lock(mutex_);
     const std::string_view preferred = algorithm_listed(algorithms_, kind);
     const auto schedule = preferred.empty()

@@ -7,7 +7,7 @@
 namespace pccl::p2p {
 namespace {
 
-/// What begin() moves by itself: some 100 microseconds' work, by messages or by copies.
+/// What begin() moves by itself: a fraction of a millisecond's work, by messages or by copies.
 constexpr std::uint64_t kSmall = 1 * kMiB;
 // For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);

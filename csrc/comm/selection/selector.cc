@@ -285,7 +285,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     Signature call{.kind = kind,
                    .type = DataType::kUint8,
                    .count = block_bytes,
-                   .is_of_pairs = is_per_pair(kind) && !may_be_even(kind)};
+                   .is_of_pairs = is_of_pairs({.kind = kind, .is_even = may_be_even(kind)})};
     std::vector<Prediction> ways = predictor_.predict(call, wanted);
     // Ranks choose by no more than all of them know.
     if (call.is_of_pairs) call.count = 0;
