@@ -46,6 +46,14 @@ struct Cut {
     [[nodiscard]] std::size_t rounds(std::size_t block_count) const {
         return (chunk_length(block_count) + piece_length() - 1) / piece_length();
     }
+    /// The window with which a block takes as many rounds, none much shorter than the others: a
+    /// step costs the same in each.
+    [[nodiscard]] std::size_t even_window(std::size_t block_count) const {
+        const std::size_t all = rounds(block_count);
+        if (all <= 1) return window;
+        const std::size_t piece = (chunk_length(block_count) + all - 1) / all;
+        return (piece + grain - 1) / grain * grain * static_cast<std::size_t>(chunks);
+    }
     /// What round `round` has of a chunk of a block of `block_count` elements.
     [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int chunk) const {
         const std::size_t length = chunk_length(block_count);

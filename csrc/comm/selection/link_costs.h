@@ -13,8 +13,8 @@
 namespace pccl::comm {
 
 /// Bytes that a channel of a TCP link holds at least, also with the buffers that Linux grants to
-/// processes without privileges.
-inline constexpr std::size_t kTcpCapacity = 256 * kKiB;
+/// processes without privileges: data of a power of two, and the head of its call.
+inline constexpr std::size_t kTcpCapacity = 257 * kKiB;
 
 /// How the ranks of a group reach each other.
 struct Reach {

@@ -266,6 +266,7 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     cut.grain = std::min(chunk_grain(element_bytes), most);
     cut.chunks = shape.chunks;
     cut.window = most / cut.grain * cut.grain * static_cast<std::size_t>(shape.chunks);
+    cut.window = cut.even_window(call.count);
     decision.header.schedule = source.tag();
     decision.header.window = static_cast<std::uint32_t>(cut.window);
     return decision;

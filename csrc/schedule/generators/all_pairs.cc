@@ -173,6 +173,7 @@ BlockCost cost_of_two_shot(const Sizes& of) {
 
 ScheduleSource one_shot_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("one_shot", {kind, make, cost_of_one_shot});
+    made.longest_message = one_block;
     made.takes_uneven = true;
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
     return made;
@@ -195,6 +196,7 @@ std::vector<ScheduleSource> two_shot() {
     ScheduleSource made =
         generated("two_shot", {CollectiveKind::kAllReduce, two_shot_all_reduce, cost_of_two_shot});
     made.granularity = chunk_for_each_rank;
+    made.longest_message = [](const Shape& shape) { return shape.chunks / shape.ranks; };
     return {made};
 }
 

@@ -147,7 +147,7 @@ BlockCost cost_of_binomial(const Sizes& of) {
 ScheduleSource binomial_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made =
         generated("binomial", {kind, make, cost_of_binomial}, has_one_block(kind) ? 1 : 2);
-    if (!has_one_block(kind)) made.longest_message = half_of_blocks;  // of subtrees
+    if (!has_one_block(kind)) made.longest_message = doubled_blocks;  // of subtrees
     return made;
 }
 

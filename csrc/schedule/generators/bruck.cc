@@ -113,7 +113,8 @@ BlockCost cost_of_all_to_all(const Sizes& of) {
 
 ScheduleSource bruck_source(const Generator& generator) {
     ScheduleSource made = generated("bruck", generator, 2);
-    made.longest_message = half_of_blocks;
+    made.longest_message =
+        generator.kind == CollectiveKind::kAllGather ? doubled_blocks : half_of_blocks;
     made.takes_uneven = has_known_blocks(generator.kind);
     made.symmetry = seen_from_each_rank(generator.kind);
     return made;

@@ -59,6 +59,12 @@ int half_of_blocks(const Shape& shape) {
     return has_one_block(shape.kind) ? shape.chunks / shape.ranks * half : shape.chunks * half;
 }
 
+int doubled_blocks(const Shape& shape) {
+    if (shape.ranks == 1) return shape.chunks;
+    const int held = floor_power(shape.ranks - 1);
+    return shape.chunks * std::max({1, held / 2, shape.ranks - held});
+}
+
 bool has_one_block(CollectiveKind kind) {
     return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBroadcast ||
            kind == CollectiveKind::kReduce;

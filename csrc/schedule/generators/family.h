@@ -31,10 +31,13 @@ struct Generator {
 [[nodiscard]] inline int chunk_for_each_rank(int ranks) { return ranks; }
 /// The symmetry of a generator that knows ranks and their blocks by their distance alone.
 [[nodiscard]] Symmetry seen_from_each_rank(CollectiveKind kind);
+[[nodiscard]] inline int one_block(const Shape& shape) { return shape.chunks; }
 /// Whole blocks, as many as the larger buffer has.
 [[nodiscard]] int whole_buffer(const Shape& shape);
 /// Half of these, rounded down, but one at least; of a vector, of its parts for each rank.
 [[nodiscard]] int half_of_blocks(const Shape& shape);
+/// As many as a rank gets at most at a time where what it holds doubles: up to n, from one.
+[[nodiscard]] int doubled_blocks(const Shape& shape);
 /// all_reduce, broadcast and reduce have no block for each rank: any rank can have any position.
 [[nodiscard]] bool has_one_block(CollectiveKind kind);
 

@@ -33,6 +33,7 @@ BlockCost cost_of_pairwise(const Sizes& of) {
 std::vector<ScheduleSource> pairwise() {
     ScheduleSource made =
         generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost_of_pairwise});
+    made.longest_message = one_block;
     made.symmetry = seen_from_each_rank(made.kind);
     made.takes_uneven = true;  // each block goes straight to its place
     return {made};

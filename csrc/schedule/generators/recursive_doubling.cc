@@ -103,10 +103,16 @@ BlockCost cost_of_recursive_doubling(const Sizes& of) {
             kept_by_first_pair(of) + static_cast<double>(of.folds * of.others()), 0};
 }
 
+int longest_message(const Shape& shape) {
+    const bool is_even = floor_power(shape.ranks) == shape.ranks;
+    if (shape.kind == CollectiveKind::kAllReduce) return whole_buffer(shape);
+    return is_even ? half_of_blocks(shape) : whole_buffer(shape) - shape.chunks;
+}
+
 ScheduleSource recursive_doubling_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("recursive_doubling", {kind, make, cost_of_recursive_doubling});
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
-    made.longest_message = whole_buffer;
+    made.longest_message = longest_message;
     made.takes_uneven = has_known_blocks(kind);
     return made;
 }

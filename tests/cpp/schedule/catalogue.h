@@ -34,6 +34,16 @@ inline std::vector<Placement> placements(CollectiveKind kind) {
     return {Placement::kOutOfPlace, Placement::kInPlace};
 }
 
+/// In chunks; 0 where nothing is sent.
+inline int longest_message(const Schedule& schedule) {
+    int longest = 0;
+    for (const Program& program : schedule.programs)
+        for (const Lane& lane : program.lanes)
+            for (const Step& step : lane)
+                longest = std::max(longest, step.to.is_used() ? count_of(step) : 0);
+    return longest;
+}
+
 /// The least shape, but for `multiple` times the chunks.
 inline Shape shape_of(const SourcePtr& source, int ranks, Rank root, int multiple) {
     Shape shape = least_shape(*source, ranks, root);

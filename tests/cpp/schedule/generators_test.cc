@@ -37,6 +37,21 @@ TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
     }
 }
 
+/// Links are cut into windows by it: too much is a window more, of a few bytes.
+TEST_P(GeneratedScheduleTest, HasMessagesAsLongAsItSays) {
+    for (int ranks = 2; ranks <= 64; ++ranks) {
+        for (int aggregation = 0; aggregation < (GetParam()->aggregates ? ranks : 1);
+             aggregation = std::max(1, 2 * aggregation)) {
+            Shape shape = testing::shape_of(GetParam(), ranks, 0, 2);
+            shape.aggregation = aggregation;
+            const auto schedule = generate(*GetParam(), shape);
+            ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
+            EXPECT_EQ(GetParam()->longest_message(shape), testing::longest_message(*schedule))
+                << ranks << " ranks, aggregation " << aggregation;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, GeneratedScheduleTest, ::testing::ValuesIn(testing::all_sources()),
                          [](const auto& source) { return testing::name_of(source.param); });
 

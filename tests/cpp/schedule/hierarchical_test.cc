@@ -31,14 +31,6 @@ class HierarchicalTest : public ::testing::TestWithParam<Sizes> {
             ++host;
         return host;
     }
-    static int longest_message(const Schedule& schedule) {
-        int longest = 0;
-        for (const Program& program : schedule.programs)
-            for (const Lane& lane : program.lanes)
-                for (const Step& step : lane)
-                    longest = std::max(longest, step.to.is_used() ? count_of(step) : 0);
-        return longest;
-    }
     /// Chunks that each host sends to others.
     static std::vector<long long> chunks_out(const Schedule& schedule) {
         std::vector<long long> out(GetParam().size());
@@ -66,7 +58,7 @@ TEST_P(HierarchicalTest, IsRightAndCostsWhatItSays) {
             EXPECT_GE(verdict->rounds, source->cost(shape, 1).rounds - fewer);
             EXPECT_LE(verdict->rounds, source->cost(shape, 1).rounds);
         }
-        EXPECT_EQ(source->longest_message(shape), longest_message(*schedule));
+        EXPECT_EQ(source->longest_message(shape), testing::longest_message(*schedule));
     }
 }
 
