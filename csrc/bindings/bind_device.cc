@@ -131,6 +131,7 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
     const auto outputs = side(output, schedule::Buffer::kOutput);
     wanted.inputs = inputs;
     wanted.outputs = outputs;
+    wanted.is_even = may_be_even(wanted.kind);
     const device::DeviceLaunch how = launch_of(wanted.kind, plan, algorithm);
     Status status;
     {

@@ -35,7 +35,7 @@ struct alignas(16) ReadyStep {
     const std::byte* incoming;  // where the message lies that it receives; null: there is none
     std::byte* outgoing;
     std::size_t bytes;       // of all chunks
-    std::uint32_t received;  // messages before that one
+    std::uint32_t received;  // messages before that one; of the window, until its port is open
     std::uint32_t sent;
     std::int32_t chunks;  // 0: none of them has bytes, and nothing travels
     std::int32_t from;
@@ -68,25 +68,35 @@ class Worker {
           shared_(shared) {
         if (!has_work()) return;
         lane_ = program_.lanes[number_];
-        const int index = static_cast<int>(threadIdx.x);
-        if (index < program_.most_ports)
-            port_ = program_.ports[number_ * program_.most_ports + index];
+        if (port_of_thread() >= 0 && port_of_thread() < program_.most_ports)
+            port_ = program_.ports[number_ * program_.most_ports + port_of_thread()];
         steps_ = program_.steps + number_ * program_.most_steps;
         own_ = within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
-        if (index < program_.most_steps) prefetch(steps_ + index);
+        if (own_.bytes > 0) outline({0, window_at(0)}, 0);
     }
 
     [[nodiscard]] __device__ bool has_work() const { return number_ < program_.lane_count; }
 
-    /// False, on all threads, when a wait failed.
-    __device__ bool work() const {
-        if (!open_ports()) return false;
+    /// Once the launch ahead has ended. In warps that announce nothing: both wait for memory.
+    __device__ void open_ports() {
+        const int index = port_of_thread();
+        if (index < 0 || index >= lane_.ports) return;
+        const int fifo = port_.channel * program_.workers + worker_;
+        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk);
+    }
+
+    /// Behind open_ports(). False, on all threads, when a wait failed.
+    __device__ bool work(const Visit& visit) {
+        if (__syncthreads_and(is_open_) == 0) return false;
         std::size_t windows = 0;
         bool came = true;
         for (std::size_t done = 0; done < own_.bytes; done += program_.window_bytes)
-            if (!run_window({windows++, window_at(done)}, came)) return false;
+            if (!run_window({windows++, window_at(done)}, visit, came)) return false;
         return close_ports(windows, came);
     }
+
+    /// Of the peers, when the last step began.
+    [[nodiscard]] __device__ const abi::Line& seen() const { return seen_; }
 
    private:
     static constexpr int kBatch = sizeof(SharedMemory<kForm>::steps) / sizeof(ReadyStep);
@@ -98,14 +108,10 @@ class Worker {
         return {own_.begin + done, min(program_.window_bytes, own_.bytes - done)};
     }
 
-    __device__ bool open_ports() const {
-        const int index = static_cast<int>(threadIdx.x);
-        bool is_open = true;
-        if (index < lane_.ports) {
-            const int fifo = port_.channel * program_.workers + worker_;
-            is_open = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk);
-        }
-        return __syncthreads_and(is_open) != 0;
+    [[nodiscard]] static __device__ int port_of_thread() {
+        constexpr int kFirst = 32;
+        static_assert(kFirst + abi::kMostLanePorts <= abi::kLeastProgramThreads);
+        return static_cast<int>(threadIdx.x) - kFirst;
     }
     __device__ bool close_ports(std::size_t windows, bool came) const {
         const bool all_came = __syncthreads_and(came) != 0;
@@ -114,59 +120,68 @@ class Worker {
         return all_came;
     }
 
-    /// The batch of steps from `first` on, in one window.
-    __device__ void make_ready(const Window& window, int first) const {
+    [[nodiscard]] __device__ bool has_step(int first) const {
         const int index = static_cast<int>(threadIdx.x);
-        if (index >= kBatch || first + index >= lane_.steps) return;
-        const abi::DeviceStep& step = steps_[first + index];
+        return index < kBatch && first + index < lane_.steps;
+    }
+    /// What is known of the batch of steps from `first` on, in one window, before ports are open.
+    __device__ void outline(const Window& window, int first) const {
+        if (!has_step(first)) return;
+        const abi::DeviceStep& step = steps_[first + threadIdx.x];
         const std::size_t bytes = bytes_in(step, window);
-        ReadyStep ready{.first = local(step, 0, chunk(step, 0, window)),
-                        .incoming = nullptr,
-                        .outgoing = nullptr,
-                        .bytes = bytes,
-                        .received = 0,
-                        .sent = 0,
-                        .chunks = bytes > 0 ? step.chunks : 0,
-                        .from = step.from,
-                        .to = step.to,
-                        .sender = 0,
-                        .first_wait = step.first_wait,
-                        .waits = step.waits,
-                        .lacks_room = 0,
-                        .is_awaited = step.is_awaited,
-                        .meets = kIsPlain ? 1 : step.is_awaited};
-        if (step.from >= 0) address_received(ready, step, window);
-        if (step.to >= 0) address_sent(ready, step, window);
-        shared_.steps[index] = ready;
+        shared_.steps[threadIdx.x] = {.first = local(step, 0, chunk(step, 0, window)),
+                                      .incoming = nullptr,
+                                      .outgoing = nullptr,
+                                      .bytes = bytes,
+                                      .received = static_cast<std::uint32_t>(step.received),
+                                      .sent = static_cast<std::uint32_t>(step.sent),
+                                      .chunks = bytes > 0 ? step.chunks : 0,
+                                      .from = step.from,
+                                      .to = step.to,
+                                      .sender = 0,
+                                      .first_wait = step.first_wait,
+                                      .waits = step.waits,
+                                      .lacks_room = 0,
+                                      .is_awaited = step.is_awaited,
+                                      .meets = kIsPlain ? 1 : step.is_awaited};
     }
-    __device__ void address_received(ReadyStep& ready, const abi::DeviceStep& step,
-                                     const Window& window) const {
+    /// And what the ports say: by the same threads.
+    __device__ void address(const Window& window, int first) const {
+        if (!has_step(first)) return;
+        ReadyStep& step = shared_.steps[threadIdx.x];
+        if (step.from >= 0) address_received(step, window);
+        if (step.to >= 0) address_sent(step, window);
+    }
+    __device__ void address_received(ReadyStep& step, const Window& window) const {
         const Port<kForm>& port = shared_.ports[step.from];
-        ready.received = port.before(window.index, step.received);
-        ready.sender = port.peer();
-        if (ready.bytes > 0) ready.incoming = port.slot(ready.received);
-        if (abi::is_told(ready.received)) ready.meets = 1;
+        step.received = port.before(window.index, step.received);
+        step.sender = port.peer();
+        if (step.bytes > 0) step.incoming = port.slot(step.received);
+        if (abi::is_told(step.received)) step.meets = 1;
     }
-    __device__ void address_sent(ReadyStep& ready, const abi::DeviceStep& step,
-                                 const Window& window) const {
+    __device__ void address_sent(ReadyStep& step, const Window& window) const {
         const Port<kForm>& port = shared_.ports[step.to];
-        ready.sent = port.before(window.index, step.sent);
-        if (ready.bytes == 0) return;
-        ready.outgoing = port.slot(ready.sent);
-        if (!port.has_seen(ready.sent)) ready.lacks_room = 1;
+        step.sent = port.before(window.index, step.sent);
+        if (step.bytes == 0) return;
+        step.outgoing = port.slot(step.sent);
+        if (!port.has_seen(step.sent)) step.lacks_room = 1;
     }
 
     /// False, on all threads, when a wait failed; some hear of it later, by `came`.
-    __device__ bool run_window(const Window& window, bool& came) const {
+    __device__ bool run_window(const Window& window, const Visit& visit, bool& came) {
         const bool shares_scratch = program_.is_coupled != 0 && program_.scratch_chunks > 0;
         if (shares_scratch && window.index > 0 && !await_windows(window.index, came)) return false;
         for (int index = 0; index < lane_.steps; ++index) {
             const int place = index % kBatch;
             if (place == 0) {
-                if (index > 0 || window.index > 0) __syncthreads();
-                make_ready(window, index);
+                if (index > 0 || window.index > 0) {
+                    __syncthreads();
+                    outline(window, index);
+                }
+                address(window, index);
                 __syncthreads();
             }
+            if (!kIsPlain && index + 1 == lane_.steps) seen_ = visit.glance();
             const Held step = shared_.steps[place];
             if (!run_step(index, step, window, came)) return false;
         }
@@ -374,6 +389,8 @@ class Worker {
     Range own_{};  // of every chunk
     abi::DeviceLane lane_{};
     abi::DevicePort port_{};  // of this thread
+    bool is_open_ = true;
+    abi::Line seen_{};
     const abi::DeviceStep* steps_ = nullptr;
     SharedMemory<kForm>& shared_;
 };
@@ -393,13 +410,15 @@ __global__ void __launch_bounds__(512, 1)
     __shared__ SharedMemory<kForm> shared;
     const Run& run = args.run;
     Worker<Reduction, kForm> worker(run, args.reduction, shared);
+    await_launch_ahead();
+    worker.open_ports();
     const Visit visit(run.team);
     visit.announce(run.postings);
-    if (!worker.has_work() || worker.work()) {
+    if (!worker.has_work() || worker.work(visit)) {
         constexpr unsigned kInAnotherWarp = 32;
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
             forget_progress(run.program.desk);
-        visit.see_all();
+        visit.see_all(worker.seen());
         visit.end();
     } else {
         visit.end_apart();

@@ -50,9 +50,8 @@ class Port {
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
     /// How many messages came before the one of a window that has number `index` there.
-    [[nodiscard]] __device__ std::uint32_t before(std::size_t window, std::int32_t index) const {
-        return first_ + static_cast<std::uint32_t>(window) * messages_ +
-               static_cast<std::uint32_t>(index);
+    [[nodiscard]] __device__ std::uint32_t before(std::size_t window, std::uint32_t index) const {
+        return first_ + static_cast<std::uint32_t>(window) * messages_ + index;
     }
 
     // Of the message that has so many before it.

@@ -108,11 +108,6 @@ __device__ __forceinline__ bool load_piece(const abi::WideLine* from, int piece,
     return piece != kNumberedPiece || (bytes.z == number && bytes.w == number);
 }
 
-/// Soon read by this thread or others of its block.
-__device__ __forceinline__ void prefetch(const void* from) {
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-}
-
 // Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel comes to the GPU while
 // the one ahead of it in its stream ends. GPUs before sm_90 know nothing of it.
 

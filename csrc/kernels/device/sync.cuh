@@ -41,15 +41,18 @@ class Visit : public Numbered {
         store_line(&own_greeting_at(peer).input, line_of(postings.inputs[peer]));
         store_line(&own_greeting_at(peer).output, line_of(postings.outputs[peer]));
     }
+    /// What a peer has said so far, for see_all(): the load is on its way while its thread goes on.
+    [[nodiscard]] __device__ abi::Line glance() const {
+        const int peer = static_cast<int>(threadIdx.x);
+        return peer < team_.size ? load_line(&channel_->greetings[peer].output) : abi::Line{};
+    }
     /// All peers have announced themselves, or have left even, and are in the next epoch: not in a
     /// later one, which needs this rank. Reports who has called something else.
-    __device__ void see_all() const {
+    __device__ void see_all(const abi::Line& seen = {}) const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
-        const abi::Line* const said = &channel_->greetings[peer].output;
         Patience patience(team_);
-        for (;;) {
-            const abi::Line line = load_line(said);
+        for (abi::Line line = seen;; line = glance()) {
             if (line.low_epoch == epoch_after(epoch())) return;
             if (is_of_another_call(team_, line, epoch())) return report_dissent(team_, peer);
             if (line.low_epoch == epoch()) return;

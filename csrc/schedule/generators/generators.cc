@@ -13,8 +13,8 @@ namespace {
 
 // Where two are predicted to take as long, the first one is chosen.
 constexpr Family kFamilies[] = {
-    ring,  chain,    double_binary_tree, recursive_doubling, recursive_halving,
-    bruck, one_shot, two_shot,           binomial,           pairwise,
+    ring,  chain,    recursive_doubling, recursive_halving, double_binary_tree,
+    bruck, one_shot, two_shot,           binomial,          pairwise,
     pat,   swing,
 };
 

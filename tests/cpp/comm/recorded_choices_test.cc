@@ -158,7 +158,7 @@ TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWere) {
 TEST(RecordedChoicesTest, PredictionsAreAsNearAsTheyWereOverTcpAndOnSharedCores) {
     const Replay found = replay(kEpyc);
     EXPECT_EQ(found.errors.size(), 1062U);
-    EXPECT_LE(at_part(found.errors, 0.5), 1.35);
+    EXPECT_LE(at_part(found.errors, 0.5), 1.37);
     EXPECT_LE(at_part(found.errors, 0.9), 2.2);
 }
 
@@ -168,7 +168,7 @@ TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
     EXPECT_GE(xeon.good, 90);
     const Replay epyc = replay(kEpyc);
     EXPECT_EQ(epyc.cells, 180);
-    EXPECT_GE(epyc.good, 171) << "95 %, and of both 261 of 270";
+    EXPECT_GE(epyc.good, 176) << "98 %, and of both 266 of 270";
 }
 
 }  // namespace

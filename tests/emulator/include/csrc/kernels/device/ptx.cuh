@@ -27,7 +27,6 @@ inline std::uint32_t load_acquire(const std::uint32_t* from) {
 inline void store_release(std::uint32_t* to, std::uint32_t value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
-inline void prefetch(const void* /*from*/) {}
 inline void store_release_here(std::uint32_t* to, std::uint32_t value) { store_release(to, value); }
 /// Kernels store so behind loads alone, which are done by then: C++ has only this for it.
 template <typename T>
