@@ -59,6 +59,10 @@ int half_of_blocks(const Shape& shape) {
     return has_one_block(shape.kind) ? shape.chunks / shape.ranks * half : shape.chunks * half;
 }
 
+int halves_or_all(const Shape& shape) {
+    return floor_power(shape.ranks) == shape.ranks ? half_of_blocks(shape) : whole_buffer(shape);
+}
+
 int doubled_blocks(const Shape& shape) {
     if (shape.ranks == 1) return shape.chunks;
     const int held = floor_power(shape.ranks - 1);

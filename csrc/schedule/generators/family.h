@@ -36,6 +36,9 @@ struct Generator {
 [[nodiscard]] int whole_buffer(const Shape& shape);
 /// Half of these, rounded down, but one at least; of a vector, of its parts for each rank.
 [[nodiscard]] int half_of_blocks(const Shape& shape);
+/// Of exchanges that halve what ranks hold: half of all, but where pairs hand over the whole, as
+/// ranks that are no power of two do (fold.h).
+[[nodiscard]] int halves_or_all(const Shape& shape);
 /// As many as a rank gets at most at a time where what it holds doubles: up to n, from one.
 [[nodiscard]] int doubled_blocks(const Shape& shape);
 /// all_reduce, broadcast and reduce have no block for each rank: any rank can have any position.

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "csrc/schedule/generators/builder.h"
-#include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/sizes.h"
 
 namespace pccl::schedule {
@@ -40,12 +39,6 @@ class Fold {
     int positions_;
     int pairs_;
 };
-
-/// Of exchanges that halve or double what positions hold: half of all, but where pairs hand over
-/// the whole.
-[[nodiscard]] inline int longest_of_halves(const Shape& shape) {
-    return floor_power(shape.ranks) == shape.ranks ? half_of_blocks(shape) : whole_buffer(shape);
-}
 
 /// The all_reduce of a rank that sits out.
 [[nodiscard]] inline Program hand_vector_over(const Member& me) {

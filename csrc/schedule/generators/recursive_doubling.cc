@@ -103,16 +103,17 @@ BlockCost cost_of_recursive_doubling(const Sizes& of) {
             kept_by_first_pair(of) + static_cast<double>(of.folds * of.others()), 0};
 }
 
-int longest_message(const Shape& shape) {
-    const bool is_even = floor_power(shape.ranks) == shape.ranks;
-    if (shape.kind == CollectiveKind::kAllReduce) return whole_buffer(shape);
-    return is_even ? half_of_blocks(shape) : whole_buffer(shape) - shape.chunks;
+/// A rank that stands for two hands over all that others have.
+int longest_of_all_gather(const Shape& shape) {
+    const int longest = halves_or_all(shape);
+    return longest < whole_buffer(shape) ? longest : shape.chunks * std::max(1, shape.ranks - 1);
 }
 
 ScheduleSource recursive_doubling_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("recursive_doubling", {kind, make, cost_of_recursive_doubling});
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
-    made.longest_message = longest_message;
+    made.longest_message =
+        kind == CollectiveKind::kAllReduce ? whole_buffer : longest_of_all_gather;
     made.takes_uneven = has_known_blocks(kind);
     return made;
 }

@@ -143,7 +143,7 @@ ScheduleSource recursive_halving_source(CollectiveKind kind, Program (*make)(con
     const bool is_vector = kind == CollectiveKind::kAllReduce;
     ScheduleSource made =
         generated("recursive_halving", {kind, make, cost_of_recursive_halving}, is_vector ? 2 : 1);
-    made.longest_message = longest_of_halves;
+    made.longest_message = halves_or_all;
     made.takes_uneven = has_known_blocks(kind);
     if (is_vector) made.granularity = floor_power;
     return made;

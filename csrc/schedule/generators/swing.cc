@@ -91,7 +91,7 @@ BlockCost cost_of_swing(const Sizes& of) {
 std::vector<ScheduleSource> swing() {
     ScheduleSource made =
         generated("swing", {CollectiveKind::kAllReduce, swing_all_reduce, cost_of_swing});
-    made.longest_message = longest_of_halves;
+    made.longest_message = halves_or_all;
     made.granularity = floor_power;
     return {std::move(made)};
 }
