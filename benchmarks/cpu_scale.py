@@ -75,7 +75,7 @@ def worker(seat: Seat) -> Findings:
     from common import mpi_peers
 
     torch.set_num_threads(1)
-    starts = measure_starts(seat)
+    starts = [measure_starts(seat)] if seat.options.starts > 0 else []
     groups = torch_peers.open_groups(seat)
     team = torch_peers.make_team(groups)
     cells = []
@@ -89,7 +89,7 @@ def worker(seat: Seat) -> Findings:
             us = measure_case(calls, case, arrays, team, Budget.of(seat.options))
             cells.append(Cell(collective, seat.ranks, size, us))
     dist.destroy_process_group()
-    return {"cells": cells, "starts": [starts]}
+    return {"cells": cells, "starts": starts}
 
 
 def count_wrong(ranks: int) -> int:
@@ -112,7 +112,7 @@ def main() -> int:
     parser.add_argument("--collectives", nargs="*", default=TIMED, choices=COLLECTIVES)
     parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="bytes a rank")
     parser.add_argument("--tcp", action="store_true", help="over TCP on loopback")
-    parser.add_argument("--starts", type=int, default=3, help="starts of each backend")
+    parser.add_argument("--starts", type=int, default=3, help="of each backend, 0 for none")
     parser.add_argument("--check-ranks", type=int, default=64, help="0 for no check")
     options = parser.parse_args()
     mpi = mpis.require(mpis.OPEN_MPIS)[0]
