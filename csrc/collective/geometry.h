@@ -28,9 +28,10 @@ constexpr std::size_t chunk_grain(std::size_t element_bytes) {
 }
 
 struct Cut {
-    std::size_t window = 1;  // elements of a block in one round: so many of each chunk
-    int chunks = 1;          // of a block
-    std::size_t grain = 1;   // chunks have a multiple of so many elements
+    std::size_t window = 1;           // elements of a block in one round: so many of each chunk
+    int chunks = 1;                   // of a block
+    std::size_t grain = 1;            // chunks have a multiple of so many elements
+    std::size_t windows_at_once = 1;  // under way
 
     /// Elements of every chunk but the last ones.
     [[nodiscard]] std::size_t chunk_length(std::size_t block_count) const {

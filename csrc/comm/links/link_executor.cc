@@ -28,18 +28,22 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
     if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);
-    lanes_.resize(program_->lanes.size());
+    windows_at_once_ = program_->has_a_link_for_each_step
+                           ? std::min(cut_.windows_at_once, std::max<std::size_t>(rounds_, 1))
+                           : 1;
+    lanes_.resize(program_->lanes.size() * windows_at_once_);
     send_ports_.assign(program_->send_ports.size(), {});
     receive_ports_.assign(program_->receive_ports.size(), {});
     window_round_ = lanes_through_ = lanes_done_ = 0;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         Lane& lane = lanes_[i];
-        lane.round = lane.step = 0;
+        lane.round = i % windows_at_once_;
+        lane.step = 0;
         lane.entered = false;
-        lane.done = rounds_ == 0 || program_->lanes[i].empty();
+        lane.done = rounds_ == 0 || steps_of(i).empty();
         lanes_done_ += lane.done ? 1 : 0;
     }
-    lanes_through_ = lanes_done_;
+    lanes_through_ = lanes_done_ / windows_at_once_;
 }
 
 Result<bool> LinkExecutor::advance(bool& moved) {
@@ -65,9 +69,9 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
     while (!lane.done) {
         if (program_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
             return Status::ok();
-        const LinkStep& step = program_->lanes[index][lane.step];
+        const LinkStep& step = steps_of(index)[lane.step];
         if (!lane.entered) {
-            if (!may_run(lane, step)) return Status::ok();
+            if (!may_run(lane, index)) return Status::ok();
             enter(lane, step);
         }
         PCCL_ASSIGN_OR_RETURN(const bool complete, is_timed_
@@ -92,25 +96,31 @@ void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
 
 void LinkExecutor::next_step(Lane& lane, std::size_t index) {
     lane.entered = false;
-    if (++lane.step < program_->lanes[index].size()) return;
+    if (++lane.step < steps_of(index).size()) return;
+    if (lane.round == window_round_) ++lanes_through_;
     lane.step = 0;
-    lane.done = ++lane.round == rounds_;
+    lane.round += windows_at_once_;
+    lane.done = lane.round >= rounds_;
     lanes_done_ += lane.done ? 1 : 0;
-    if (lane.round == window_round_ + 1) ++lanes_through_;
-    if (lanes_through_ < lanes_.size()) return;
+    if (lanes_through_ < program_->lanes.size()) return;
     ++window_round_;
     lanes_through_ = 0;
-    for (std::size_t i = 0; i < lanes_.size(); ++i)
-        lanes_through_ += program_->lanes[i].empty() || lanes_[i].round > window_round_ ? 1 : 0;
+    for (std::size_t i = window_round_ % windows_at_once_; i < lanes_.size(); i += windows_at_once_)
+        lanes_through_ += steps_of(i).empty() || lanes_[i].round > window_round_ ? 1 : 0;
 }
 
-bool LinkExecutor::may_run(const Lane& lane, const LinkStep& step) const {
+bool LinkExecutor::may_run(const Lane& lane, std::size_t index) const {
+    const LinkStep& step = steps_of(index)[lane.step];
+    const schedule::Dependency same{static_cast<int>(index / windows_at_once_),
+                                    static_cast<int>(lane.step)};
+    if (windows_at_once_ > 1 && lane.round > 0 && !is_past(same, lane.round - 1)) return false;
     return std::all_of(step.after.begin(), step.after.end(),
                        [&](const auto& dependency) { return is_past(dependency, lane.round); });
 }
 
 bool LinkExecutor::is_past(const schedule::Dependency& dependency, std::size_t round) const {
-    const Lane& other = lanes_[static_cast<std::size_t>(dependency.lane)];
+    const std::size_t first = static_cast<std::size_t>(dependency.lane) * windows_at_once_;
+    const Lane& other = lanes_[first + round % windows_at_once_];
     if (other.done || other.round > round) return true;
     return other.round == round && other.step > static_cast<std::size_t>(dependency.step);
 }
@@ -159,7 +169,8 @@ TimedStep LinkExecutor::timed(const Lane& lane, const LinkStep& step, TimePoint 
             .end = end,
             .sequence = header_.sequence,
             .window = static_cast<std::uint32_t>(lane.round),
-            .lane = static_cast<std::int32_t>(&lane - lanes_.data()),
+            .lane = static_cast<std::int32_t>(static_cast<std::size_t>(&lane - lanes_.data()) /
+                                              windows_at_once_),
             .step = static_cast<std::int32_t>(lane.step),
             .action = step.action,
             .from = port_at(program_->receive_ports, step.from),
@@ -171,8 +182,8 @@ bool LinkExecutor::is_flushed() const {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const Lane& lane = lanes_[i];
         if (lane.done) continue;
-        const auto& steps = program_->lanes[i];
-        const std::size_t from = lane.round + 1 < rounds_ ? 0 : lane.step;
+        const auto& steps = steps_of(i);
+        const std::size_t from = lane.round + windows_at_once_ < rounds_ ? 0 : lane.step;
         const bool sends =
             std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(from), steps.end(),
                         [](const LinkStep& step) { return step.to != kNoPort; });
@@ -186,7 +197,7 @@ AwaitedRanks LinkExecutor::awaited() const {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const Lane& lane = lanes_[i];
         if (lane.done || !lane.entered) continue;
-        const LinkStep& step = program_->lanes[i][lane.step];
+        const LinkStep& step = steps_of(i)[lane.step];
         if (step.from != kNoPort && lane.received < lane.total)
             ranks.push_back({program_->receive_ports[static_cast<std::size_t>(step.from)].peer});
         else if (step.to != kNoPort && lane.sent < lane.total)

@@ -8,6 +8,10 @@
 // The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
 // next on their own, unless the program uses scratch: then all lanes of this rank finish a window
 // before one of them begins the next but one, which uses the same scratch.
+//
+// Where the cut says so, each lane has two windows under way, in turns: a step of the later one
+// begins once the same step of the earlier one is done. So a rank that waits for a peer in one of
+// them goes on in the other, and a link that one step alone uses has their messages in order.
 #pragma once
 
 #include <array>
@@ -63,6 +67,7 @@ class LinkExecutor {
         std::size_t number = 0;  // of the list
         std::size_t before = 0;  // bytes of the list in front of it
     };
+    /// Of one lane of the program, for every windows_at_once_-th window.
     struct Lane {
         std::size_t round = 0;
         std::size_t step = 0;
@@ -97,7 +102,10 @@ class LinkExecutor {
     [[nodiscard]] TimedStep timed(const Lane& lane, const LinkStep& step, TimePoint end) const;
     void enter(Lane& lane, const LinkStep& step);
     void next_step(Lane& lane, std::size_t index);
-    [[nodiscard]] bool may_run(const Lane& lane, const LinkStep& step) const;
+    [[nodiscard]] const std::vector<LinkStep>& steps_of(std::size_t index) const {
+        return program_->lanes[index / windows_at_once_];
+    }
+    [[nodiscard]] bool may_run(const Lane& lane, std::size_t index) const;
     [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
 
     template <typename Move>
@@ -154,11 +162,12 @@ class LinkExecutor {
     std::vector<std::byte> scratch_;
     std::array<transport::Bytes, kMostPieces> pieces_{};  // what outgoing() gives
     std::size_t rounds_ = 0;
+    std::size_t windows_at_once_ = 1;
     std::size_t scratch_stride_ = 0;  // bytes
     std::size_t scratch_count_ = 0;   // elements of a block that no step names: the own one
     std::size_t scratch_bytes_ = 0;   // of one window
     std::size_t window_round_ = 0;    // that not all lanes are through
-    std::size_t lanes_through_ = 0;   // lanes that finished it
+    std::size_t lanes_through_ = 0;   // lanes of the program that finished it
     std::size_t lanes_done_ = 0;
     Timeline timeline_;
     bool is_timed_ = false;  // what has started

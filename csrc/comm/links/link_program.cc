@@ -7,10 +7,13 @@
 namespace pccl::comm {
 namespace {
 
-int port_index(std::vector<schedule::Port>& ports, const schedule::Port& port) {
+int port_index(std::vector<schedule::Port>& ports, const schedule::Port& port, bool& is_alone) {
     if (!port.is_used()) return kNoPort;
     const auto index = std::find(ports.begin(), ports.end(), port) - ports.begin();
-    if (index == std::ssize(ports)) ports.push_back(port);
+    if (index == std::ssize(ports))
+        ports.push_back(port);
+    else
+        is_alone = false;
     return static_cast<int>(index);
 }
 
@@ -20,8 +23,8 @@ LinkStep bind_step(LinkProgram& bound, const schedule::Step& step) {
     return {.action = step.action,
             .src = step.src,
             .dst = step.dst,
-            .from = port_index(bound.receive_ports, step.from),
-            .to = port_index(bound.send_ports, step.to),
+            .from = port_index(bound.receive_ports, step.from, bound.has_a_link_for_each_step),
+            .to = port_index(bound.send_ports, step.to, bound.has_a_link_for_each_step),
             .after = step.after};
 }
 

@@ -34,7 +34,8 @@ struct LinkProgram {
     std::vector<schedule::Port> send_ports;
     std::vector<schedule::Port> receive_ports;
     int scratch_chunks = 0;
-    int longest_message = 1;  // chunks in the largest message
+    int longest_message = 1;               // chunks in the largest message
+    bool has_a_link_for_each_step = true;  // of those that send or receive
 };
 
 [[nodiscard]] Result<std::shared_ptr<const LinkProgram>> make_link_program(

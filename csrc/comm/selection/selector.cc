@@ -267,6 +267,8 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     cut.chunks = shape.chunks;
     cut.window = most / cut.grain * cut.grain * static_cast<std::size_t>(shape.chunks);
     cut.window = cut.even_window(call.count);
+    // Between hosts ranks drift apart. On one, all of it takes the time of the same cores.
+    cut.windows_at_once = layout().is_on_one_host() ? 1 : 2;
     decision.header.schedule = source.tag();
     decision.header.window = static_cast<std::uint32_t>(cut.window);
     return decision;

@@ -41,8 +41,8 @@ struct Scenario {
 
     [[nodiscard]] std::string describe() const {
         return concat(schedule::testing::name_of(source), ", ", shape.ranks, " ranks, root ",
-                      shape.root, ", ", count, " elements in windows of ", cut.window,
-                      may_fail ? ", with deaths or resets" : "");
+                      shape.root, ", ", count, " elements in windows of ", cut.window, ", ",
+                      cut.windows_at_once, " at once", may_fail ? ", with deaths or resets" : "");
     }
 };
 
@@ -68,8 +68,10 @@ Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
         scenario.shape.root = static_cast<Rank>(draw.from(0, static_cast<std::size_t>(ranks) - 1));
     scenario.count = draw.from(0, 600);
     const auto chunks = static_cast<std::size_t>(scenario.shape.chunks);
-    scenario.cut = {
-        .window = chunks * draw.from(1, 40), .chunks = scenario.shape.chunks, .grain = 1};
+    scenario.cut = {.window = chunks * draw.from(1, 40),
+                    .chunks = scenario.shape.chunks,
+                    .grain = 1,
+                    .windows_at_once = draw.from(1, 2)};
     FaultPlan& faults = scenario.fabric.faults;
     faults.seed = seed;
     faults.short_write = draw.happens(60) ? 0.3 : 0;
