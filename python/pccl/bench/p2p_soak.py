@@ -210,14 +210,18 @@ class Soaker:
         self.tally.notifications += heard
         self.life.notified = 0
 
+    def part(self) -> None:
+        """End all connections: there are two where both sides have called at the same time."""
+        self.session.disconnect(TARGET)
+        self.tally.wrong += not self.life.is_parted()
+
     def step(self) -> None:
         """Do the next thing."""
         chance = self.random.random()
         if chance < self.kill_chance:
             self.kill()
         elif chance < self.kill_chance + 0.04:
-            self.session.disconnect(TARGET)
-            self.tally.wrong += not self.life.is_parted()
+            self.part()
             self.tally.disconnects += 1
         elif chance < self.kill_chance + 0.2:
             self.messages()
@@ -248,6 +252,7 @@ def soak(plan: Soak) -> Tally:
     with soaker.session:
         soaker.kill()
         soaker.settle()  # connects
+        soaker.part()
         most, held = _resident(), holdings.at_rest()
         begun = time.monotonic()
         while soaker.tally.kills < plan.kills if plan.kills else _since(begun) < plan.seconds:
@@ -255,6 +260,7 @@ def soak(plan: Soak) -> Tally:
             if _since(begun) < _WARM:
                 most = max(most, _resident())
         soaker.settle()
+        soaker.part()
         soaker.tally.grown = max(0, _resident() - most)
         soaker.tally.left = holdings.left_since(held)
         soaker.life.kill()
