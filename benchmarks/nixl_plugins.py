@@ -2,11 +2,16 @@
 
     pip install --no-deps --target nixl nixl-cu12 && PYTHONPATH=nixl pccl nixl install
     PYTHONPATH=nixl python benchmarks/nixl_plugins.py --runs 3
+    PYTHONPATH=nixl python benchmarks/nixl_plugins.py --in-turn host
 
 Blocks of registered memory (numpy), scattered and in a random order where there are many; requests
 are made once and posted again and again. Each plugin has processes of its own, turn and turn about:
 on one host as each chooses ("host"), over TCP alone ("tcp"), and, for POSIX, which knows no peers,
 memory to and from a file in memory beside PCCL's way to another process ("file").
+
+A machine whose speed changes from one second to the next gives plugins that are timed one after the
+other different machines. ``--in-turn`` times single blocks over PCCL and UCX from one process, for
+10 ms each in turn, and prints the medians, and that of the ratios of neighbours.
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ SHAPES = [  # blocks, bytes of each
 ]
 PATIENCE = 60.0  # seconds, for a transfer and for the other process
 MOST = 64 * KIB * KIB  # bytes of a transfer
+TURN = 0.01  # seconds
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,37 @@ def measure(way: Way, seconds: float) -> None:
     os._exit(0)  # what plugins do at the end of a process is not measured
 
 
+def measure_in_turn(section: str, seconds: float) -> None:
+    """Print microseconds of single blocks over PCCL and UCX, and how often as long UCX takes."""
+    ways = [way for way in WAYS if way.section == section]
+    with contextlib.ExitStack() as stack:
+        ends = []
+        for way in ways:
+            os.environ.update(way.environment)
+            side = Side(f"initiator of {way.name}", way)
+            metadata, base = stack.enter_context(target(way))
+            ends.append((side, side.agent.add_remote_agent(metadata), base))
+        for count, size in SHAPES[:3]:
+            for op in ("READ", "WRITE"):
+                posts = []
+                for side, peer, base in ends:
+                    local = side.agent.get_xfer_descs(rows(side.base, count, size, 0, 1), "DRAM")
+                    remote = side.agent.get_xfer_descs(rows(base, count, size, 0, 2), "DRAM")
+                    handle = side.agent.initialize_xfer(op, local, remote, peer)
+                    posts.append((side.agent, handle))
+                rounds = [
+                    [1e6 * median_time(agent, handle, TURN) for agent, handle in posts]
+                    for _ in range(math.ceil(seconds / TURN / len(posts)))
+                ]
+                medians = [statistics.median(us) for us in zip(*rounds, strict=True)]
+                ratio = statistics.median(theirs / own for own, theirs in rounds)
+                print(
+                    f"{section} {op} of {size}: {medians[0]:.1f} / {medians[1]:.1f} ({ratio:.2f}x)"
+                )
+    sys.stdout.flush()
+    os._exit(0)
+
+
 def run_way(way: Way, seconds: float) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, __file__, "--measure", json.dumps(vars(way)), "--seconds", str(seconds)],
@@ -190,6 +227,8 @@ def cells_of(by_name: dict[str, dict[str, float]]) -> Iterator[Cell]:
 def side_of_a_process(options: argparse.Namespace) -> Callable[[], None] | None:
     if options.serve:
         return lambda: serve(Way(**json.loads(options.serve)))
+    if options.in_turn:
+        return lambda: measure_in_turn(options.in_turn, options.seconds)
     if options.measure:
         return lambda: measure(Way(**json.loads(options.measure)), options.seconds)
     return None
@@ -199,12 +238,13 @@ def main() -> int:
     parser = report.make_parser(__doc__, ranks=[2], seconds=0.2)
     for hidden in ("--serve", "--measure"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("--in-turn", choices=["host", "tcp"], help="single blocks, PCCL / UCX")
     options = parser.parse_args()
     if side := side_of_a_process(options):
         side()
         return 0
     findings = report.repeat(options, lambda _: run_all(options.seconds))
-    del options.serve, options.measure
+    del options.serve, options.measure, options.in_turn
     summaries = {}
     for section, cells in findings.items():
         print(section)
