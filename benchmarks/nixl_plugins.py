@@ -139,6 +139,23 @@ def median_time(agent: Any, handle: Any, seconds: float) -> float:
     return statistics.median(once() for _ in range(rounds))
 
 
+@dataclass(frozen=True)
+class Far:
+    """The memory at the other end, as the agent here knows it."""
+
+    peer: str | bytes
+    base: int
+    kind: str = "DRAM"
+    device: int = 0
+
+
+def make_request(side: Side, far: Far, op: str, shape: tuple[int, int]) -> Any:
+    count, size = shape
+    local = side.agent.get_xfer_descs(rows(side.base, count, size, 0, 1), "DRAM")
+    remote = side.agent.get_xfer_descs(rows(far.base, count, size, far.device, 2), far.kind)
+    return side.agent.initialize_xfer(op, local, remote, far.peer)
+
+
 def measure(way: Way, seconds: float) -> None:
     """Print microseconds by operation, blocks and bytes."""
     found = {}
@@ -148,15 +165,13 @@ def measure(way: Way, seconds: float) -> None:
             file = stack.enter_context(tempfile.TemporaryFile(dir="/dev/shm"))
             file.truncate(side.memory.nbytes)
             side.agent.register_memory([(0, side.memory.nbytes, file.fileno(), "")], "FILE")
-            peer, base, kind, device = "initiator", 0, "FILE", file.fileno()
+            far = Far("initiator", 0, "FILE", file.fileno())
         else:
             metadata, base = stack.enter_context(target(way))
-            peer, kind, device = side.agent.add_remote_agent(metadata), "DRAM", 0
+            far = Far(side.agent.add_remote_agent(metadata), base)
         for count, size in SHAPES:
-            local = side.agent.get_xfer_descs(rows(side.base, count, size, 0, 1), "DRAM")
-            remote = side.agent.get_xfer_descs(rows(base, count, size, device, 2), kind)
             for op in ("READ", "WRITE"):
-                handle = side.agent.initialize_xfer(op, local, remote, peer)
+                handle = make_request(side, far, op, (count, size))
                 found[f"{op} {count} {size}"] = 1e6 * median_time(side.agent, handle, seconds)
                 side.agent.release_xfer_handle(handle)
     print("FOUND", json.dumps(found), flush=True)
@@ -172,15 +187,12 @@ def measure_in_turn(section: str, seconds: float) -> None:
             os.environ.update(way.environment)
             side = Side(f"initiator of {way.name}", way)
             metadata, base = stack.enter_context(target(way))
-            ends.append((side, side.agent.add_remote_agent(metadata), base))
+            ends.append((side, Far(side.agent.add_remote_agent(metadata), base)))
         for count, size in SHAPES[:3]:
             for op in ("READ", "WRITE"):
-                posts = []
-                for side, peer, base in ends:
-                    local = side.agent.get_xfer_descs(rows(side.base, count, size, 0, 1), "DRAM")
-                    remote = side.agent.get_xfer_descs(rows(base, count, size, 0, 2), "DRAM")
-                    handle = side.agent.initialize_xfer(op, local, remote, peer)
-                    posts.append((side.agent, handle))
+                posts = [
+                    (side.agent, make_request(side, far, op, (count, size))) for side, far in ends
+                ]
                 rounds = [
                     [1e6 * median_time(agent, handle, TURN) for agent, handle in posts]
                     for _ in range(math.ceil(seconds / TURN / len(posts)))

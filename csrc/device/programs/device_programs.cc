@@ -61,13 +61,6 @@ std::size_t share_of(std::size_t bytes, int shares) {
     return Cut{.chunks = shares, .grain = chunk_grain(1)}.chunk_length(bytes);
 }
 
-/// Of `part` in as many windows as it takes: none is much shorter than the others, for a step costs
-/// the same in each.
-std::size_t even_window(std::size_t part, std::size_t most) {
-    if (part <= most) return most;
-    return share_of(part, static_cast<int>((part + most - 1) / most));
-}
-
 /// Whether peers have taken all that the owner of this desk has sent them.
 bool has_taken_all(const abi::DeviceDesk& desk) {
     const auto is_empty = [](const abi::DeviceFifo& fifo) {
@@ -173,7 +166,8 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
     run.program.chunk_bytes = share_of(run.bytes, grid.chunks);
     run.program.part_bytes = share_of(run.program.chunk_bytes, run.program.workers);
     run.program.window_bytes =
-        even_window(run.program.part_bytes, grid.window_bytes(kernels::form_of(most.protocol)));
+        Cut{.window = grid.window_bytes(kernels::form_of(most.protocol)), .grain = chunk_grain(1)}
+            .even_window(run.program.part_bytes);
     run.plan = most;
     run.plan.blocks = grid.lanes * run.program.workers;
     std::ranges::transform(collective.inputs, run.inputs, &Block::data);
