@@ -62,6 +62,7 @@ void bind_predictions(extension::Module& module) {
         .def_property_readonly("over", &Prediction::over)
         .def_readonly("seconds", &Prediction::seconds)
         .def_readonly("busiest", &Prediction::busiest)
+        .def_readonly("aggregation", &Prediction::aggregation)
         .def_readonly("is_chosen", &Prediction::is_chosen)
         .def("__repr__", &printed_prediction);
 }

@@ -261,6 +261,12 @@ class Prediction:
     def busiest(self) -> str:
         """The link that ranks of a host share most, and its GB/s; empty for none."""
     @property
+    def aggregation(self) -> int:
+        """Most blocks in one message, where the algorithm has a choice (PAT); else 0: all that can.
+
+        As ``pccl.schedule.generate`` takes it.
+        """
+    @property
     def is_chosen(self) -> bool:
         """Whether calls of this length go this way."""
 

@@ -302,6 +302,16 @@ def groups_from_several_threads(comm: pccl.Communicator) -> None:
         second.barrier()
 
 
+def blocks_in_a_message(comm: pccl.Communicator) -> None:
+    def most_by(algorithm: str, nbytes: int) -> int:
+        ways = comm.explain("all_gather", nbytes)
+        return next(way.aggregation for way in ways if way.algorithm == algorithm)
+
+    assert most_by("pat", 1 << 10) == 0  # all: few messages
+    assert 1 <= most_by("pat", 1 << 24) < comm.world_size // 2
+    assert most_by("ring", 1 << 24) == 0
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize(
     "body",
@@ -322,6 +332,10 @@ def test_results_equal_numpy(body: Callable[..., Any], size: int) -> None:
 @pytest.mark.parametrize("body", [messages, mismatch, groups_from_several_threads])
 def test_two_ranks(body: Callable[..., Any]) -> None:
     run_ranks(body, 2, f"tcp://127.0.0.1:{free_port()}")
+
+
+def test_long_blocks_travel_in_more_messages() -> None:
+    run_ranks(blocks_in_a_message, 8, f"tcp://127.0.0.1:{free_port()}")
 
 
 def test_rendezvous_through_a_file(tmp_path: Path) -> None:
