@@ -9,9 +9,11 @@
 // all_reduce can send (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations", J. Parallel and Distributed Computing 69, 2009).
 //
-// Who reduces does so in rank order x0 (+) x1 (+) ..., so that every rank gets the same bits. All
-// operands but the last meet in scratch, on every rank alike: an executor that keeps scratch in a
-// wider type then rounds once, and again alike on every rank.
+// Where all reduce the same block, they do so in rank order x0 (+) x1 (+) ..., so that all get the
+// same bits. Where one does, it takes operands in the order in which they are sent to it: else all
+// would wait for rank 0, whose messages leave one after the other. All operands but the last meet
+// in scratch, on every rank alike: an executor that keeps scratch in a wider type then rounds once,
+// and again alike on every rank.
 #include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
@@ -60,6 +62,19 @@ void reduce_in_rank_order(Program& program, LaneBuilder& lane, const Member& me,
     }
 }
 
+/// result = x(rank) (+) x(rank-1) (+) ... (+) x(rank+1), where x(rank) is `own`.
+void reduce_in_order_of_sending(Program& program, LaneBuilder& lane, const Member& me, Slice own,
+                                Slice result) {
+    if (me.n() == 2) {
+        lane.recv_reduce(me.at(-1), own, result);
+        return;
+    }
+    const Slice sum = add_scratch_like(program, result);
+    lane.recv_reduce(me.at(-1), own, sum);
+    for (int i = 2; i < me.n() - 1; ++i) lane.recv_accumulate(me.at(-i), sum);
+    lane.recv_reduce(me.at(1), sum, result);
+}
+
 Program one_shot_all_reduce(const Member& me) {
     Program program;
     LaneBuilder lane(program);
@@ -75,7 +90,7 @@ Program two_shot_all_reduce(const Member& me) {
     const auto input_of = [&](Rank owner) { return part(me, Buffer::kInput, owner, me.n()); };
     const auto output_of = [&](Rank owner) { return part(me, Buffer::kOutput, owner, me.n()); };
     send_to_all(lane, me, input_of);
-    reduce_in_rank_order(program, lane, me, input_of(me.rank), output_of(me.rank));
+    reduce_in_order_of_sending(program, lane, me, input_of(me.rank), output_of(me.rank));
     send_to_all(lane, me, [&](Rank) { return output_of(me.rank); });
     recv_from_all(lane, me, output_of);
     return program;
@@ -95,8 +110,8 @@ Program one_shot_reduce_scatter(const Member& me) {
     Program program;
     LaneBuilder lane(program);
     send_to_all(lane, me, [&](Rank peer) { return me.block(Buffer::kInput, peer); });
-    reduce_in_rank_order(program, lane, me, me.block(Buffer::kInput, me.rank),
-                         me.block(Buffer::kOutput, 0));
+    reduce_in_order_of_sending(program, lane, me, me.block(Buffer::kInput, me.rank),
+                               me.block(Buffer::kOutput, 0));
     return program;
 }
 
