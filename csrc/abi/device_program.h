@@ -113,8 +113,8 @@ static_assert(sizeof(DeviceFifo) == 128);
 [[nodiscard]] constexpr std::uint32_t emptied_before(std::uint32_t sent, MessageForm form) {
     return sent + 1 - slots_for(form);
 }
-/// Whether its receiver then says how many it has taken: of lines not each time, for that asks all
-/// threads of a block to meet.
+/// Whether its receiver then says how many it has taken: of words and lines not each time, for that
+/// asks all threads of a block to meet.
 [[nodiscard]] constexpr bool is_told(std::uint32_t sent) { return (sent + 1) % kLinesTold == 0; }
 
 /// Of one FIFO, in the memory of the rank that reads it.

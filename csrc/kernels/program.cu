@@ -72,7 +72,9 @@ class Worker {
             port_ = program_.ports[number_ * program_.most_ports + port_of_thread()];
         steps_ = program_.steps + number_ * program_.most_steps;
         own_ = within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
-        if (own_.bytes > 0) outline({0, window_at(0)}, 0);
+        // Few, and a division of 64 bits is slow.
+        for (std::size_t at = 0; at < own_.bytes; at += program_.window_bytes) ++windows_;
+        if (windows_ > 0) outline({0, window_at(0)}, 0);
     }
 
     [[nodiscard]] __device__ bool has_work() const { return number_ < program_.lane_count; }
@@ -82,17 +84,18 @@ class Worker {
         const int index = port_of_thread();
         if (index < 0 || index >= lane_.ports) return;
         const int fifo = port_.channel * program_.workers + worker_;
-        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk);
+        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk, windows_);
     }
 
     /// Behind open_ports(). False, on all threads, when a wait failed.
     __device__ bool work(const Visit& visit) {
         if (__syncthreads_and(is_open_) == 0) return false;
-        std::size_t windows = 0;
         bool came = true;
-        for (std::size_t done = 0; done < own_.bytes; done += program_.window_bytes)
-            if (!run_window({windows++, window_at(done)}, visit, came)) return false;
-        return close_ports(windows, came);
+        for (std::size_t index = 0; index < windows_; ++index)
+            if (!run_window({index, window_at(index * program_.window_bytes)}, visit, came))
+                return false;
+        if (!kIsPlain) visit.allow_next_early(came, seen_);
+        return close_ports(came);
     }
 
     /// Of the peers, when the last step began.
@@ -113,10 +116,10 @@ class Worker {
         static_assert(kFirst + abi::kMostLanePorts <= abi::kLeastProgramThreads);
         return static_cast<int>(threadIdx.x) - kFirst;
     }
-    __device__ bool close_ports(std::size_t windows, bool came) const {
+    __device__ bool close_ports(bool came) const {
         const bool all_came = __syncthreads_and(came) != 0;
         const int index = static_cast<int>(threadIdx.x);
-        if (all_came && index < lane_.ports) shared_.ports[index].close(windows);
+        if (all_came && index < lane_.ports) shared_.ports[index].close();
         return all_came;
     }
 
@@ -157,7 +160,7 @@ class Worker {
         step.received = port.before(window.index, step.received);
         step.sender = port.peer();
         if (step.bytes > 0) step.incoming = port.slot(step.received);
-        if (abi::is_told(step.received)) step.meets = 1;
+        if (port.is_told(step.received)) step.meets = 1;
     }
     __device__ void address_sent(ReadyStep& step, const Window& window) const {
         const Port<kForm>& port = shared_.ports[step.to];
@@ -291,7 +294,7 @@ class Worker {
     __device__ void tell(const Port<kForm>& port, std::uint32_t received) const {
         if constexpr (kIsPlain) {
             port.pass(received);
-        } else if (abi::is_told(received)) {
+        } else if (port.is_told(received)) {
             port.pass_silently(received);
         }
     }
@@ -387,6 +390,7 @@ class Worker {
     const int number_;  // of the lane
     const int worker_;
     Range own_{};  // of every chunk
+    std::uint32_t windows_ = 0;
     abi::DeviceLane lane_{};
     abi::DevicePort port_{};  // of this thread
     bool is_open_ = true;

@@ -20,9 +20,9 @@ template <abi::MessageForm kForm>
 class Port {
    public:
     /// Of FIFO `fifo` between `self` and the port's peer; `here` is the desk of `self`. False where
-    /// the desks have not met.
+    /// the desks have not met. The launch has so many windows.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
-                                       abi::DeviceDesk* here) {
+                                       abi::DeviceDesk* here, std::uint32_t windows) {
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
         const bool is_sending = port.is_sending != 0;
         peer_ = port.peer;
@@ -35,17 +35,17 @@ class Port {
         first_ = *kept_;
         seen_ = kForm == abi::MessageForm::kPlain ? load_acquire(awaited_) : load_system(awaited_);
         if (there == nullptr) return false;
+        end_ = first_ + windows * messages_;
         abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
         told_ = is_sending ? &theirs.filled : &theirs.emptied;
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
         return true;
     }
-    /// After so many windows. The peer may still have messages to take: it says so in the desk of
+    /// After all windows. The peer may still have messages to take: it says so in the desk of
     /// `self`.
-    __device__ void close(std::size_t windows) const {
-        const std::uint32_t passed = first_ + static_cast<std::uint32_t>(windows) * messages_;
-        *kept_ = passed;
-        if (kForm != abi::MessageForm::kPlain && !is_sending_) store_relaxed(told_, passed);
+    __device__ void close() const {
+        *kept_ = end_;
+        if (kForm != abi::MessageForm::kPlain && !is_sending_) store_relaxed(told_, end_);
     }
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
@@ -78,6 +78,10 @@ class Port {
     __device__ void pass(std::uint32_t before) const { store_release(told_, before + 1); }
     /// The same of one that says itself that it is there, and was taken.
     __device__ void pass_silently(std::uint32_t before) const { store_relaxed(told_, before + 1); }
+    /// Whether that is said at once: close() says it of the launch's last one.
+    [[nodiscard]] __device__ bool is_told(std::uint32_t before) const {
+        return abi::is_told(before) && before + 1 != end_;
+    }
 
    private:
     [[nodiscard]] __device__ std::uint32_t wanted_for(std::uint32_t before) const {
@@ -92,6 +96,7 @@ class Port {
     std::uint32_t* told_;
     abi::DeviceSlots* slots_;
     std::uint32_t first_;  // messages before the launch
+    std::uint32_t end_;    // and with those of the launch
     std::uint32_t messages_;
     std::uint32_t seen_;  // at `awaited_`, on opening
     std::int32_t peer_;

@@ -118,8 +118,9 @@ __device__ __forceinline__ void await_launch_ahead() {
 #endif
 }
 
-/// The next launch may come when all blocks have said so, or have ended. It takes multiprocessors
-/// that others may wait for, so that only a kernel which waits for no other rank any more says it.
+/// The next launch may come when a thread of each block has said so, or the block has ended. It
+/// takes multiprocessors that others may wait for, so that only a block which waits for no other
+/// rank to come any more says it.
 __device__ __forceinline__ void allow_next_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -60,6 +60,20 @@ class Visit : public Numbered {
             return patience.give_up({abi::DevicePhase::kGreeting, peer, epoch(), line.low_epoch});
         }
     }
+    /// Lets the next launch come before end(), where the first warp's waits are over, `is_through`,
+    /// and by what it has `seen`, or sees now, all peers are here, or in the next epoch even. Other
+    /// warps may then wait for words of the messages that the first one has had a part of: their
+    /// senders run, and wait for nobody else. By all threads.
+    __device__ void allow_next_early(bool is_through, abi::Line& seen) const {
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer >= kWarpThreads) return;
+        const auto is_here = [&] {
+            return peer >= team_.size || seen.low_epoch == epoch() ||
+                   seen.low_epoch == epoch_after(epoch());
+        };
+        if (!is_here()) seen = glance();
+        if (__all_sync(kWholeWarp, is_through && is_here()) != 0) allow_next_launch();
+    }
     /// Returns when all peers have finished with this rank's tensors. With kRelease, what this
     /// block stored into theirs is visible to whatever follows in their streams. Until here, what
     /// was loaded from theirs is a guess: they may have given up meanwhile, and do not depart then.

@@ -10,6 +10,9 @@
 
 namespace pccl::kernels::device {
 
+inline constexpr int kWarpThreads = 32;
+inline constexpr unsigned kWholeWarp = ~0U;  // as a mask
+
 /// A rank that has not announced itself to this block, or else `peer`, which may only be waiting
 /// for that one.
 __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {

@@ -20,7 +20,6 @@
 namespace pccl::kernels::device {
 
 inline constexpr std::size_t kPacketBytes = sizeof(uint4);
-inline constexpr unsigned kWholeWarp = ~0U;
 
 /// Of lines, for a chunk.
 [[nodiscard]] constexpr std::size_t pairs_for(std::size_t bytes) {
