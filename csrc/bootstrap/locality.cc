@@ -1,9 +1,6 @@
 #include "csrc/bootstrap/locality.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <map>
@@ -132,18 +129,12 @@ Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& 
 
 }  // namespace
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
-    return name.data();
-}
-
 Result<Locality> Locality::of_process() {
     const sys::Sysfs sysfs;
     auto machine = sys::host_identity();
     if (machine.status().code() == StatusCode::kResourceExhausted) return machine.status();
-    Locality own{.machine = machine.is_ok() ? *std::move(machine) : host_name(),
-                 .host = host_name(),
+    Locality own{.machine = machine.is_ok() ? *std::move(machine) : sys::host_name(),
+                 .host = sys::host_name(),
                  .numa = own_numa_node(sysfs)};
     PCCL_TRY(sysfs.shortage());
     return own;

@@ -11,9 +11,6 @@
 
 namespace pccl::bootstrap {
 
-/// Of this machine, for messages.
-[[nodiscard]] PCCL_API std::string host_name();
-
 struct Locality {
     std::string machine;  // the same in all processes of this host, and nowhere else
     std::string host;     // its name, for messages

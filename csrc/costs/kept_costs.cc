@@ -1,9 +1,9 @@
 #include "csrc/costs/kept_costs.h"
 
-#include <sys/utsname.h>
-
+#include <algorithm>
 #include <tuple>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/utc.h"
@@ -16,11 +16,6 @@ namespace pccl::costs {
 namespace {
 
 constexpr std::string_view kOff = "off";
-
-std::string host_name() {
-    utsname system{};
-    return ::uname(&system) == 0 ? system.nodename : "unknown";
-}
 
 std::string boot_id() {
     constexpr std::size_t kUuid = 36;
@@ -54,17 +49,29 @@ bool is_undisturbed(const MachineCosts& costs, const Origin& here) {
     return costs.origin.is_quiet && (here.cores <= 1 || costs.is_of_two_cores());
 }
 
+/// Whoever disturbed the tries may have gone. Each of these makes the next one wait longer.
+bool has_aged(const Origin& origin, long long now_ms) {
+    constexpr int kMostDoublings = 20;
+    constexpr long long kMinute = 60'000;
+    const int doublings = std::clamp(origin.tries - kMostTries, 0, kMostDoublings);
+    const long long pause = (kMinutesToFourthTry * kMinute) << doublings;
+    return !origin.date.empty() && origin.date < in_utc(now_ms - pause);
+}
+
 /// Files that somebody wrote, for any boot, stay as they are.
-bool is_good(const MachineCosts& costs, const Origin& here) {
+bool is_good(const MachineCosts& costs, const Keeping& keeping) {
     const Origin& origin = costs.origin;
-    const bool was_tried = origin.tries >= kMostTries && here.load >= origin.load / 2;
-    return origin.boot.empty() || is_undisturbed(costs, here) || was_tried;
+    const bool is_enough = origin.tries >= kMostTries && keeping.here.load >= origin.load / 2 &&
+                           !has_aged(origin, keeping.now_ms);
+    return origin.boot.empty() || is_undisturbed(costs, keeping.here) || is_enough;
 }
 
 /// The one that was disturbed less, as a whole: its figures belong together.
 MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
+    // Who always shares its core with somebody finds its steps alike, but takes long for them.
     const auto disturbed = [](const MachineCosts& costs) {
-        return std::tuple(!costs.is_of_two_cores(), !costs.origin.is_quiet, costs.origin.spread);
+        return std::tuple(!costs.is_of_two_cores(), !costs.origin.is_quiet,
+                          costs.origin.spread * std::max(costs.origin.took, 1.0));
     };
     const bool is_a = disturbed(a) <= disturbed(b);
     MachineCosts better = is_a ? a : b;
@@ -85,8 +92,7 @@ std::string costs_path(const Config& config) {
     if (are_off(config)) return {};
     if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
     // The number rises with what is measured, and how: a file of another build is none of this one.
-    return concat(config.cache_folder, "/pccl/costs-3-", sys::machine_name(), "-", host_name(),
-                  ".txt");
+    return sys::cached_file(config.cache_folder, "costs-3");
 }
 
 Keeping keeping_of(const Config& config) {
@@ -97,13 +103,14 @@ Keeping keeping_of(const Config& config) {
                      .boot = boot_id(),
                      .cores = cores,
                      .load = sys::load_average()},
+            .now_ms = wall_clock_ms(),
             .measure = [] { return measure(); }};
 }
 
 MachineCosts costs_from(const Keeping& keeping) {
     const Result<MachineCosts> kept = read_costs(keeping.path);
     const bool is_of_here = kept.is_ok() && is_of(kept->origin, keeping.here);
-    if (is_of_here && is_good(*kept, keeping.here)) return *kept;
+    if (is_of_here && is_good(*kept, keeping)) return *kept;
     MachineCosts costs = keeping.measure();
     costs.origin.machine = keeping.here.machine;
     costs.origin.boot = keeping.here.boot;

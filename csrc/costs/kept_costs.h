@@ -10,14 +10,17 @@
 namespace pccl::costs {
 
 /// Measurements that others disturbed are repeated, when the next process asks, up to so many
-/// times; later ones only under less than half the load.
+/// times; later ones only under less than half the load, or when so many minutes have gone by since
+/// the one that counts, then twice as many, and so on.
 inline constexpr int kMostTries = 3;
+inline constexpr int kMinutesToFourthTry = 10;
 
 /// Where costs are kept, and for whom.
 struct Keeping {
     std::string path{};           // empty: nowhere
     bool may_be_replaced = true;  // though it holds something else
     Origin here{};                // the machine and boot that figures must be of; the load now
+    long long now_ms = 0;         // as wall_clock_ms() has it
     std::function<MachineCosts()> measure{};
 };
 [[nodiscard]] PCCL_API Keeping keeping_of(const Config& config = process_config());

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/bootstrap/locality.h"
 #include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/host.h"
 #include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::p2p {
@@ -57,7 +57,7 @@ Status SessionCore::start(const SessionOptions& options) {
     PCCL_TRY(sys::fill_random(info_.group));
     PCCL_TRY(sys::fill_random(info_.secret));
     std::memcpy(&info_.id.incarnation, info_.group.data(), sizeof info_.id.incarnation);
-    info_.process = {.host = bootstrap::host_name(), .pid = ::getpid()};
+    info_.process = {.host = sys::host_name(), .pid = ::getpid()};
     info_.address.control = runtime_->control().address();
     if (!options.transports.empty()) {
         PCCL_ASSIGN_OR_RETURN(allowed_, transport::TransportFlags::parse(options.transports));

@@ -29,6 +29,11 @@ Result<std::string> host_identity() {
     return concat(boot, ".", network.st_ino);
 }
 
+std::string host_name() {
+    utsname system{};
+    return ::uname(&system) == 0 ? system.nodename : "unknown";
+}
+
 namespace {
 
 /// "AMD EPYC 9V74 80-Core Processor", or the architecture where the kernel does not say.

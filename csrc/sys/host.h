@@ -14,6 +14,9 @@ namespace pccl::sys {
 /// boot id and the namespace's inode, "<uuid>.<number>".
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
 
+/// As it calls itself, "node7"; "unknown" where the kernel does not say.
+[[nodiscard]] PCCL_API std::string host_name();
+
 /// The model of its processors and their number, "amd-epyc-9v74-2": alike on machines that are.
 [[nodiscard]] PCCL_API std::string machine_name();
 

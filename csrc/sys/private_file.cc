@@ -11,6 +11,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
@@ -59,6 +60,10 @@ Result<std::string> read_private(const std::string& path, std::size_t most) {
     }
     PCCL_TRY(check_private(file.get(), "it", kWriting));
     return read_open(file.get(), most);
+}
+
+std::string cached_file(std::string_view folder, std::string_view what) {
+    return concat(folder, "/pccl/", what, "-", machine_name(), "-", host_name(), ".txt");
 }
 
 Status write_cached(const std::string& path, const std::string& text) {

@@ -28,6 +28,9 @@ struct Forbidden {
 /// and for more than `most` bytes.
 [[nodiscard]] PCCL_API Result<std::string> read_private(const std::string& path, std::size_t most);
 
+/// In a folder for caches, what is kept of this host: FOLDER/pccl/WHAT-amd-epyc-9v74-2-node7.txt.
+[[nodiscard]] PCCL_API std::string cached_file(std::string_view folder, std::string_view what);
+
 /// Writes the file, in folders that are made where they are missing.
 [[nodiscard]] PCCL_API Status write_cached(const std::string& path, const std::string& text);
 

@@ -9,10 +9,8 @@
 #include "csrc/base/text.h"
 #include "csrc/base/utc.h"
 #include "csrc/base/words.h"
-#include "csrc/bootstrap/locality.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/costs/measure_tcp.h"
-#include "csrc/sys/host.h"
 #include "csrc/sys/private_file.h"
 
 namespace pccl::comm {
@@ -97,8 +95,7 @@ Result<TimedWay> timed_now(const SoughtWay& sought) {
 
 std::string ways_path(const Config& config) {
     if (config.cache_folder.empty()) return {};
-    return concat(config.cache_folder, "/pccl/ways-1-", sys::machine_name(), "-",
-                  bootstrap::host_name(), ".txt");
+    return sys::cached_file(config.cache_folder, "ways-1");
 }
 
 std::optional<topo::HostWay> way_between(const SoughtWay& sought, const Config& config) {

@@ -15,6 +15,7 @@
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/runtime/flight/session_json.h"
+#include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::runtime {
@@ -48,7 +49,7 @@ std::string flight_record_json(const std::string& reason) {
 void dump_flight_record(const std::string& reason) {
     const std::string& folder = process_config().flight_dir;
     if (folder.empty()) return;
-    const std::string path = concat(folder, "/flight-", host_name(), "-", ::getpid(), ".json");
+    const std::string path = concat(folder, "/flight-", sys::host_name(), "-", ::getpid(), ".json");
     const Status written = sys::write_file(path, flight_record_json(reason) + '\n');
     if (!written.is_ok())
         return log(LogLevel::kWarning, "no flight record is kept: ", written.message());

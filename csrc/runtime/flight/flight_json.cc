@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "csrc/base/clock.h"
 #include "csrc/runtime/flight/flight_text.h"
+#include "csrc/sys/host.h"
 
 namespace pccl::runtime {
 
@@ -53,14 +53,9 @@ json json_of(const FlightWait& wait) {
 
 }  // namespace
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 json flight_head() {
     return {{"version", 1},
-            {"host", host_name()},
+            {"host", sys::host_name()},
             {"pid", ::getpid()},
             {"wall_ms", wall_clock_ms()},
             {"steady_ns", system_clock().now().time_since_epoch().count()}};

@@ -11,8 +11,6 @@
 
 namespace pccl::runtime {
 
-[[nodiscard]] std::string host_name();
-
 /// "version", "host", "pid", and one moment on both clocks: "wall_ms", "steady_ns".
 [[nodiscard]] nlohmann::json flight_head();
 

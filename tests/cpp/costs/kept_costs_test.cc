@@ -199,6 +199,30 @@ TEST_F(KeptCosts, AreNotMeasuredAtEachStartBecauseTheBestAreOfABusierTime) {
     EXPECT_EQ(measured_, 1);
 }
 
+TEST_F(KeptCosts, OfABusyMachineAreMeasuredAgainAfterAWhileAndThenMoreSeldom) {
+    write("machine m/2\nboot b\ndate 2026-11-25T21:00:00Z\nquiet 0\nspread 2\ntries 3\nbeat 7\n");
+    is_quiet_ = false;
+    const auto measured_at = [this](int minute) {
+        constexpr long long kThen = 1'795'640'400'000;  // in milliseconds: that date
+        Keeping later = keeping();
+        later.now_ms = kThen + minute * 60'000LL;
+        EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 7e-6);
+        return measured_;
+    };
+    EXPECT_EQ(measured_at(9), 0);
+    EXPECT_EQ(measured_at(11), 1);
+    EXPECT_EQ(measured_at(19), 1);
+    EXPECT_EQ(measured_at(21), 2);
+    EXPECT_EQ(measured_at(39), 2);
+    EXPECT_EQ(measured_at(41), 3);
+}
+
+TEST_F(KeptCosts, ThatTookLongGiveWayThoughTheirStepsWereAlike) {
+    write("machine m/2\nboot b\nquiet 0\nspread 1.2\ntook 100\ntries 1\nbeat 7\nwake 9\n");
+    is_quiet_ = false;
+    EXPECT_DOUBLE_EQ(beat(), 1);
+}
+
 TEST_F(KeptCosts, CanBeReadHoweverOftenTheyWereMeasured) {
     write("machine m/2\nboot b\nquiet 0\nspread 2\nload 8\ntries 1000\nbeat 7\n");
     is_quiet_ = false;
