@@ -29,6 +29,7 @@ struct LinkModel {
 /// What a schedule's messages cross, for a block of one byte.
 struct Traffic {
     double far_share = 0;               // of the messages: between hosts
+    int far_peers = 0;                  // of the rank that sends to most ranks of other hosts
     double seconds_per_byte = 0;        // of the rank that spends most on sending or receiving
     topo::JobLinks::Busiest busiest{};  // of the links that the ranks of a host share
     std::string busiest_name{};         // empty: no link is crossed

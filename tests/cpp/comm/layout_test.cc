@@ -142,6 +142,17 @@ TEST(LayoutTest, PredictionsFollowTheDeclaredSpeedOfTheNetwork) {
     EXPECT_EQ(ways.front().busiest, "eth0 of node0, 0.125 GB/s");
 }
 
+/// Ranks that wait for several others in turn drift apart: of 64 MiB all of these send as much.
+TEST(LayoutTest, BetweenHostsARingIsTakenBeforeExchangesOfAsManyBytesWithMoreOfThem) {
+    const auto ways = predicted({{0, 0}, {1, 0}, {2, 0}, {3, 0}}, 200);
+    EXPECT_EQ(ways.front().algorithm(), "ring");
+    const double ring = ways.front().seconds;
+    const double halving = seconds_of("recursive_halving", ways);
+    EXPECT_GT(halving, 1.03 * ring);
+    EXPECT_GT(seconds_of("two_shot", ways), halving);
+    EXPECT_LT(seconds_of("two_shot", ways), 1.1 * ring);
+}
+
 std::vector<Place> hosts_of_four(int hosts) {
     std::vector<Place> places;
     for (int rank = 0; rank < 4 * hosts; ++rank) places.push_back({rank / 4, rank % 4 / 2});
