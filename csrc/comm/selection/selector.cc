@@ -60,13 +60,15 @@ Ways::const_iterator best_on_board(const Ways& ways, CollectiveKind kind) {
 }
 
 /// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
-Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind) {
+/// Fewer messages are worth something to ranks that share cores: between hosts it is ports that
+/// count.
+Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool is_on_one_host) {
     const auto on_board = best_on_board(ways, kind);
     const auto least = std::ranges::find_if(
         ways, [](const Prediction& way) { return way.source && !way.source->sizes; });
-    if (on_board == ways.end()) return least == ways.end() ? least : calmest(ways, least);
-    if (least == ways.end() || least->seconds > kWorthIt * on_board->seconds) return on_board;
-    return calmest(ways, least);
+    if (least == ways.end()) return on_board;
+    if (on_board != ways.end() && least->seconds > kWorthIt * on_board->seconds) return on_board;
+    return is_on_one_host ? calmest(ways, least) : least;
 }
 
 Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place,
@@ -219,7 +221,8 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
     auto best = std::ranges::find_if(ways, [&](const Prediction& way) {
         return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);
     });
-    if (best == ways.end() && wanted.empty()) best = least_of(ways, call.kind);
+    if (best == ways.end() && wanted.empty())
+        best = least_of(ways, call.kind, layout().is_on_one_host());
     if (best == ways.end()) return none_of(ways, call, wanted);
     return *best;
 }

@@ -146,6 +146,7 @@ TEST(LayoutTest, PredictionsFollowTheDeclaredSpeedOfTheNetwork) {
 TEST(LayoutTest, BetweenHostsARingIsTakenBeforeExchangesOfAsManyBytesWithMoreOfThem) {
     const auto ways = predicted({{0, 0}, {1, 0}, {2, 0}, {3, 0}}, 200);
     EXPECT_EQ(ways.front().algorithm(), "ring");
+    EXPECT_TRUE(ways.front().is_chosen);
     const double ring = ways.front().seconds;
     const double halving = seconds_of("recursive_halving", ways);
     EXPECT_GT(halving, 1.03 * ring);
