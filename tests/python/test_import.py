@@ -33,6 +33,16 @@ def test_import_loads_neither_torch_nor_the_extension_modules() -> None:
     assert loaded.strip() == "[]"
 
 
+def test_the_command_starts_without_what_some_of_it_needs() -> None:
+    loaded = run("""
+        import sys
+        import pccl.cli.main
+        heavy = {"torch", "numpy", "pccl._core", "pccl._torch"}
+        print(sorted(heavy & set(sys.modules)))
+    """)
+    assert loaded.strip() == "[]"
+
+
 def test_communicator_works_where_torch_cannot_be_imported() -> None:
     program = """
         import sys

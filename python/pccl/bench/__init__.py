@@ -1,5 +1,20 @@
-"""Measurements between processes of this machine: ``pccl bench`` and ``pccl tune``."""
+"""Measurements between processes of this machine: ``pccl bench`` and ``pccl tune``.
 
-from pccl.bench.collectives import Job, Row, measured, parse_size, run, sizes_between
+numpy is loaded when what needs it is used: most commands of ``pccl`` do not.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from pccl.bench.sizes import parse_size, sizes_between
+
+if TYPE_CHECKING:
+    from pccl.bench.collectives import Job, Row, measured, run
 
 __all__ = ["Job", "Row", "measured", "parse_size", "run", "sizes_between"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("pccl.bench.collectives"), name)

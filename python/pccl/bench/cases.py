@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from pccl.bench.names import COLLECTIVES, REDUCTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,8 +37,6 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Call: TypeAlias = "Callable[[], object]"
 ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
-REDUCTIONS = ("all_reduce", "reduce_scatter")
 REDUCE_OPS: dict[str, np.ufunc] = {
     "sum": np.add,
     "avg": np.add,

@@ -29,14 +29,11 @@ __all__ = [
     "bus_factor",
     "expected_call_seconds",
     "measured",
-    "parse_size",
     "run",
-    "sizes_between",
     "slowest",
     "table_header",
 ]
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 WARM_UP_CALLS = 3
 MOST_CALLS = 200
 LEAST_CALLS = 5
@@ -46,51 +43,6 @@ SECONDS_PER_START = 0.5  # of a process
 SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 1e-10  # of one rank
 SECONDS_PER_CHECKED_BYTE = 1e-9
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes that ``text`` means: a number, with K, M or G for powers of 1024.
-
-    Parameters
-    ----------
-    text
-        ``"512"``, ``"1K"``, ``"64M"``, ``"1g"``.
-
-    Raises
-    ------
-    ValueError
-        It means none, or fewer than one.
-    """
-    unit = text[-1:].upper()
-    digits, factor = (text[:-1], UNITS[unit]) if unit in UNITS else (text, 1)
-    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
-        raise ValueError(f"no size: {text!r}; sizes are written 512, 1K, 64M or 1G")
-    return int(digits) * factor
-
-
-def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
-    """Return ``smallest`` times the powers of ``factor``, up to ``largest``.
-
-    Parameters
-    ----------
-    smallest, largest
-        Bytes.
-    factor
-        2 or more.
-
-    Raises
-    ------
-    ValueError
-        There is no size between, or the factor is too small.
-    """
-    if factor < 2:
-        raise ValueError(f"the factor between sizes is {factor}; it must be 2 or more")
-    if smallest > largest:
-        raise ValueError(f"the smallest size, {smallest}, is above the largest, {largest}")
-    sizes = [smallest]
-    while sizes[-1] * factor <= largest:
-        sizes.append(sizes[-1] * factor)
-    return tuple(sizes)
 
 
 def bus_factor(collective: str, ranks: int) -> float:

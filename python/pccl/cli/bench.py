@@ -3,16 +3,18 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives as benchmark
-from pccl.bench import gpus as gpu_benchmark
-from pccl.bench.cases import COLLECTIVES, REDUCTIONS
+from pccl.bench.names import COLLECTIVES, REDUCTIONS
+from pccl.bench.sizes import parse_size, sizes_between
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from pccl.bench import collectives as benchmark
 
 _DEFAULT_RANKS = 2
 
@@ -58,6 +60,9 @@ def bench(
     once, whose time is shared out. Results are checked: #wrong counts the elements that are not
     what numpy computes.
     """
+    from pccl.bench import collectives as benchmark  # not above: they load numpy
+    from pccl.bench import gpus as gpu_benchmark
+
     chosen = collectives or list(COLLECTIVES)
     if as_json and output is None and chosen[-1].endswith(".json"):
         as_json, output = False, Path(chosen.pop())
@@ -71,9 +76,7 @@ def bench(
     cards = gpu_benchmark.parse_gpus(gpus) if gpus is not None else ()
     processes = len(cards) if cards else _DEFAULT_RANKS if ranks is None else ranks
     job = benchmark.Job(
-        sizes=benchmark.sizes_between(
-            benchmark.parse_size(smallest), benchmark.parse_size(largest), factor
-        ),
+        sizes=sizes_between(parse_size(smallest), parse_size(largest), factor),
         collectives=tuple(chosen or COLLECTIVES),
         ranks=processes,
         dtype=dtype,
@@ -94,8 +97,13 @@ def bench(
     raise typer.Exit(1 if any(row.wrong for row in rows) else 0)
 
 
-def _measure(job: benchmark.Job, gpus: tuple[int, ...], *, is_shown: bool) -> list[benchmark.Row]:
+def _measure(
+    job: "benchmark.Job", gpus: tuple[int, ...], *, is_shown: bool
+) -> list["benchmark.Row"]:
     """Measure; print row by row, if so wanted, with a heading for each collective."""
+    from pccl.bench import collectives as benchmark
+    from pccl.bench import gpus as gpu_benchmark
+
     rows: list[benchmark.Row] = []
     steps = len(list(job.cases()))
     seconds = gpu_benchmark.expected_seconds(job) if gpus else job.expected_seconds()

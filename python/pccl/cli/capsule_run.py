@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pccl import capsule_timeline, program_files, table, topology, whole_file
 from pccl.bench import capsules as benchmark
-from pccl.bench.collectives import parse_size, sizes_between
+from pccl.bench.sizes import parse_size, sizes_between
 from pccl.capsule import Capsule
 from pccl.cli import terminal
 from pccl.errors import Error

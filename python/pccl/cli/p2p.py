@@ -4,15 +4,17 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives, p2p_gpus, p2p_host, p2p_soak, p2p_sweep
-from pccl.bench import p2p as benchmark
+from pccl.bench.sizes import parse_size, sizes_between
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from pccl.bench import p2p as benchmark
 
 BENCH_EXAMPLES = (
     "pccl p2p bench",
@@ -78,22 +80,21 @@ def bench(
     transfer is also moved as messages with tags, in which the other process takes part: of each
     chunk, with each window, over each number of sockets.
     """
+    from pccl.bench import p2p as benchmark  # not above: they load numpy
+    from pccl.bench import p2p_gpus, p2p_host, p2p_sweep
+
     if device not in ("cpu", "cuda"):
         raise ValueError(f'--device is cpu or cuda, not "{device}"')
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
-    chunks = [collectives.parse_size(each) for each in chunk or []]
+    chunks = [parse_size(each) for each in chunk or []]
     if window and not chunks:
         chunks = [_USUAL_CHUNK]
     plan = benchmark.Bench(
         transports=tuple(transports.split(",")),
-        sizes=tuple(
-            collectives.sizes_between(
-                collectives.parse_size(smallest), collectives.parse_size(largest), 4
-            )
-        ),
+        sizes=sizes_between(parse_size(smallest), parse_size(largest), 4),
         blocks=blocks,
-        block_bytes=collectives.parse_size(block),
+        block_bytes=parse_size(block),
         seconds=seconds,
         sockets=tuple(sockets or [0]),
         chunks=tuple(chunks),
@@ -113,7 +114,7 @@ def bench(
         write_whole(output, json.dumps(values, indent=1) + "\n")
 
 
-def _print_table(rows: list[benchmark.Row]) -> None:
+def _print_table(rows: list["benchmark.Row"]) -> None:
     path = max(len(row.path) for row in rows)
     case = max(len(row.case) for row in rows)
     heading = f"{'path':<{path}} {'op':<5} {'case':<{case}} {'blocks':>7} {'of bytes':>9}"
@@ -147,7 +148,9 @@ def soak(
     written, a notification got lost, connections left descriptors, threads or shared memory
     behind, or this process's memory grew by more than 32 MiB beyond its most in the first 10 s.
     """
-    nbytes = collectives.parse_size(whole) if whole else 0
+    from pccl.bench import p2p_soak
+
+    nbytes = parse_size(whole) if whole else 0
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills, nbytes))
     if as_json:
         terminal.print_json(tally.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench.collectives import parse_size, sizes_between
+from pccl.bench.sizes import parse_size, sizes_between
 from pccl.cli import terminal
 
 if TYPE_CHECKING:

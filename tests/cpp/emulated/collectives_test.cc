@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -140,7 +141,9 @@ TEST_P(EmulatedTest, Averages) {
 
 /// On every rank, all of them by one call. Rank 0's longest are in memory that others cannot map.
 void run_together(int ranks, const std::vector<Case>& cases) {
-    fakes::run_device_ranks({.size = ranks}, [&cases](fakes::DeviceRank& member) {
+    // A launch of 8 ranks is a thousand blocks of threads that take turns on few cores: 5 s of two.
+    constexpr std::chrono::seconds kPatience{60};
+    fakes::run_device_ranks({.size = ranks, .timeout = kPatience}, [&](fakes::DeviceRank& member) {
         const RunTogether run(cases, member);
         const auto collectives = run.collectives();
         const Block& longest_input = std::ranges::max_element(collectives, {}, [](auto& each) {

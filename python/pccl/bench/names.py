@@ -1,0 +1,6 @@
+"""The collectives that benchmarks time."""
+
+__all__ = ["COLLECTIVES", "REDUCTIONS"]
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
+REDUCTIONS = ("all_reduce", "reduce_scatter")
