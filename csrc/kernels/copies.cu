@@ -22,8 +22,9 @@ struct Units {
 /// A warp each.
 __global__ void __launch_bounds__(kUnitsPerBlock* kWarp)
     copy_units(const __grid_constant__ Units units) {
-    allow_next_launch();
+    // The next one reads what was written ahead of all of them, and does not wait for it itself.
     if (units.is_first) await_launch_ahead();
+    allow_next_launch();
     const int index =
         static_cast<int>(blockIdx.x) * kUnitsPerBlock + static_cast<int>(threadIdx.x) / kWarp;
     if (index < units.count) {
