@@ -1,5 +1,6 @@
 #include "csrc/kernels/copies.h"
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/waits.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -9,7 +10,6 @@ using namespace device;
 
 constexpr int kMostUnits = kMostParameters / sizeof(Piece) - 1;  // as many as a launch takes
 constexpr int kUnitsPerBlock = 8;
-constexpr int kWarp = 32;
 // Enough for several loads of each thread, and few enough that a launch fills NVLink.
 constexpr std::size_t kUnitBytes = 16384;
 
@@ -20,16 +20,16 @@ struct Units {
 };
 
 /// A warp each.
-__global__ void __launch_bounds__(kUnitsPerBlock* kWarp)
+__global__ void __launch_bounds__(kUnitsPerBlock* kWarpThreads)
     copy_units(const __grid_constant__ Units units) {
     // The next one reads what was written ahead of all of them, and does not wait for it itself.
     if (units.is_first) await_launch_ahead();
     allow_next_launch();
-    const int index =
-        static_cast<int>(blockIdx.x) * kUnitsPerBlock + static_cast<int>(threadIdx.x) / kWarp;
+    const int index = static_cast<int>(blockIdx.x) * kUnitsPerBlock +
+                      static_cast<int>(threadIdx.x) / kWarpThreads;
     if (index < units.count) {
         const Piece& unit = units.at[index];
-        copy_bytes({threadIdx.x % kWarp, kWarp}, unit.from, unit.to, unit.bytes);
+        copy_bytes({threadIdx.x % kWarpThreads, kWarpThreads}, unit.from, unit.to, unit.bytes);
     }
     // The launches end in their order, so that the last one's end is that of all.
     if (!units.is_first) await_launch_ahead();
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kUnitsPerBlock* kWarp)
 
 Plan plan_of(int units) {
     return {.blocks = (units + kUnitsPerBlock - 1) / kUnitsPerBlock,
-            .threads = kUnitsPerBlock * kWarp};
+            .threads = kUnitsPerBlock * kWarpThreads};
 }
 
 /// Launches what has been added whenever it is as much as a launch takes.

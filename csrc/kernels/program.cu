@@ -112,7 +112,7 @@ class Worker {
     }
 
     [[nodiscard]] static __device__ int port_of_thread() {
-        constexpr int kFirst = 32;
+        constexpr int kFirst = kWarpThreads;
         static_assert(kFirst + abi::kMostLanePorts <= abi::kLeastProgramThreads);
         return static_cast<int>(threadIdx.x) - kFirst;
     }
@@ -260,8 +260,8 @@ class Worker {
 
     // Threads that wait, and then tell: in warps of their own, since they wait at once.
     static constexpr int kReceiver = 0;
-    static constexpr int kSender = 32;
-    static constexpr int kFirstWaiter = 64;
+    static constexpr int kSender = kWarpThreads;
+    static constexpr int kFirstWaiter = 2 * kWarpThreads;
     static_assert(kFirstWaiter + abi::kMostLaneWaits <= abi::kLeastProgramThreads);
     /// Of plain messages one that seldom waits; of others one that has a part of each.
     static constexpr int kTimekeeper = kIsPlain ? abi::kLeastProgramThreads - 1 : 0;
@@ -419,7 +419,7 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(run.team);
     visit.announce(run.postings);
     if (!worker.has_work() || worker.work(visit)) {
-        constexpr unsigned kInAnotherWarp = 32;
+        constexpr unsigned kInAnotherWarp = kWarpThreads;
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
             forget_progress(run.program.desk);
         visit.see_all(worker.seen());
@@ -472,7 +472,8 @@ Status launch_sum(const Run& run, Stream stream) {
 }  // namespace
 
 Status launch_meeting(const Run& run, Stream stream) {
-    return launch_kernel(meet_desks, run, {.blocks = run.plan.blocks == 0 ? 0 : 1, .threads = 32},
+    return launch_kernel(meet_desks, run,
+                         {.blocks = run.plan.blocks == 0 ? 0 : 1, .threads = device::kWarpThreads},
                          stream);
 }
 

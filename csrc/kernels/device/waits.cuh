@@ -136,7 +136,7 @@ class Patience {
         const std::uint64_t now = global_timer_ns();
         if (started_ == 0) started_ = now;
         if (now - started_ > team_.timeout_ns) return true;
-        const bool is_first_of_warp = threadIdx.x % 32 + 1 == __ffs(__activemask());
+        const bool is_first_of_warp = threadIdx.x % kWarpThreads + 1 == __ffs(__activemask());
         if (!is_first_of_warp) return false;
         abi::LongWait& wait = team_.control->waits[static_cast<int>(phase)][peer];
         store_relaxed(&wait.ticket, team_.ticket);

@@ -95,13 +95,14 @@ struct Awaited {
 /// once.
 class LineSeat {
    public:
-    __device__ LineSeat() : pair(threadIdx.x % 32 / kSeats), seat_(threadIdx.x % kSeats) {}
+    __device__ LineSeat()
+        : pair(threadIdx.x % kWarpThreads / kSeats), seat_(threadIdx.x % kSeats) {}
 
     /// Of those that the warp has at once.
     const unsigned pair;
 
     [[nodiscard]] __device__ std::size_t first_pair() const {
-        return threadIdx.x / 32 * kPairsOfWarp;
+        return threadIdx.x / kWarpThreads * kPairsOfWarp;
     }
     [[nodiscard]] __device__ std::size_t pairs_at_once() const { return blockDim.x / kSeats; }
     [[nodiscard]] __device__ PairPlace place(std::size_t of_pair) const {
@@ -158,7 +159,7 @@ class LineSeat {
 
     static constexpr unsigned kSeats = sizeof(abi::WideLine) / kPacketBytes;
     static constexpr unsigned kLast = kSeats - 1;
-    static constexpr unsigned kPairsOfWarp = 32 / kSeats;
+    static constexpr unsigned kPairsOfWarp = kWarpThreads / kSeats;
     static_assert(2 * kLast + 1 == abi::kPairPackets);
 
     [[nodiscard]] __device__ bool is_last() const { return seat_ == kLast; }

@@ -77,7 +77,8 @@ class Execution {
         const Accesses accesses = accesses_of(step);
         std::array operands{ChunkWalk(accesses.update), ChunkWalk(accesses.read)};
         ChunkWalk results(step.dst);
-        for (int i = 0; i < count_of(step); ++i) {
+        const int count = count_of(step);
+        for (int i = 0; i < count; ++i) {
             PCCL_ASSIGN_OR_RETURN(const Expression result, result_of(id, i, operands));
             if (results.has_next()) {
                 const std::size_t where = place(rank, results.next());

@@ -23,34 +23,45 @@ std::string to_string(const Contribution& contribution) {
 
 Expression Expressions::sum(Expression a, Expression b, EventId maker) {
     const auto [left, right] = std::minmax(a, b);
-    if (known_.size() < 2 * (sums_.size() + 1)) grow();
-    Expression& known = known_[slot_of(left, right)];
-    if (known != kUnwritten) {
+    Expression& made = known(left, right);
+    if (made != kUnwritten) {
         has_repeated_sums_ = true;
-        return known;
+        return made;
     }
-    known = first_sum_ + static_cast<Expression>(sums_.size());
+    const Expression sum = first_sum_ + static_cast<Expression>(sums_.size());
+    made = sum;
     sums_.push_back({left, right, maker});
-    return known;
+    first_of_.push_back(kUnwritten);
+    return sum;
+}
+
+Expression& Expressions::known(Expression left, Expression right) {
+    Expression& first = first_of_[static_cast<std::size_t>(right)];
+    if (first == kUnwritten || sum_at(first).left == left) return first;
+    if (others_.size() < 2 * (count_of_others_ + 1)) grow();
+    Expression& other = others_[slot_of(left, right)];
+    if (other == kUnwritten) ++count_of_others_;
+    return other;
 }
 
 std::size_t Expressions::slot_of(Expression left, Expression right) const {
     const std::uint64_t operands =
         static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
-    std::size_t slot = mixed(operands) & (known_.size() - 1);
-    while (known_[slot] != kUnwritten) {
-        const Sum& sum = sum_at(known_[slot]);
+    std::size_t slot = mixed(operands) & (others_.size() - 1);
+    while (others_[slot] != kUnwritten) {
+        const Sum& sum = sum_at(others_[slot]);
         if (sum.left == left && sum.right == right) break;
-        slot = (slot + 1) & (known_.size() - 1);
+        slot = (slot + 1) & (others_.size() - 1);
     }
     return slot;
 }
 
 void Expressions::grow() {
     constexpr std::size_t kFewest = 64;
-    known_.assign(std::max(kFewest, 2 * known_.size()), kUnwritten);
-    for (std::size_t i = 0; i < sums_.size(); ++i)
-        known_[slot_of(sums_[i].left, sums_[i].right)] = first_sum_ + static_cast<Expression>(i);
+    const std::vector<Expression> before =
+        std::exchange(others_, std::vector(std::max(kFewest, 2 * others_.size()), kUnwritten));
+    for (const Expression sum : before)
+        if (sum != kUnwritten) others_[slot_of(sum_at(sum).left, sum_at(sum).right)] = sum;
 }
 
 std::vector<Contribution> Expressions::contributions(Expression expression, int limit) const {

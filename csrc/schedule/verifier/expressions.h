@@ -32,7 +32,9 @@ struct Contribution {
 class Expressions {
    public:
     Expressions(int ranks, int input_chunks)
-        : input_chunks_(input_chunks), first_sum_(1 + ranks * input_chunks) {}
+        : input_chunks_(input_chunks),
+          first_sum_(1 + ranks * input_chunks),
+          first_of_(static_cast<std::size_t>(first_sum_), kUnwritten) {}
 
     [[nodiscard]] Expression input(Contribution what) const {
         return 1 + what.rank * input_chunks_ + what.chunk;
@@ -66,7 +68,9 @@ class Expressions {
         return sums_[static_cast<std::size_t>(expression - first_sum_)];
     }
     [[nodiscard]] bool contains(Expression expression, Expression input) const;
-    /// Where the sum of two operands is in known_, or belongs.
+    /// The sum of two operands among those that were made; kUnwritten: its place, for the next.
+    [[nodiscard]] Expression& known(Expression left, Expression right);
+    /// The same in others_.
     [[nodiscard]] std::size_t slot_of(Expression left, Expression right) const;
     void grow();
 
@@ -74,7 +78,11 @@ class Expressions {
     Expression first_sum_;
     std::vector<Sum> sums_;
     bool has_repeated_sums_ = false;
-    std::vector<Expression> known_;  // sums by a hash of their operands; kUnwritten: none
+    // By its right operand, the first sum with it: mostly the only one, and made about when its
+    // operand was, so that looking for it finds what is in a cache.
+    std::vector<Expression> first_of_;
+    std::vector<Expression> others_;  // by a hash of their operands; kUnwritten: none
+    std::size_t count_of_others_ = 0;
 };
 
 }  // namespace pccl::schedule
