@@ -58,8 +58,9 @@ MachineCosts measure_here(Duration budget) {
         const Status tcp = measure_tcp(partner, costs, deadline.within(budget / 10));
         if (!tcp.is_ok()) log(LogLevel::kInfo, "what TCP costs is not measured: ", tcp.message());
     }
-    measure_bytes(has_partner ? &partner : nullptr, costs, deadline.within(budget * 6 / 10),
-                  spread);
+    // Whatever is left, but for the last.
+    measure_bytes(has_partner ? &partner : nullptr, costs,
+                  deadline.within(deadline.remaining() - budget / 10), spread);
     // Before the two take turns on a core.
     const long interruptions = interruptions_of_this_thread() + partner.interruptions();
     measure_shared_core(partner, costs, deadline.within(budget / 10));
