@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 3355
 
 json read(const Record& record) {
     std::ifstream file(std::string(PCCL_TEST_DATA) + "/../../benchmarks/results/" + record.file);
+    if (!file)
+        throw std::runtime_error(concat("no record ", record.file, " in benchmarks/results"));
     return json::parse(file);
 }
 
