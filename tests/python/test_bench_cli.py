@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,6 +102,19 @@ def test_expected_results_by_hand() -> None:
     second = [x[5:] for x in whole]
     np.testing.assert_array_equal(Case("all_to_all", 2, 5).expected(1), np.concatenate(second))
     np.testing.assert_array_equal(Case("reduce_scatter", 2, 5).expected(1), sum(second))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_results_of_many_ranks_are_checked_in_the_memory_of_some_buffers(collective: str) -> None:
+    case = Case.of_bytes(collective, ranks=64, size=1 << 20)
+    out = case.expected(1)
+    tracemalloc.start()
+    try:
+        assert case.wrong(1, out) == 0
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 6 * case.size
 
 
 def test_wrong_results_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

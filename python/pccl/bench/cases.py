@@ -16,7 +16,7 @@ import numpy as np
 from pccl.bench.names import COLLECTIVES, REDUCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pccl._core import Communicator
 
@@ -115,22 +115,16 @@ class Case:
 
     def contribution(self, rank: int) -> Array:
         """Return the input of ``rank``: small integers, whose sums and products are exact."""
-        is_product = self.op in ("product", "prod")
-        low, high = (1, 3) if is_product else (0, 2 if self.dtype == "bool" else 16)
-        pattern = np.random.default_rng(rank).integers(low, high, PATTERN).astype(self.dtype)
-        return np.resize(pattern, self.input_elements)
+        return self._contributed(rank, 0, self.input_elements)
 
     def expected(self, rank: int) -> Array:
         """Return the output that ``rank`` must get, computed by numpy."""
         if self.collective == "broadcast":
             return self.contribution(ROOT)
-        inputs = [self.contribution(peer) for peer in range(self.ranks)]
-        if self.collective == "all_gather":
-            return np.concatenate(inputs)
-        if self.collective == "all_reduce":
-            return self._reduced(inputs)
-        blocks = [x[rank * self.count :][: self.count] for x in inputs]
-        return np.concatenate(blocks) if self.collective == "all_to_all" else self._reduced(blocks)
+        begin = rank * self.count if self.collective in ("reduce_scatter", "all_to_all") else 0
+        # One after the other: the whole inputs of many ranks are more than a machine has room for.
+        parts = (self._contributed(peer, begin, self.count) for peer in range(self.ranks))
+        return self._reduced(parts) if self.is_reduction else np.concatenate(list(parts))
 
     def wrong(self, rank: int, out: Array) -> int:
         """Count the elements of ``out`` that are not what ``rank`` must get."""
@@ -140,7 +134,14 @@ class Case:
         precision = 2 * float(np.finfo(expected.dtype).eps)
         return int(np.count_nonzero(~np.isclose(out, expected, rtol=precision, atol=0)))
 
-    def _reduced(self, inputs: list[Array]) -> Array:
+    def _contributed(self, rank: int, begin: int, count: int) -> Array:
+        """Return elements [begin, begin + count) of the input of ``rank``."""
+        is_product = self.op in ("product", "prod")
+        low, high = (1, 3) if is_product else (0, 2 if self.dtype == "bool" else 16)
+        pattern = np.random.default_rng(rank).integers(low, high, PATTERN).astype(self.dtype)
+        return np.resize(np.roll(pattern, -begin), count)
+
+    def _reduced(self, inputs: Iterable[Array]) -> Array:
         total = functools.reduce(REDUCE_OPS[self.op], inputs)
         return (total / self.ranks).astype(self.dtype) if self.op == "avg" else total
 
