@@ -29,6 +29,14 @@ bool moves_blocks(CollectiveKind kind) {
 
 std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_bytes; }
 
+/// By a rank, in its buffers.
+std::size_t bytes_touched(const BoardCall& call, int ranks) {
+    using schedule::Buffer;
+    const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks) +
+                       schedule::blocks(call.kind, Buffer::kOutput, ranks);
+    return bytes_of(call) * static_cast<std::size_t>(blocks);
+}
+
 /// Seconds a byte that is read where its owner has it. Some programs send what they have just
 /// written, and others what they sent before, which the reader's caches still hold: the geometric
 /// mean is as far off in both. What is summed up in place has always just been written.
@@ -46,16 +54,20 @@ double direct_start(int ranks, const MachineCosts& costs) {
     return costs.direct_start.seconds + lines * costs.beat.seconds;
 }
 
-/// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
-Level level_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
+/// Of the rooms that a board uses in turn, in both halves, for pieces of so many bytes.
+std::size_t bytes_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
     const std::size_t room = std::min(bytes, board.half_bytes);
-    const std::size_t rooms = std::min(bytes_in_turn(room, costs.cache_bytes[1]), board.half_bytes);
-    return costs.level_of(2 * rooms);
+    return 2 * std::min(bytes_in_turn(room, costs.cache_bytes[1]), board.half_bytes);
 }
 
-Handing handing_of(std::size_t bytes, Level level, const BoardShape& board,
-                   const MachineCosts& costs) {
-    return handing_at(std::max(level, level_of_rooms(bytes, board, costs)), costs);
+/// In the last cache is what goes over a board together with the rooms through which it goes.
+Handing handing_of(const BoardCall& call, const BoardShape& board, const MachineCosts& costs) {
+    const std::size_t rooms = bytes_of_rooms(bytes_of(call), board, costs);
+    const std::size_t touched = bytes_touched(call, board.ranks);
+    const Level own = std::max(costs.level_of(touched), costs.level_of(rooms));
+    if (own != Level::kLast) return handing_at(own, costs);
+    const auto ranks = static_cast<std::size_t>(board.ranks);
+    return handing_at(std::max(own, costs.level_of((touched + rooms) * ranks)), costs);
 }
 
 /// A rank looks at those that it waits for one after the other; a root that sends is ahead of all.
@@ -74,7 +86,8 @@ std::size_t overlapping_window(const BoardShape& board, const BoardCall& call,
                                const MachineCosts& costs) {
     constexpr std::size_t kWindows = 4;
     const std::size_t bytes = bytes_of(call);
-    const Handing handing = handing_of(bytes, Level::kSecond, board, costs);
+    const std::size_t rooms = bytes_of_rooms(bytes, board, costs);
+    const Handing handing = handing_at(std::max(Level::kSecond, costs.level_of(rooms)), costs);
     const double fastest =
         std::sqrt(static_cast<double>(bytes) * beat_seconds(board, call.kind, costs) /
                   std::min(handing.give, handing.take));
@@ -97,8 +110,9 @@ std::size_t window_bytes(const BoardShape& board, const BoardCall& call, BoardAl
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
     constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
-    const Level level = level_of({kKind, 1, board.part_bytes}, board.ranks, costs);
-    const Handing handing = handing_of(board.part_bytes, level, board, costs);
+    const BoardCall call{kKind, 1, board.part_bytes};
+    const Level level = level_of(call, board.ranks, costs);
+    const Handing handing = handing_of(call, board, costs);
     const double spared = handing.both() - read_directly(kKind, level, costs);
     const double start = direct_start(board.ranks, costs);
     if (spared * static_cast<double>(board.part_bytes) <= start) return board.part_bytes;
@@ -121,7 +135,7 @@ class CallCost {
           ranks_(board.ranks),
           bytes_(static_cast<double>(bytes_of(call))),
           level_(level_of(call, board.ranks, costs)),
-          handing_(handing_of(bytes_of(call), level_, board, costs)),
+          handing_(handing_of(call, board, costs)),
           kept_(keeping(call, level_, costs)),
           start_(direct_start(board.ranks, costs)) {}
 
@@ -220,10 +234,7 @@ BoardCall board_call(const Signature& call) {
 }
 
 Level level_of(const BoardCall& call, int ranks, const MachineCosts& costs) {
-    using schedule::Buffer;
-    const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks) +
-                       schedule::blocks(call.kind, Buffer::kOutput, ranks);
-    const std::size_t touched = bytes_of(call) * static_cast<std::size_t>(blocks);
+    const std::size_t touched = bytes_touched(call, ranks);
     const Level own = costs.level_of(touched);
     if (own != Level::kLast) return own;
     return costs.level_of(touched * static_cast<std::size_t>(ranks));
