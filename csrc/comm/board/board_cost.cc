@@ -60,14 +60,17 @@ std::size_t bytes_of_rooms(std::size_t bytes, const BoardShape& board, const Mac
     return 2 * std::min(bytes_in_turn(room, costs.cache_bytes[1]), board.half_bytes);
 }
 
-/// In the last cache is what goes over a board together with the rooms through which it goes.
+/// Where the buffers of a call lie, and so many bytes of rooms of each rank beside them.
+Level level_beside(std::size_t rooms, const BoardCall& call, int ranks, const MachineCosts& costs) {
+    const std::size_t touched = bytes_touched(call, ranks);
+    const Level own = std::max(costs.level_of(touched), costs.level_of(rooms));
+    if (own != Level::kLast) return own;
+    return costs.level_of((touched + rooms) * static_cast<std::size_t>(ranks));
+}
+
 Handing handing_of(const BoardCall& call, const BoardShape& board, const MachineCosts& costs) {
     const std::size_t rooms = bytes_of_rooms(bytes_of(call), board, costs);
-    const std::size_t touched = bytes_touched(call, board.ranks);
-    const Level own = std::max(costs.level_of(touched), costs.level_of(rooms));
-    if (own != Level::kLast) return handing_at(own, costs);
-    const auto ranks = static_cast<std::size_t>(board.ranks);
-    return handing_at(std::max(own, costs.level_of((touched + rooms) * ranks)), costs);
+    return handing_at(level_beside(rooms, call, board.ranks, costs), costs);
 }
 
 /// A rank looks at those that it waits for one after the other; a root that sends is ahead of all.
@@ -234,10 +237,7 @@ BoardCall board_call(const Signature& call) {
 }
 
 Level level_of(const BoardCall& call, int ranks, const MachineCosts& costs) {
-    const std::size_t touched = bytes_touched(call, ranks);
-    const Level own = costs.level_of(touched);
-    if (own != Level::kLast) return own;
-    return costs.level_of(touched * static_cast<std::size_t>(ranks));
+    return level_beside(0, call, ranks, costs);
 }
 
 double keeping(const BoardCall& call, Level level, const MachineCosts& costs) {
