@@ -2,6 +2,10 @@
 
     python benchmarks/cpu_numpy.py --ranks 2 4 --runs 3
     python benchmarks/cpu_numpy.py --mpis openmpi4
+    python benchmarks/cpu_numpy.py --tcp --ranks 16 32 --sizes 4K 64K
+
+``--tcp`` is for many ranks, as if each had a host: pccl and the Open MPIs, over TCP alone. Sizes
+are bytes a rank then: the buffer of an all_reduce or broadcast, one rank's block of the others.
 
 Each MPI's mpirun starts ranks, which bind themselves to cores; pccl and that MPI live in the same
 processes, and take turns there. What a cell shows is the MPI that is fastest in it, next to pccl as
@@ -36,7 +40,7 @@ def worker(seat: Seat) -> Findings:
     cells = []
     for collective in seat.options.collectives:
         for size in seat.options.sizes:
-            case = Case.of_bytes(collective, seat.ranks, size)
+            case = make_case(collective, seat.ranks, size, seat.options.tcp)
             x, out = case.buffers()
             calls = {
                 "pccl": make_call(comm, case, x, out),
@@ -46,6 +50,18 @@ def worker(seat: Seat) -> Findings:
             cells.append(Cell(collective, seat.ranks, size, us))
     comm.shutdown()
     return {"cells": cells}
+
+
+def make_case(collective: str, ranks: int, size: int, is_a_rank: bool) -> Case:
+    if is_a_rank:
+        return Case(collective, ranks, size // 4)
+    return Case.of_bytes(collective, ranks, size)
+
+
+def find_mpis(options: argparse.Namespace) -> list[mpis.Mpi]:
+    able = mpis.OPEN_MPIS if options.tcp else mpis.ALL
+    found = mpis.require(tuple(mpi for mpi in able if mpi.name in options.mpis))
+    return [mpi.over_tcp() for mpi in found] if options.tcp else found
 
 
 def run_all(options: argparse.Namespace, ranks: int, found: list[mpis.Mpi]) -> Findings:
@@ -62,10 +78,11 @@ def main() -> int:
     report.add_cells(parser)
     names = [mpi.name for mpi in mpis.ALL]
     parser.add_argument("--mpis", nargs="+", default=names, choices=names)
+    parser.add_argument("--tcp", action="store_true", help="over TCP on loopback; bytes a rank")
     options = parser.parse_args()
-    found = mpis.require(tuple(mpi for mpi in mpis.ALL if mpi.name in options.mpis))
+    found = find_mpis(options)
     findings = report.repeat(options, lambda ranks: run_all(options, ranks, found))
-    report.show(findings["cells"])
+    report.show(findings["cells"], "bytes a rank" if options.tcp else "bytes")
     summaries = {}
     for name, cells in findings.items():
         print("fastest in each cell" if name == "cells" else name)

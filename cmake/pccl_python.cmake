@@ -57,11 +57,14 @@ if(torch_sources AND PCCL_WITH_TORCH)
   target_compile_definitions(
     _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
   )
-  # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
-  pccl_precompile(
-    _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
-                   <torch/csrc/utils/pybind.h>
-  )
+  # They are two thirds of what a file here takes; to write them down takes 30 s, more than the two groups of a wheel
+  # would save. (pybind11's alone, and GoogleTest's, would save next to nothing.)
+  if(NOT PCCL_UNITY_MODULES)
+    pccl_precompile(
+      _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
+                     <torch/csrc/utils/pybind.h>
+    )
+  endif()
   list(APPEND PCCL_MODULES _torch)
 endif()
 

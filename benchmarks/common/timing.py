@@ -6,6 +6,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pccl.bench.cases import time_calls
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from pccl.bench.cases import Array, Call, Case
 
 WARM_UP_CALLS = 2
+# As many are drawn and then repeated: those of large buffers would take longer than the collective.
+RANDOM_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,18 @@ class Team:
     slowest: Callable[[list[float]], list[float]]
 
 
-def take_turns(calls: Mapping[str, Call], team: Team, budget: Budget) -> dict[str, float]:
-    """Return microseconds by library: the median over its turns of a turn's median call."""
+def take_turns(
+    calls: Mapping[str, Call], team: Team, budget: Budget, prepare: Call = lambda: None
+) -> dict[str, float]:
+    """Return microseconds by library: the median over its turns of a turn's median call.
+
+    ``prepare`` is called before each turn.
+    """
     medians: dict[str, list[float]] = {library: [] for library in calls}
     for turn in range(budget.rounds):
         for library in list(calls)[:: -1 if turn % 2 else 1]:
             call = calls[library]
+            prepare()
             warm_up = team.slowest(time_calls(call, team.barrier, WARM_UP_CALLS))
             times = time_calls(call, team.barrier, budget.calls(min(warm_up)))
             medians[library].append(statistics.median(team.slowest(times)))
@@ -81,7 +91,9 @@ def measure_case(
     team: Team,
     budget: Budget,
 ) -> dict[str, float]:
-    """Check the result of every library, then time them; ``buffers`` are those of the calls.
+    """Check the result of every library, then time them on random numbers.
+
+    ``buffers`` are those of the calls, float32.
 
     Raises
     ------
@@ -95,6 +107,17 @@ def measure_case(
         call()
         if wrong := case.wrong(team.rank, out):
             raise ArithmeticError(f"{library}: {wrong} wrong elements on rank {team.rank}: {case}")
-    # Else every in-place sum would double the values, and soon add infinities.
-    x[:] = 0
-    return take_turns(calls, team, budget)
+    numbers = random_input(case, team.rank)
+    return take_turns(calls, team, budget, lambda: np.copyto(x, numbers))
+
+
+def random_input(case: Case, rank: int) -> Array:
+    """Return what ``rank`` passes in when calls are timed: numbers below 1.
+
+    Sums in place grow with each call: those begin so small that a hundred calls of four ranks stay
+    finite. (Infinite sums take as long.)
+    """
+    numbers = np.random.default_rng(rank).random(RANDOM_NUMBERS, np.float32)
+    if case.collective == "all_reduce":
+        numbers *= np.float32(2.0**-100)
+    return np.resize(numbers, case.input_elements)

@@ -11,10 +11,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.common.cells import KIB, MIB, Cell, merge_runs, summary
 from benchmarks.common.report import _short_name
-from benchmarks.common.timing import Budget, Team, measure_case, take_turns
+from benchmarks.common.timing import Budget, Team, measure_case, random_input, take_turns
 
 from pccl.bench.cases import COLLECTIVES, Case
 
@@ -82,6 +83,30 @@ def test_a_wrong_result_names_the_library() -> None:
     team = Team(1, lambda: None, lambda times: times)
     with pytest.raises(ArithmeticError, match="idle: "):
         measure_case({"idle": lambda: None}, case, (x, out), team, BUDGET)
+
+
+def test_inputs_are_random_anew_in_each_turn() -> None:
+    case = Case("all_gather", 1, 4000)
+    x, out = case.buffers()
+    seen = []
+
+    def call() -> None:
+        seen.append(x.copy())
+        out[:] = x
+        x[:] = 0
+
+    measure_case({"copy": call}, case, (x, out), Team(0, lambda: None, lambda times: times), BUDGET)
+    turns = [numbers for numbers in seen[1:] if numbers.any()]
+    assert len(turns) == BUDGET.rounds
+    assert all(len(np.unique(numbers)) > 0.99 * x.size for numbers in turns)
+
+
+def test_sums_in_place_stay_finite() -> None:
+    x = random_input(Case("all_reduce", 4, 4000), 0)
+    for _ in range(100):
+        x += x + x + x
+    assert np.isfinite(x).all()
+    assert x.all()
 
 
 @pytest.mark.parametrize(
