@@ -166,13 +166,15 @@ class CallCost {
     /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
     [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + kept_; }
 
-    /// The part that a rank adds up is written where the others have read the last result. Of each
-    /// part of theirs half of a copy is spared: what was written for it stays in the core's cache.
+    /// The part that a rank adds up is written where the others have read the last result: so much
+    /// more than where nobody did. Of each part of theirs half of a copy is spared: what was
+    /// written for it stays in the core's cache.
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;
         const double spared = (at(costs_.copy, level_) - at(costs_.copy, nearby())) / 2;
+        const double taken_back = at(costs_.write, level_) - at(costs_.copy, level_);
         return (ranks_ - 1) * (read(part) - part * spared + copied_directly(part)) +
-               part * at(costs_.write, level_);
+               part * std::max(taken_back, 0.0);
     }
 
    private:

@@ -24,6 +24,7 @@ struct Record {
     const char* caches;
 };
 constexpr Record kXeon{"2026-11-26-choices_shm-32core-xeon.json", "49152 2097152 272629760"};
+constexpr Record kSlowerXeon{"2026-11-28-choices_shm-32core-xeon.json", "49152 2097152 314572800"};
 constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 33554432"};
 
 json read(const Record& record) {
@@ -50,7 +51,9 @@ std::string figure_of(const std::string& line) {
 
 costs::MachineCosts costs_of(const json& machine, const char* caches) {
     std::string text = concat("caches ", caches, "\n");
-    for (const json& line : machine["figures"]) text += figure_of(line) + "\n";
+    for (const std::string line : machine["figures"])
+        if (line.find("measured") != std::string::npos || line.starts_with("caches"))
+            text += figure_of(line) + "\n";
     const auto costs = costs::MachineCosts::parse(text);
     EXPECT_TRUE(costs.is_ok()) << costs.status().to_string();
     return *costs;
@@ -170,9 +173,12 @@ TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
     const Replay xeon = replay(kXeon);
     EXPECT_EQ(xeon.cells, 90);
     EXPECT_GE(xeon.good, 90);
+    const Replay slower = replay(kSlowerXeon);
+    EXPECT_EQ(slower.cells, 90);
+    EXPECT_GE(slower.good, 88) << "86 when what an all_reduce writes was counted twice";
     const Replay epyc = replay(kEpyc);
     EXPECT_EQ(epyc.cells, 180);
-    EXPECT_GE(epyc.good, 177) << "98 %, and of both 267 of 270";
+    EXPECT_GE(epyc.good, 177) << "98 %, and of all three 355 of 360";
 }
 
 }  // namespace
