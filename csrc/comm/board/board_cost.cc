@@ -166,15 +166,14 @@ class CallCost {
     /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
     [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + kept_; }
 
-    /// The part that a rank adds up is written where the others have read the last result: so much
-    /// more than where nobody did. Of each part of theirs half of a copy is spared: what was
-    /// written for it stays in the core's cache.
+    /// The part that a rank adds up is written where the others have read the last result; theirs
+    /// is read into the core's own cache. Neither goes as far as a copy does, and the sum counts
+    /// that.
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;
-        const double spared = (at(costs_.copy, level_) - at(costs_.copy, nearby())) / 2;
-        const double taken_back = at(costs_.write, level_) - at(costs_.copy, level_);
+        const double spared = at(costs_.copy, level_) - at(costs_.copy, nearby());
         return (ranks_ - 1) * (read(part) - part * spared + copied_directly(part)) +
-               part * std::max(taken_back, 0.0);
+               part * std::max(at(costs_.write, level_) - spared, 0.0);
     }
 
    private:
