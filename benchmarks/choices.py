@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from common.namespaces import INTERFACE, enter, joined_namespaces
+from common.timing import random_numbers
 from common.told_groups import GROUPS, Groups, Seat, join
 
 from pccl.bench import parse_size, sizes_between
@@ -58,8 +59,6 @@ WARM_UP_CALLS = 3
 LEAST_TURNS = 8
 LEAST_CALLS = 4  # in a turn
 BATCH_SECONDS = 5e-4  # so long that looking at the clock takes nothing of it
-# Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
-RANDOM_NUMBERS = 65521
 
 Key = tuple[str, int]  # collective, bytes
 
@@ -260,8 +259,7 @@ def _told(names: dict[Key, list[str]]) -> dict[str, str]:
 
 def _buffers(case: Case, rank: int) -> tuple[Case, Any, Any]:
     x, out = case.buffers()
-    random = np.random.default_rng(rank).random(RANDOM_NUMBERS, dtype=np.float32)
-    x[:] = np.resize(random, x.size)
+    x[:] = random_numbers(rank, x.size)
     # In place, sums would grow call by call until they are infinite.
     op: ReduceOp = "max" if case.is_in_place else "sum"
     return Case(case.collective, case.ranks, case.count, op=op), x, out

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pccl.bench.cases import Array, Call, Case
 
 WARM_UP_CALLS = 2
-# As many are drawn and then repeated: those of large buffers would take longer than the collective.
-RANDOM_NUMBERS = 1 << 20
+# Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
+RANDOM_NUMBERS = 65521
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,13 @@ def random_input(case: Case, rank: int) -> Array:
     Sums in place grow with each call: those begin so small that a hundred calls of four ranks stay
     finite. (Infinite sums take as long.)
     """
-    numbers = np.random.default_rng(rank).random(RANDOM_NUMBERS, np.float32)
+    numbers = random_numbers(rank, case.input_elements)
     if case.collective == "all_reduce":
         numbers *= np.float32(2.0**-100)
-    return np.resize(numbers, case.input_elements)
+    return numbers
+
+
+def random_numbers(rank: int, count: int) -> Array:
+    """Return float32 from 0 to 1, others on each rank."""
+    drawn = np.random.default_rng(rank).random(RANDOM_NUMBERS, np.float32)
+    return np.resize(drawn, count)
