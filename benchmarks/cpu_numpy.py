@@ -54,7 +54,7 @@ def worker(seat: Seat) -> Findings:
 
 def make_case(collective: str, ranks: int, size: int, is_a_rank: bool) -> Case:
     if is_a_rank:
-        return Case(collective, ranks, size // 4)
+        return Case(collective, ranks, max(1, size // 4))
     return Case.of_bytes(collective, ranks, size)
 
 
@@ -80,6 +80,8 @@ def main() -> int:
     parser.add_argument("--mpis", nargs="+", default=names, choices=names)
     parser.add_argument("--tcp", action="store_true", help="over TCP on loopback; bytes a rank")
     options = parser.parse_args()
+    if options.tcp and not any(mpi.name in options.mpis for mpi in mpis.OPEN_MPIS):
+        parser.error("--tcp is for Open MPIs: give openmpi4 or openmpi5 as --mpis")
     found = find_mpis(options)
     findings = report.repeat(options, lambda ranks: run_all(options, ranks, found))
     report.show(findings["cells"], "bytes a rank" if options.tcp else "bytes")

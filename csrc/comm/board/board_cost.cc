@@ -1,6 +1,7 @@
 #include "csrc/comm/board/board_cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "csrc/base/ids.h"
@@ -54,10 +55,12 @@ double direct_start(int ranks, const MachineCosts& costs) {
     return costs.direct_start.seconds + lines * costs.beat.seconds;
 }
 
-/// Of the rooms that a board uses in turn, in both halves, for pieces of so many bytes.
+/// Of the rooms that a board uses in turn, in both halves, for pieces of so many bytes. A half is
+/// of a power of two, and of some KiB more that heads leave: no cache counts as left for those.
 std::size_t bytes_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
     const std::size_t room = std::min(bytes, board.half_bytes);
-    return 2 * std::min(bytes_in_turn(room, costs.cache_bytes[1]), board.half_bytes);
+    const std::size_t in_turn = bytes_in_turn(room, costs.cache_bytes[1]);
+    return 2 * std::min(in_turn, std::bit_floor(board.half_bytes));
 }
 
 /// Where the buffers of a call lie, and so many bytes of rooms of each rank beside them.

@@ -69,6 +69,19 @@ TEST(BoardCost, ABeatGrowsWithTheRanksThatAreWaitedFor) {
     }
 }
 
+/// A half has some KiB more than a power of two: they put no rooms beyond a cache of 2 MiB.
+TEST(BoardCost, WhatHeadsLeaveOfAHalfChangesNothing) {
+    MachineCosts costs;
+    costs.cache_bytes[1] = 2 * kMiB;
+    BoardShape longer = shape_of(2);
+    longer.half_bytes += 7 * kKiB;
+    const BoardCall call{
+        .kind = CollectiveKind::kAllReduce, .element_bytes = 4, .count = 64 * kKiB};
+    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+        EXPECT_EQ(seconds_of(board_predictions(longer, call, costs), algorithm),
+                  seconds_of(board_predictions(shape_of(2), call, costs), algorithm));
+}
+
 TEST(BoardCost, WhoTakesTurnsOnACoreTakesLonger) {
     for (const CollectiveKind kind : kKinds) {
         const BoardCall call{.kind = kind, .count = 4 * kKiB};
