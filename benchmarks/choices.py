@@ -11,9 +11,11 @@ luck does not count; there, each cell has groups of its own, for a connection th
 megabytes may take short messages otherwise than a new one. A cell is good where the default takes
 at most 15 % or 0.5 us more than the winner. Each call sends what the one before sent, which others'
 caches may still hold; with ``--write`` ranks write it again before each, within the time that is
-taken. ``--torch`` measures tensors and process groups; numpy's arrays need numpy and pccl alone.
-Over ``hosts`` each half of the ranks is in a network namespace, a host of its own to PCCL; the
-hierarchical algorithm is compared with the best flat one besides.
+taken. With ``--apart`` all ranks meet before each call, outside of it: back to back a root that
+waits for nobody is a call ahead of the others. ``--torch`` measures tensors and process groups;
+numpy's arrays need numpy and pccl alone. Over ``hosts`` each half of the ranks is in a network
+namespace, a host of its own to PCCL; the hierarchical algorithm is compared with the best flat one
+besides.
 Exits with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
@@ -130,6 +132,7 @@ def main() -> int:
         content = {
             "benchmark": "choices",
             "through": options.through,
+            "apart": options.apart,
             "machine": machine(),
             "summary": summary,
         }
@@ -148,6 +151,7 @@ def parse_options() -> argparse.Namespace:
     add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
     add("--seconds", type=float, default=0.02, help="of a cell in one turn")
     add("--write", action="store_true", help="write the input again before each call")
+    add("--apart", action="store_true", help="let all ranks meet before each call")
     add("--torch", dest="through", action="store_const", const="torch", default="numpy")
     add("--no-pin", dest="pin", action="store_false", help="do not bind rank i to core i mod cores")
     add("--json", type=Path)
@@ -244,7 +248,8 @@ def _turns_of(
         calls = {name: groups.call(name, case, x, out) for name in (DEFAULT, *able)}
         if options.write:
             calls = {name: _after_writing(x, call) for name, call in calls.items()}
-        yield key, _take_turns(referee, calls, options.seconds)
+        meet = referee.barrier if options.apart else None
+        yield key, _take_turns(referee, calls, options.seconds, meet)
 
 
 def _told(names: dict[Key, list[str]]) -> dict[str, str]:
@@ -276,30 +281,39 @@ def _after_writing(x: Any, call: Callable[[], object]) -> Callable[[], object]:
 
 
 def _take_turns(
-    comm: Any, calls: dict[str, Callable[[], object]], seconds: float
+    comm: Any,
+    calls: dict[str, Callable[[], object]],
+    seconds: float,
+    meet: Callable[[], object] | None,
 ) -> dict[str, list[float]]:
     """Return the slowest rank's microseconds for a call, by algorithm and turn."""
     batches = {}
     for name, call in calls.items():
         for _ in range(WARM_UP_CALLS):
-            once = _slowest(comm, _seconds_of(call, 1))
+            once = _slowest(comm, _seconds_of(call, 1, meet))
         batches[name] = max(LEAST_CALLS, int(BATCH_SECONDS / once))
     turns = max(LEAST_TURNS, int(seconds / max(BATCH_SECONDS, once)))
     times = np.zeros((turns, len(calls)))
     for turn in range(turns):
         for i, (name, call) in enumerate(calls.items()):
-            _seconds_of(call, WARM_UP_CALLS)  # the turn before has left others in the caches
+            _seconds_of(call, WARM_UP_CALLS, meet)  # the turn before has left others in the caches
             comm.barrier()  # who begins late finds there what it would have waited for
-            times[turn, i] = _seconds_of(call, batches[name]) / batches[name]
+            times[turn, i] = _seconds_of(call, batches[name], meet) / batches[name]
     comm.all_reduce(times, "max")
     return {name: (times[:, i] * 1e6).tolist() for i, name in enumerate(calls)}
 
 
-def _seconds_of(call: Callable[[], object], calls: int) -> float:
+def _seconds_of(call: Callable[[], object], calls: int, meet: Callable[[], object] | None) -> float:
+    """Return what the calls take, without what ranks wait for each other before each."""
+    waited = 0.0
     start = time.perf_counter()
     for _ in range(calls):
+        if meet:
+            before = time.perf_counter()
+            meet()
+            waited += time.perf_counter() - before
         call()
-    return time.perf_counter() - start
+    return time.perf_counter() - start - waited
 
 
 def _slowest(comm: Any, seconds: float) -> float:

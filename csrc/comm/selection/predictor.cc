@@ -38,6 +38,11 @@ double ends_of_links(CollectiveKind kind, double sent, int ranks, double turns) 
     return std::max(std::max(sent, in_the_midst) / turns, of_all);
 }
 
+// Over sockets, of a root that sends window after window to several in turns: as if it sent so much
+// more. Two messages took it longer than one that it receives and one that it sends, and many as
+// long as their number says.
+constexpr double kToSeveral = 0.4;
+
 /// How often one end of a message of the busiest rank's is as good as made, where ranks take turns
 /// on cores: from a root each other rank gets one, and all of these share the cores, whoever sends
 /// them, at both ends.
@@ -110,64 +115,110 @@ std::optional<Prediction> Predictor::best_shape(const SourcePtr& source, const S
 std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
                                                 const schedule::Shape& shape,
                                                 const Signature& call) {
-    const std::size_t element_bytes = link_element_bytes(call);
-    const std::size_t most = most_in_chunk(*source, shape, element_bytes);
+    const std::size_t most = most_in_chunk(*source, shape, link_element_bytes(call));
     if (most == 0) return std::nullopt;
-    const auto length = static_cast<double>(call.count * element_bytes);
-    const std::size_t window = most * static_cast<std::size_t>(shape.chunks);
-    const std::size_t windows = std::max<std::size_t>((call.count + window - 1) / window, 1);
-    const bool is_from_root = schedule::is_rooted(call.kind) && !links_.near.copies;
-    // Over sockets a root goes on with the next window while the others are still busy with one.
-    const bool goes_on = is_from_root && !source->holds_calls_up;
-    const schedule::Cost cost = schedule::in_windows(source->cost(shape, length),
-                                                     goes_on ? 1 : static_cast<long long>(windows));
-    Prediction made{.source = source,
-                    .aggregation = shape.aggregation,
-                    .messages = is_from_root && turns_ > 1 ? cost.rounds : cost.messages};
-    const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
+    const Course course =
+        course_of(*source, shape, call, most * static_cast<std::size_t>(shape.chunks));
+    Prediction made{
+        .source = source, .aggregation = shape.aggregation, .messages = course.cost.messages};
+    // The longest chain counts where ranks share cores, elsewhere that or the busiest of them.
+    if (course.is_from_root && (turns_ > 1 || course.cost.rounds > made.messages))
+        made.messages = course.cost.rounds;
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
     if (crossed != nullptr) made.busiest = crossed->busiest_name;
-    if (crossed != nullptr && !layout_->is_on_one_host()) {
-        made.seconds = schedule::predict(links_, cost, *crossed, length * longer);
-        return made;
-    }
-    const BoardCall touched{call.kind, element_bytes, call.count};
-    schedule::Traffic near;
-    if (length > 0) near.seconds_per_byte = near_byte(touched, cost.bytes_sent / length, windows);
-    if (crossed != nullptr) near.busiest = crossed->busiest;
-    const schedule::LinkModel model = model_for(*source, touched, cost.messages);
-    made.seconds = schedule::predict(model, cost, near, length * longer) +
-                   turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
+    made.seconds = crossed == nullptr || layout_->is_on_one_host()
+                       ? on_one_host(course, crossed)
+                       : schedule::predict(links_, course.cost, *crossed, course.longest_bytes);
     return made;
 }
 
-/// Whoever has a root may make call after call without waiting for the others, as long as their
-/// rings hold what is sent: they take rounds together. Or it has other work between calls, and each
-/// waits for all its rounds: the geometric mean is as far off in both. Over sockets a message costs
-/// its root one end of it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its
-/// bytes took.
-schedule::LinkModel Predictor::model_for(const ScheduleSource& source, const BoardCall& call,
-                                         long long messages) const {
-    constexpr double kMostAhead = 8;    // in rings
-    constexpr double kMoreAhead = 1.5;  // over sockets, of messages of no length
+Predictor::Course Predictor::course_of(const ScheduleSource& source, const schedule::Shape& shape,
+                                       const Signature& call, std::size_t window) const {
+    const std::size_t element_bytes = link_element_bytes(call);
+    const auto length = static_cast<double>(call.count * element_bytes);
+    Course course{.source = source,
+                  .call = {call.kind, element_bytes, call.count},
+                  .length = length,
+                  .windows = std::max<std::size_t>((call.count + window - 1) / window, 1)};
+    course.is_from_root = schedule::is_rooted(call.kind) && !links_.near.copies;
+    // Over sockets a root goes on with the next window while the others are still busy with one.
+    course.goes_on = course.is_from_root && !source.holds_calls_up;
+    course.cost = schedule::in_windows(source.cost(shape, length),
+                                       course.goes_on ? 1 : static_cast<long long>(course.windows));
+    const bool is_rooted = schedule::is_rooted(call.kind);
+    course.longest_bytes = length * (is_rooted ? 1 : chain_over_load(course.cost, course.windows));
+    return course;
+}
+
+double Predictor::on_one_host(const Course& course, const schedule::Traffic* crossed) const {
+    double sent = course.length > 0 ? course.cost.bytes_sent / course.length : 0;
+    if (course.goes_on && turns_ == 1 && sent > 1)
+        sent += kToSeveral * (1 - 1 / static_cast<double>(course.windows));
+    schedule::Traffic near;
+    if (course.length > 0) near.seconds_per_byte = near_byte(course.call, sent, course.windows);
+    if (crossed != nullptr) near.busiest = crossed->busiest;
+    const double moving =
+        course.is_from_root && turns_ == 1
+            ? from_root(course, near)
+            : schedule::predict(model_for(course), course.cost, near, course.longest_bytes);
+    return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
+}
+
+/// A root may make call after call, which take as long as the busiest rank's own messages; or it
+/// has other work between calls, and all wait until the last rank has what was sent. The geometric
+/// mean is as far off in both.
+double Predictor::from_root(const Course& course, const schedule::Traffic& traffic) const {
+    const double own = own_seconds(course, traffic);
+    return std::sqrt(own * until_the_last(course, own));
+}
+
+/// Of the busiest rank's messages over sockets: one in the midst receives one, too.
+double Predictor::own_seconds(const Course& course, const schedule::Traffic& traffic) const {
+    schedule::LinkModel model = model_for(course);
+    schedule::Cost busiest = course.cost;
+    if (course.goes_on) {
+        model.near.round_seconds = 0;
+        busiest.messages = std::max(busiest.messages, std::min(ranks_ - 1LL, 2LL));
+    }
+    return schedule::predict(model, busiest, traffic, course.length);
+}
+
+/// A first window goes from rank to rank, the others follow it. Bytes are read while they are sent.
+double Predictor::until_the_last(const Course& course, double own) const {
+    constexpr double kOfTwoChildren = 1.5;  // the mean of the first and the second
+    const schedule::Cost& cost = course.cost;
+    if (cost.messages == 0) return own;
+    const auto windows = static_cast<double>(course.windows);
+    const double of_all = course.goes_on ? 1 : windows;  // that are counted
+    const double rounds = static_cast<double>(cost.rounds) / of_all;
+    const double messages = static_cast<double>(cost.messages) / of_all;
+    const schedule::LinkCost& near = links_.near;
+    const double moved = cost.bytes_sent / messages / windows * near.seconds_per_byte;
+    const double read = near.round_seconds + moved;
+    const double sent =
+        course.goes_on ? near.message_seconds : kOfTwoChildren * (near.message_seconds + moved);
+    return std::max(own + read, rounds * (sent + read) + own * (1 - 1 / windows));
+}
+
+/// A root that makes call after call has as many of them in rings as these hold: ranks take their
+/// rounds together. Over sockets a message costs its root one end of it; who
+/// passes on what it gets has its turn on a core only when others have had theirs.
+schedule::LinkModel Predictor::model_for(const Course& course) const {
+    constexpr double kMostAhead = 8;
+    constexpr double kHeldUp = 0.5;  // of two children one waits for the other
     schedule::LinkModel model = links_;
-    if (!schedule::is_rooted(call.kind)) return model;
-    const auto bytes =
-        static_cast<double>(std::max<std::size_t>(call.count * call.element_bytes, 1));
+    if (!schedule::is_rooted(course.call.kind)) return model;
     schedule::LinkCost& near = model.near;
     if (!near.copies && turns_ > 1)
-        near.message_seconds *= in_a_crowd(messages, ranks_, turns_) / turns_;
-    if (source.holds_calls_up) {
-        near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
+        near.message_seconds *= in_a_crowd(course.cost.messages, ranks_, turns_) / turns_;
+    if (course.source.holds_calls_up) {
+        near.round_seconds += kHeldUp * near.message_seconds;
     } else if (near.copies) {
-        near.round_seconds /=
-            std::sqrt(std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, kMostAhead));
+        const double calls = static_cast<double>(links_.capacity) / std::max(course.length, 1.0);
+        near.round_seconds /= std::sqrt(std::clamp(calls, 1.0, kMostAhead));
     } else {
-        const double both = near.round_seconds + bytes * near.seconds_per_byte;
         near.message_seconds = std::min(near.message_seconds, near.round_seconds);
-        // Who passes on what it gets has its turn on a core only when others have had theirs.
-        if (turns_ == 1) near.round_seconds /= 1 + kMoreAhead * near.round_seconds / both;
     }
     return model;
 }

@@ -81,9 +81,28 @@ class Predictor {
     [[nodiscard]] std::optional<Prediction> over_links(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
+    /// How a source makes a call over links, window after window.
+    struct Course {
+        const schedule::ScheduleSource& source;
+        BoardCall call;
+        double length = 0;  // bytes of a block
+        std::size_t windows = 1;
+        schedule::Cost cost{};
+        bool is_from_root = false;  // over sockets, or to it
+        bool goes_on = false;       // which does not wait for the others
+        double longest_bytes = 0;   // that the longest chain of messages carries
+    };
+    [[nodiscard]] Course course_of(const schedule::ScheduleSource& source,
+                                   const schedule::Shape& shape, const Signature& call,
+                                   std::size_t window) const;
+    /// Seconds where all ranks share a host; `crossed` may be null.
+    [[nodiscard]] double on_one_host(const Course& course, const schedule::Traffic* crossed) const;
+    /// Of these, where ranks have a core each, and only sockets.
+    [[nodiscard]] double from_root(const Course& course, const schedule::Traffic& traffic) const;
+    [[nodiscard]] double own_seconds(const Course& course, const schedule::Traffic& traffic) const;
+    [[nodiscard]] double until_the_last(const Course& course, double own) const;
     /// For a call that is made again and again.
-    [[nodiscard]] schedule::LinkModel model_for(const schedule::ScheduleSource& source,
-                                                const BoardCall& call, long long messages) const;
+    [[nodiscard]] schedule::LinkModel model_for(const Course& course) const;
     /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
     /// host.
     [[nodiscard]] double near_byte(const BoardCall& call, double sent, std::size_t windows) const;
