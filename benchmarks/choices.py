@@ -2,6 +2,7 @@
 
     python benchmarks/choices.py --ranks 2 4 --json choices.json
     sudo python benchmarks/choices.py --transports hosts --ranks 8
+    sudo python benchmarks/choices.py --transports hosts --hosts 16 --ranks 16 --apart
 
 One set of processes has a group for each algorithm, and one that chooses by itself. For each
 collective and size they take turns, back to back on random data, so that all of them meet the same
@@ -13,9 +14,9 @@ at most 15 % or 0.5 us more than the winner. Each call sends what the one before
 caches may still hold; with ``--write`` ranks write it again before each, within the time that is
 taken. With ``--apart`` all ranks meet before each call, outside of it: back to back a root that
 waits for nobody is a call ahead of the others. ``--torch`` measures tensors and process groups;
-numpy's arrays need numpy and pccl alone. Over ``hosts`` each half of the ranks is in a network
-namespace, a host of its own to PCCL; the hierarchical algorithm is compared with the best flat one
-besides.
+numpy's arrays need numpy and pccl alone. Over ``hosts`` each half of the ranks (with
+``--hosts`` each part) is in a network namespace, a host of its own to PCCL; the hierarchical
+algorithm is compared with the best flat one besides.
 Exits with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
@@ -36,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from common.namespaces import INTERFACE, enter, joined_namespaces
+from common.namespaces import INTERFACE, MOST_HOSTS, enter, joined_namespaces
 from common.timing import random_numbers
 from common.told_groups import GROUPS, Groups, Seat, join
 
@@ -120,7 +121,10 @@ def main() -> int:
     for ranks in options.ranks:
         for transport in options.transports:
             begun = time.monotonic()
-            with joined_namespaces() if transport == HOSTS else contextlib.nullcontext(()) as hosts:
+            with contextlib.ExitStack() as stack:
+                hosts: tuple[str, ...] = ()
+                if transport == HOSTS:
+                    hosts = stack.enter_context(joined_namespaces(options.hosts))
                 found = compare(Place(ranks, transport, hosts), options)
             cells += found
             spent = time.monotonic() - begun
@@ -146,6 +150,7 @@ def parse_options() -> argparse.Namespace:
     add = parser.add_argument
     add("--ranks", type=int, nargs="+", default=[2, 4])
     add("--transports", nargs="+", choices=TRANSPORTS, default=["shm", "tcp"])
+    add("--hosts", type=int, default=2, help="network namespaces, of --transports hosts")
     add("--collectives", nargs="+", choices=COLLECTIVES, default=list(COLLECTIVES))
     sizes = list(sizes_between(1 << 10, 64 << 20, 4))
     add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
@@ -155,7 +160,10 @@ def parse_options() -> argparse.Namespace:
     add("--torch", dest="through", action="store_const", const="torch", default="numpy")
     add("--no-pin", dest="pin", action="store_false", help="do not bind rank i to core i mod cores")
     add("--json", type=Path)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 2 <= options.hosts <= MOST_HOSTS:
+        parser.error(f"--hosts {options.hosts}: from 2 to {MOST_HOSTS}")
+    return options
 
 
 def compare(place: Place, options: argparse.Namespace) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""Two network namespaces joined by a veth pair, as two hosts joined by a cable."""
+"""Network namespaces as hosts: two joined by a veth pair, as by a cable, or more by a bridge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INTERFACE = "veth0"
-ADDRESSES = ("10.111.0.1/24", "10.111.0.2/24")
+NETWORK = "10.111.0"
+MOST_HOSTS = 254
+ADDRESSES = (f"{NETWORK}.1/24", f"{NETWORK}.2/24")
 
 
 def _ip(*arguments: str) -> None:
@@ -23,28 +25,49 @@ def _ip(*arguments: str) -> None:
 
 
 @contextlib.contextmanager
-def joined_namespaces() -> Iterator[tuple[str, str]]:
-    """Give the names of two namespaces, each with `INTERFACE`; removes them however it ends.
+def joined_namespaces(count: int = 2) -> Iterator[tuple[str, ...]]:
+    """Give the names of namespaces, each with `INTERFACE`; removes them however it ends.
 
     Exits with a word on why where the machine does not allow it.
     """
     if os.geteuid() != 0:
         sys.exit("making network namespaces needs root")
-    names = (f"pccl-{os.getpid()}-0", f"pccl-{os.getpid()}-1")
+    names = tuple(f"pccl-{os.getpid()}-{number}" for number in range(count))
     with contextlib.ExitStack() as stack:
         for name in names:
-            if subprocess.run(["ip", "netns", "add", name], check=False).returncode:
-                sys.exit("this machine does not let us make network namespaces (a container?)")
-            stack.callback(_ip, "netns", "delete", name)
-        pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
-        _ip("link", "add", INTERFACE, "netns", names[0], *pair)
-        for name, address in zip(names, ADDRESSES, strict=True):
+            _make(name, stack)
+        if count == 2:
+            pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
+            _ip("link", "add", INTERFACE, "netns", names[0], *pair)
+        else:
+            switch = f"pccl-{os.getpid()}-switch"
+            _make(switch, stack)
+            _plug_in(names, switch)
+        for number, name in enumerate(names):
+            address = f"{NETWORK}.{number + 1}/24"
             _ip("-n", name, "address", "add", address, "dev", INTERFACE)
             _ip("-n", name, "link", "set", INTERFACE, "up")
             _ip("-n", name, "link", "set", "lo", "up")
         for name in names:
             _await_cable(name)
         yield names
+
+
+def _make(namespace: str, stack: contextlib.ExitStack) -> None:
+    if subprocess.run(["ip", "netns", "add", namespace], check=False).returncode:
+        sys.exit("this machine does not let us make network namespaces (a container?)")
+    stack.callback(_ip, "netns", "delete", namespace)
+
+
+def _plug_in(names: tuple[str, ...], switch: str) -> None:
+    """Give each of the namespaces an end of a cable whose other end is in a bridge."""
+    _ip("-n", switch, "link", "add", "bridge", "type", "bridge")
+    _ip("-n", switch, "link", "set", "bridge", "up")
+    for number, name in enumerate(names):
+        port = f"port{number}"
+        peer = ("type", "veth", "peer", "name", port, "netns", switch)
+        _ip("link", "add", INTERFACE, "netns", name, *peer)
+        _ip("-n", switch, "link", "set", port, "master", "bridge", "up")
 
 
 def _await_cable(namespace: str) -> None:
@@ -66,7 +89,7 @@ def enter(namespace: str) -> None:
             raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
 
 
-def commands_in(names: tuple[str, str], command: list[str], ranks: int) -> list[list[str]]:
+def commands_in(names: tuple[str, ...], command: list[str], ranks: int) -> list[list[str]]:
     """Return the commands of all ranks, the first half of them in the first namespace.
 
     TCP is named because both namespaces are one machine, where ranks could otherwise share memory.

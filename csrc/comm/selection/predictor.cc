@@ -58,6 +58,7 @@ Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue>
     : ranks_(setting.reach.ranks),
       board_(setting.board),
       layout_(std::move(setting.layout)),
+      shares_a_host_(layout_->links() == nullptr || layout_->is_on_one_host()),
       costs_(costs),
       turns_(setting.reach.ranks_on_core),
       links_(link_model(setting.reach, *layout_, costs_)),
@@ -127,9 +128,7 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
     if (crossed != nullptr) made.busiest = crossed->busiest_name;
-    made.seconds = crossed == nullptr || layout_->is_on_one_host()
-                       ? on_one_host(course, crossed)
-                       : schedule::predict(links_, course.cost, *crossed, course.longest_bytes);
+    made.seconds = shares_a_host_ ? on_one_host(course, crossed) : between_hosts(course, *crossed);
     return made;
 }
 
@@ -141,7 +140,8 @@ Predictor::Course Predictor::course_of(const ScheduleSource& source, const sched
                   .call = {call.kind, element_bytes, call.count},
                   .length = length,
                   .windows = std::max<std::size_t>((call.count + window - 1) / window, 1)};
-    course.is_from_root = schedule::is_rooted(call.kind) && !links_.near.copies;
+    course.is_from_root =
+        schedule::is_rooted(call.kind) && (!links_.near.copies || !shares_a_host_);
     // Over sockets a root goes on with the next window while the others are still busy with one.
     course.goes_on = course.is_from_root && !source.holds_calls_up;
     course.cost = schedule::in_windows(source.cost(shape, length),
@@ -152,68 +152,45 @@ Predictor::Course Predictor::course_of(const ScheduleSource& source, const sched
 }
 
 double Predictor::on_one_host(const Course& course, const schedule::Traffic* crossed) const {
+    const bool is_by_itself = course.is_from_root && turns_ == 1;
     double sent = course.length > 0 ? course.cost.bytes_sent / course.length : 0;
-    if (course.goes_on && turns_ == 1 && sent > 1)
+    if (is_by_itself && course.goes_on && sent > 1)
         sent += kToSeveral * (1 - 1 / static_cast<double>(course.windows));
     schedule::Traffic near;
     if (course.length > 0) near.seconds_per_byte = near_byte(course.call, sent, course.windows);
     if (crossed != nullptr) near.busiest = crossed->busiest;
-    const double moving =
-        course.is_from_root && turns_ == 1
-            ? from_root(course, near)
-            : schedule::predict(model_for(course), course.cost, near, course.longest_bytes);
+    const double moving = is_by_itself ? seconds_with_root(rooted(course), links_, near)
+                                       : schedule::predict(model_for(course), course.cost, near,
+                                                           course.longest_bytes);
     return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
 }
 
-/// A root may make call after call, which take as long as the busiest rank's own messages; or it
-/// has other work between calls, and all wait until the last rank has what was sent. The geometric
-/// mean is as far off in both.
-double Predictor::from_root(const Course& course, const schedule::Traffic& traffic) const {
-    const double own = own_seconds(course, traffic);
-    return std::sqrt(own * until_the_last(course, own));
+double Predictor::between_hosts(const Course& course, const schedule::Traffic& traffic) const {
+    return course.is_from_root
+               ? seconds_with_root(rooted(course), links_, traffic)
+               : schedule::predict(links_, course.cost, traffic, course.longest_bytes);
 }
 
-/// Of the busiest rank's messages over sockets: one in the midst receives one, too.
-double Predictor::own_seconds(const Course& course, const schedule::Traffic& traffic) const {
-    schedule::LinkModel model = model_for(course);
-    schedule::Cost busiest = course.cost;
-    if (course.goes_on) {
-        model.near.round_seconds = 0;
-        busiest.messages = std::max(busiest.messages, std::min(ranks_ - 1LL, 2LL));
-    }
-    return schedule::predict(model, busiest, traffic, course.length);
-}
-
-/// A first window goes from rank to rank, the others follow it. Bytes are read while they are sent.
-double Predictor::until_the_last(const Course& course, double own) const {
-    constexpr double kOfTwoChildren = 1.5;  // the mean of the first and the second
-    const schedule::Cost& cost = course.cost;
-    if (cost.messages == 0) return own;
-    const auto windows = static_cast<double>(course.windows);
-    const double of_all = course.goes_on ? 1 : windows;  // that are counted
-    const double rounds = static_cast<double>(cost.rounds) / of_all;
-    const double messages = static_cast<double>(cost.messages) / of_all;
-    const schedule::LinkCost& near = links_.near;
-    const double moved = cost.bytes_sent / messages / windows * near.seconds_per_byte;
-    const double read = near.round_seconds + moved;
-    const double sent =
-        course.goes_on ? near.message_seconds : kOfTwoChildren * (near.message_seconds + moved);
-    return std::max(own + read, rounds * (sent + read) + own * (1 - 1 / windows));
+RootedCall Predictor::rooted(const Course& course) const {
+    return {.ranks = ranks_,
+            .length = course.length,
+            .windows = static_cast<double>(course.windows),
+            .cost = course.cost,
+            .goes_on = course.goes_on};
 }
 
 /// A root that makes call after call has as many of them in rings as these hold: ranks take their
-/// rounds together. Over sockets a message costs its root one end of it; who
-/// passes on what it gets has its turn on a core only when others have had theirs.
+/// rounds together. Over sockets a message costs its root one end of it; where ranks share cores,
+/// who passes on what it gets has its turn only when others have had theirs.
 schedule::LinkModel Predictor::model_for(const Course& course) const {
     constexpr double kMostAhead = 8;
-    constexpr double kHeldUp = 0.5;  // of two children one waits for the other
     schedule::LinkModel model = links_;
     if (!schedule::is_rooted(course.call.kind)) return model;
     schedule::LinkCost& near = model.near;
     if (!near.copies && turns_ > 1)
         near.message_seconds *= in_a_crowd(course.cost.messages, ranks_, turns_) / turns_;
     if (course.source.holds_calls_up) {
-        near.round_seconds += kHeldUp * near.message_seconds;
+        near = with_two_children(near);
     } else if (near.copies) {
         const double calls = static_cast<double>(links_.capacity) / std::max(course.length, 1.0);
         near.round_seconds /= std::sqrt(std::clamp(calls, 1.0, kMostAhead));

@@ -18,6 +18,7 @@
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/selection/link_costs.h"
+#include "csrc/comm/selection/rooted_cost.h"
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/catalogue.h"
 #include "csrc/schedule/generators/link_graph.h"
@@ -97,10 +98,9 @@ class Predictor {
                                    std::size_t window) const;
     /// Seconds where all ranks share a host; `crossed` may be null.
     [[nodiscard]] double on_one_host(const Course& course, const schedule::Traffic* crossed) const;
-    /// Of these, where ranks have a core each, and only sockets.
-    [[nodiscard]] double from_root(const Course& course, const schedule::Traffic& traffic) const;
-    [[nodiscard]] double own_seconds(const Course& course, const schedule::Traffic& traffic) const;
-    [[nodiscard]] double until_the_last(const Course& course, double own) const;
+    [[nodiscard]] double between_hosts(const Course& course,
+                                       const schedule::Traffic& traffic) const;
+    [[nodiscard]] RootedCall rooted(const Course& course) const;
     /// For a call that is made again and again.
     [[nodiscard]] schedule::LinkModel model_for(const Course& course) const;
     /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
@@ -112,6 +112,7 @@ class Predictor {
     const int ranks_;
     const std::optional<BoardShape> board_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
+    const bool shares_a_host_;  // as far as the layout knows
     const costs::MachineCosts costs_;
     const double turns_;  // ranks that share a core
     const schedule::LinkModel links_;

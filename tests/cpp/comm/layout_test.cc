@@ -409,11 +409,16 @@ TEST(LayoutTest, TheSlowestWayBetweenHostsCountsMoreThanLoopback) {
                 HasSubstr("; between hosts TCP as on loopback"));
 }
 
+std::vector<Place> one_rank_each(int hosts) {
+    std::vector<Place> places;
+    for (int host = 0; host < hosts; ++host) places.push_back({host, 0});
+    return places;
+}
+
 TEST(LayoutTest, AFarHostIsReachedInFewerRounds) {
     const auto messages_of_chosen = [](double microseconds) {
         const bootstrap::Roster roster =
-            timed({{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}},
-                  std::vector<double>(7, microseconds));
+            timed(one_rank_each(8), std::vector<double>(7, microseconds));
         const auto costs = costs::MachineCosts::parse("beat 0.1\n").value();
         Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)},
                           {.costs = costs});
@@ -421,6 +426,25 @@ TEST(LayoutTest, AFarHostIsReachedInFewerRounds) {
         return std::ranges::find(ways, true, &Prediction::is_chosen)->messages;
     };
     EXPECT_LT(messages_of_chosen(5000), messages_of_chosen(5));
+}
+
+/// The last of a chain of 8 hosts has a short message after seven ways, that of a tree after three;
+/// and who sends it to all of them is through in half the time of a way.
+TEST(LayoutTest, RootsOfManyHostsSendShortMessagesToSeveralAndLongOnesAlongAChain) {
+    const auto chosen = [](int hosts, CollectiveKind kind, std::size_t bytes) {
+        const bootstrap::Roster roster = timed(
+            one_rank_each(hosts), std::vector<double>(static_cast<std::size_t>(hosts) - 1, 30));
+        Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)},
+                          {.costs = costs::MachineCosts::parse("beat 0.1\n").value()});
+        const auto ways = selector.explain(kind, bytes).value();
+        return std::string(std::ranges::find(ways, true, &Prediction::is_chosen)->algorithm());
+    };
+    for (const CollectiveKind kind : {CollectiveKind::kBroadcast, CollectiveKind::kReduce}) {
+        EXPECT_EQ(chosen(8, kind, kKiB), "one_shot");
+        EXPECT_EQ(chosen(32, kind, kKiB), "binomial");
+        EXPECT_EQ(chosen(32, kind, 4 * kKiB), "binomial");
+        EXPECT_EQ(chosen(8, kind, 64 * kMiB), "ring");
+    }
 }
 
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
