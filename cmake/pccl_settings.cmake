@@ -53,8 +53,8 @@ if(PCCL_SANITIZE)
     pccl_flags INTERFACE -fsanitize=${PCCL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
   )
   target_link_options(pccl_flags INTERFACE -fsanitize=${PCCL_SANITIZE})
-  if(PCCL_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # False alarms in the standard library's <regex> (GCC bug 105562).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # False alarms in the standard library's <regex> (GCC bug 105562) and <variant>.
     target_compile_options(pccl_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
   if(PCCL_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -14,8 +14,8 @@ struct Prediction {
     int aggregation = 0;           // of its shape, where it has a choice
     BoardAlgorithm on_board = BoardAlgorithm::kOneShot;
     double seconds = 0;
-    // Over links, that may be late: of the rank that sends most, or, from a root to ranks that take
-    // turns on cores, one after the other.
+    // Over links, that may be late: of the rank that sends most, or, with a root, one after the
+    // other where these are more, and where ranks take turns on cores.
     long long messages = 0;
     std::string busiest{};  // the link that ranks share most: "eth0 of node7, 1.25 GB/s"; or empty
     bool is_chosen = false;
