@@ -13,7 +13,6 @@ import time
 import traceback
 import weakref
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +21,11 @@ import pytest
 import pccl
 from support.launch import die_with_parent, warm_processes
 from support.ports import free_port
+from support.stopped import await_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.multiproc
 
@@ -76,16 +77,11 @@ def beside_a_stopped_rank(comm: pccl.Communicator) -> Iterator[bool]:
         os.kill(os.getpid(), signal.SIGSTOP)
         yield False
         return
-    while "T" not in state_of(int(process[0])):
-        time.sleep(0.01)
+    await_stopped(int(process[0]))
     try:
         yield True
     finally:
         os.kill(int(process[0]), signal.SIGCONT)
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def other_threads_go_on(comm: pccl.Communicator) -> None:

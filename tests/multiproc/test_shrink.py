@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 from faults import network
 from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
+from support.stopped import await_stopped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,6 +138,7 @@ def is_stopped_and_comes_back(rank: int, world_size: int) -> Any:
         store.set("back", "")
         return str(caught.value)
     stopped = int(store.get("stopped"))
+    await_stopped(stopped)
     try:
         pccl.shrink()
         found = total()

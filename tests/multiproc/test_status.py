@@ -10,13 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.stopped import await_stopped
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.multiproc
 PATIENCE_S = 60
@@ -132,10 +134,6 @@ def all_but_wait_for(
     return is_so
 
 
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def secret_in(folder: Path, name: str = "secret") -> str:
     file = folder / name
     file.touch(mode=0o600)
@@ -204,8 +202,7 @@ def test_one_that_is_stopped_is_named(tmp_path: Path) -> None:
         asked = next(p["pid"] for p in answer["processes"] if p["pid"] != stopped)
         os.kill(stopped, signal.SIGSTOP)
         try:
-            while state_of(stopped) != "T":
-                time.sleep(0.01)
+            await_stopped(stopped)
             done = status(asked, "--timeout", "5")  # which the other one must not miss
         finally:
             os.kill(stopped, signal.SIGCONT)

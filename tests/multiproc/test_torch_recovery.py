@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 from support.background import threads_of_pccl
 from support.launch import new_store, not_on_gloo, run_ranks
+from support.stopped import await_stopped
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
 ROOT = Path(__file__).parents[2]
@@ -281,8 +282,7 @@ def abort_ends_dialling(rank: int, world_size: int) -> None:
         return
     peer = int(store.get("pid"))
     meet("made", [0, 1])
-    while Path(f"/proc/{peer}/stat").read_text().split()[2] != "T":
-        time.sleep(0.01)
+    await_stopped(peer)
     errors: list[BaseException] = []
 
     def send() -> None:
