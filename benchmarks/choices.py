@@ -121,10 +121,9 @@ def main() -> int:
     for ranks in options.ranks:
         for transport in options.transports:
             begun = time.monotonic()
-            with contextlib.ExitStack() as stack:
-                hosts: tuple[str, ...] = ()
-                if transport == HOSTS:
-                    hosts = stack.enter_context(joined_namespaces(options.hosts))
+            is_joined = transport == HOSTS
+            joined = joined_namespaces(options.hosts) if is_joined else contextlib.nullcontext(())
+            with joined as hosts:
                 found = compare(Place(ranks, transport, hosts), options)
             cells += found
             spent = time.monotonic() - begun

@@ -31,7 +31,6 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,7 +40,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from common.link_speed import measured_speed
-from common.namespaces import enter
+from common.namespaces import INTERFACE, enter, joined_namespaces
 
 from pccl import _core, schedule, simulator
 from pccl.bench import parse_size
@@ -59,7 +58,6 @@ CLEAR = 1.1  # measured times that differ by less have no order
 GOAL = 0.9
 TIMEOUT_S = 120.0
 CAPACITY = 256 << 10  # bytes that a TCP link holds at least
-BURST = "1600"  # bytes: little goes faster than a port is
 TURNS = 5
 
 
@@ -195,10 +193,12 @@ def measure(place: Place, options: argparse.Namespace, cores: int) -> list[Time]
         for collective in options.collectives
         for size in options.sizes
     ]
-    with namespaces(place) as names:
+    is_shaped = place.kind == SHAPED
+    joined = joined_namespaces(place.ranks, place.rate) if is_shaped else contextlib.nullcontext(())
+    with joined as names:
         worker = functools.partial(be_rank, cases, names, options.seconds)
         words = run_ranks(worker, place.ranks)
-        if place.kind == SHAPED:
+        if is_shaped:
             place = replace(place, speed=next(words))
         network = place.network(cores)
         return [
@@ -221,7 +221,7 @@ def simulated(algorithm: str, collective: str, size: int, network: simulator.Net
 
 def be_rank(
     cases: list[Case],
-    names: list[str],
+    names: tuple[str, ...],
     seconds: float,
     rank: int,
     rendezvous: str,
@@ -229,7 +229,7 @@ def be_rank(
 ) -> None:
     os.environ["PCCL_TRANSPORTS"] = "tcp"
     if names:
-        os.environ["PCCL_SOCKET_IFNAME"] = "=veth0"
+        os.environ["PCCL_SOCKET_IFNAME"] = f"={INTERFACE}"
         enter(names[rank])
     from pccl._core import Communicator
 
@@ -304,45 +304,6 @@ def show(times: list[Time]) -> None:
             f"{what:<40} {each.measured * 1e6:>12.1f} {each.simulated * 1e6:>12.1f} "
             f"{each.simulated / each.measured:>6.2f}  {each.algorithm}"
         )
-
-
-@contextlib.contextmanager
-def namespaces(place: Place) -> Iterator[list[str]]:
-    """Make a namespace for each rank, all at one bridge; none on loopback."""
-    if place.kind == LOOPBACK:
-        yield []
-        return
-    if os.geteuid() != 0:
-        sys.exit("making network namespaces needs root")
-    prefix = f"pccl-{os.getpid()}"
-    names = [f"{prefix}-{rank}" for rank in range(place.ranks)]
-    with contextlib.ExitStack() as stack:
-        for name in [f"{prefix}-switch", *names]:
-            run("ip", "netns", "add", name)
-            stack.callback(run, "ip", "netns", "delete", name)
-        switch = ["ip", "netns", "exec", f"{prefix}-switch"]
-        run(*switch, "ip", "link", "add", "bridge", "type", "bridge")
-        run(*switch, "ip", "link", "set", "bridge", "up")
-        for rank, name in enumerate(names):
-            plug_in(rank, name, switch, place.rate)
-        yield names
-
-
-def plug_in(rank: int, name: str, switch: list[str], rate: int) -> None:
-    """Join a namespace to the bridge by a cable of the given rate, each way."""
-    port, host = f"port{rank}", ["ip", "netns", "exec", name]
-    run(*switch, "ip", "link", "add", port, "type", "veth", "peer", "veth0", "netns", name)
-    run(*switch, "ip", "link", "set", port, "master", "bridge", "up")
-    run(*host, "ip", "address", "add", f"10.113.0.{rank + 1}/24", "dev", "veth0")
-    run(*host, "ip", "link", "set", "veth0", "up")
-    run(*host, "ip", "link", "set", "lo", "up")
-    for where, device in ((host, "veth0"), (switch, port)):
-        shape = ["root", "tbf", "rate", f"{rate}mbit", "burst", BURST, "latency", "400ms"]
-        run(*where, "tc", "qdisc", "add", "dev", device, *shape)
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INTERFACE = "veth0"
-NETWORK = "10.111.0"
 MOST_HOSTS = 254
-ADDRESSES = (f"{NETWORK}.1/24", f"{NETWORK}.2/24")
+BURST = "1600"  # bytes: little goes faster than a port is
+ADDRESSES = tuple(f"10.111.0.{host}/24" for host in range(1, MOST_HOSTS + 1))
 
 
 def _ip(*arguments: str) -> None:
@@ -25,10 +25,11 @@ def _ip(*arguments: str) -> None:
 
 
 @contextlib.contextmanager
-def joined_namespaces(count: int = 2) -> Iterator[tuple[str, ...]]:
+def joined_namespaces(count: int = 2, mbit: int | None = None) -> Iterator[tuple[str, ...]]:
     """Give the names of namespaces, each with `INTERFACE`; removes them however it ends.
 
-    Exits with a word on why where the machine does not allow it.
+    Two are joined by a cable, more by a switch, and so are two of whose ports ``mbit`` is the rate,
+    each way. Exits with a word on why where the machine does not allow it.
     """
     if os.geteuid() != 0:
         sys.exit("making network namespaces needs root")
@@ -36,15 +37,14 @@ def joined_namespaces(count: int = 2) -> Iterator[tuple[str, ...]]:
     with contextlib.ExitStack() as stack:
         for name in names:
             _make(name, stack)
-        if count == 2:
+        if count == 2 and mbit is None:
             pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
             _ip("link", "add", INTERFACE, "netns", names[0], *pair)
         else:
             switch = f"pccl-{os.getpid()}-switch"
             _make(switch, stack)
-            _plug_in(names, switch)
-        for number, name in enumerate(names):
-            address = f"{NETWORK}.{number + 1}/24"
+            _plug_in(names, switch, mbit)
+        for name, address in zip(names, ADDRESSES, strict=False):
             _ip("-n", name, "address", "add", address, "dev", INTERFACE)
             _ip("-n", name, "link", "set", INTERFACE, "up")
             _ip("-n", name, "link", "set", "lo", "up")
@@ -59,7 +59,7 @@ def _make(namespace: str, stack: contextlib.ExitStack) -> None:
     stack.callback(_ip, "netns", "delete", namespace)
 
 
-def _plug_in(names: tuple[str, ...], switch: str) -> None:
+def _plug_in(names: tuple[str, ...], switch: str, mbit: int | None) -> None:
     """Give each of the namespaces an end of a cable whose other end is in a bridge."""
     _ip("-n", switch, "link", "add", "bridge", "type", "bridge")
     _ip("-n", switch, "link", "set", "bridge", "up")
@@ -68,6 +68,15 @@ def _plug_in(names: tuple[str, ...], switch: str) -> None:
         peer = ("type", "veth", "peer", "name", port, "netns", switch)
         _ip("link", "add", INTERFACE, "netns", name, *peer)
         _ip("-n", switch, "link", "set", port, "master", "bridge", "up")
+        if mbit is not None:
+            _shape(name, INTERFACE, mbit)
+            _shape(switch, port, mbit)
+
+
+def _shape(namespace: str, device: str, mbit: int) -> None:
+    shape = ("tbf", "rate", f"{mbit}mbit", "burst", BURST, "latency", "400ms")
+    command = ["tc", "-n", namespace, "qdisc", "add", "dev", device, "root", *shape]
+    subprocess.run(command, check=True)
 
 
 def _await_cable(namespace: str) -> None:

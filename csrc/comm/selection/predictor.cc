@@ -140,13 +140,12 @@ Predictor::Course Predictor::course_of(const ScheduleSource& source, const sched
                   .call = {call.kind, element_bytes, call.count},
                   .length = length,
                   .windows = std::max<std::size_t>((call.count + window - 1) / window, 1)};
-    course.is_from_root =
-        schedule::is_rooted(call.kind) && (!links_.near.copies || !shares_a_host_);
+    const bool is_rooted = schedule::is_rooted(call.kind);
+    course.is_from_root = is_rooted && (!links_.near.copies || !shares_a_host_);
     // Over sockets a root goes on with the next window while the others are still busy with one.
     course.goes_on = course.is_from_root && !source.holds_calls_up;
     course.cost = schedule::in_windows(source.cost(shape, length),
                                        course.goes_on ? 1 : static_cast<long long>(course.windows));
-    const bool is_rooted = schedule::is_rooted(call.kind);
     course.longest_bytes = length * (is_rooted ? 1 : chain_over_load(course.cost, course.windows));
     return course;
 }
