@@ -122,13 +122,19 @@ def waits_for(rank: int) -> Callable[[dict[str, Any]], bool]:
 def all_but_wait_for(
     rank: int, size: int, operation: str = "all_reduce #2 "
 ) -> Callable[[dict[str, Any]], bool]:
-    """Wait there: on a busy machine a rank may be late for what comes before that, too."""
+    """Wait there: on a busy machine a rank may be late for what comes before that, too.
+
+    And it may have been asked before its own call was over, the others after it.
+    """
 
     def is_so(answer: dict[str, Any]) -> bool:
         said = seats(answer)
-        others = [said[other] for other in said if other != rank]
-        return len(said) == size and all(
-            seat["awaited"] == [rank] and seat["operation"].startswith(operation) for seat in others
+        if len(said) != size:
+            return False
+        awaited = said.pop(rank)
+        return (awaited["operation"], bool(awaited["last"])) == ("", True) and all(
+            seat["awaited"] == [rank] and seat["operation"].startswith(operation)
+            for seat in said.values()
         )
 
     return is_so
