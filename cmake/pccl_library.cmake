@@ -1,7 +1,5 @@
 # libpccl.so: all rooms, no torch. Only what PCCL_API marks is visible.
 
-set(PCCL_PACKAGE_DIR ${PROJECT_BINARY_DIR}/python/pccl)
-
 get_property(objects GLOBAL PROPERTY PCCL_ROOM_OBJECTS)
 get_property(libraries GLOBAL PROPERTY PCCL_ROOM_LIBRARIES)
 add_library(pccl SHARED ${objects})

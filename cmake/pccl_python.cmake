@@ -7,23 +7,31 @@ file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/tor
 # Where the library's objects are in ccache and the modules' are not (tools/torch_versions.sh).
 option(PCCL_UNITY_MODULES "Compile files of the Python modules together, as wheels do" ${CMAKE_UNITY_BUILD})
 
-# pccl_extension(NAME <module> SOURCES <files...> LIBRARIES <targets...> RPATH <dirs...>)
+# pccl_docstrings(<module> <variable>): writes the table of what python/pccl/<module>.pyi says.
 #
-# The module shows the docstrings of its stub, python/pccl/<module>.pyi.
-function(pccl_extension)
-  cmake_parse_arguments(MODULE "" "NAME" "SOURCES;LIBRARIES;RPATH" ${ARGN})
-  set(make_docstrings ${PROJECT_SOURCE_DIR}/cmake/make_docstrings.py)
-  set(stub ${PROJECT_SOURCE_DIR}/python/pccl/${MODULE_NAME}.pyi)
-  set(docstrings ${PROJECT_BINARY_DIR}/docstrings/${MODULE_NAME}.cc)
-  add_custom_command(
-    OUTPUT ${docstrings}
-    COMMAND ${Python_EXECUTABLE} ${make_docstrings} ${stub} ${docstrings}
-    DEPENDS ${make_docstrings} ${stub}
-    COMMENT "Docstrings of ${MODULE_NAME}.pyi"
-    VERBATIM
+# While configuring: all files of a module would wait for a command that makes one of them, and that
+# command for all that the module links.
+function(pccl_docstrings MODULE TABLE)
+  set(program ${PROJECT_SOURCE_DIR}/cmake/make_docstrings.py)
+  set(stub ${PROJECT_SOURCE_DIR}/python/pccl/${MODULE}.pyi)
+  set(table ${PROJECT_BINARY_DIR}/docstrings/${MODULE}.cc)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${program} ${stub})
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} ${program} ${stub} ${table}.new COMMAND_ERROR_IS_FATAL ANY
   )
+  file(COPY_FILE ${table}.new ${table} ONLY_IF_DIFFERENT)
+  set(${TABLE} ${table} PARENT_SCOPE)
+endfunction()
+
+# pccl_extension(NAME <module> SOURCES <files...> TOGETHER <most> LIBRARIES <targets...> RPATH <dirs...>)
+#
+# The module shows the docstrings of its stub, python/pccl/<module>.pyi. Wheels compile so many of its
+# files together: more are faster on two cores, as headers take 6 s (torch's 15), fewer on many.
+function(pccl_extension)
+  cmake_parse_arguments(MODULE "" "NAME;TOGETHER" "SOURCES;LIBRARIES;RPATH" ${ARGN})
+  pccl_docstrings(${MODULE_NAME} docstrings)
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
-  pccl_unity_groups(${MODULE_NAME} 10 ${MODULE_SOURCES})
+  pccl_unity_groups(${MODULE_NAME} ${MODULE_TOGETHER} ${MODULE_SOURCES})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
   # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
@@ -44,13 +52,20 @@ target_link_libraries(pccl_room_headers INTERFACE pccl_flags Threads::Threads)
 
 set(PCCL_MODULES "")
 if(core_sources)
-  pccl_extension(NAME _core SOURCES ${core_sources} LIBRARIES pccl_pybind11 RPATH $ORIGIN)
+  pccl_extension(
+    NAME _core
+    SOURCES ${core_sources}
+    TOGETHER 11
+    LIBRARIES pccl_pybind11
+    RPATH $ORIGIN
+  )
   list(APPEND PCCL_MODULES _core)
 endif()
 if(torch_sources AND PCCL_WITH_TORCH)
   pccl_extension(
     NAME _torch
     SOURCES ${torch_sources}
+    TOGETHER 20
     LIBRARIES pccl_torch_sdk pccl_pybind11
     RPATH $ORIGIN $ORIGIN/../torch/lib
   )

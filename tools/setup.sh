@@ -21,8 +21,10 @@ packages=(
     libssl-dev make ninja-build nlohmann-json3-dev
 )
 tools='' # of the extra "dev" in pyproject.toml, all where none is named
+pip=(.venv/bin/python -m pip install)
 if [ "${1:-}" = demo ]; then
     tools='scikit-build-core scikit-learn'
+    pip+=(--no-compile) # the demo imports a tenth of what it would compile
 else
     packages+=(libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
 fi
@@ -48,7 +50,7 @@ install_torch() {
     .venv/bin/python -c "import sys; from importlib.metadata import version
 sys.exit(version('torch').split('+')[0] != '$wanted')" 2>/dev/null && return
     say "pip install $torch_spec"
-    .venv/bin/python -m pip install "$torch_spec"
+    "${pip[@]}" "$torch_spec"
 }
 
 # The pins are those of the extra "dev" in pyproject.toml, with what the package itself needs.
@@ -67,7 +69,7 @@ pins = [
 print(*project["dependencies"], *pins, sep="\n")
 PYTHON
     say "pip install ${tools:-the tools pinned in pyproject.toml}"
-    .venv/bin/python -m pip install --quiet -r .venv/requirements.txt
+    "${pip[@]}" --quiet -r .venv/requirements.txt
 }
 
 # shellcheck disable=SC2046  # names of packages
