@@ -21,10 +21,8 @@ packages=(
     libssl-dev make ninja-build nlohmann-json3-dev
 )
 tools='' # of the extra "dev" in pyproject.toml, all where none is named
-pip=(.venv/bin/python -m pip install)
 if [ "${1:-}" = demo ]; then
     tools='scikit-build-core scikit-learn'
-    pip+=(--no-compile) # the demo imports a tenth of what it would compile
 else
     packages+=(libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
 fi
@@ -50,7 +48,7 @@ install_torch() {
     .venv/bin/python -c "import sys; from importlib.metadata import version
 sys.exit(version('torch').split('+')[0] != '$wanted')" 2>/dev/null && return
     say "pip install $torch_spec"
-    "${pip[@]}" "$torch_spec"
+    .venv/bin/python -m pip install --no-compile "$torch_spec"
 }
 
 # The pins are those of the extra "dev" in pyproject.toml, with what the package itself needs.
@@ -69,7 +67,12 @@ pins = [
 print(*project["dependencies"], *pins, sep="\n")
 PYTHON
     say "pip install ${tools:-the tools pinned in pyproject.toml}"
-    "${pip[@]}" --quiet -r .venv/requirements.txt
+    .venv/bin/python -m pip install --quiet --no-compile -r .venv/requirements.txt
+}
+
+# What pip does on one core. Templates among the packages' files are no Python.
+compile_packages() {
+    .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 }
 
 # shellcheck disable=SC2046  # names of packages
@@ -79,6 +82,7 @@ install_packages "${packages[@]}" $(python_needs)
 make_venv
 install_torch
 install_tools
+compile_packages
 [ "${1:-}" = demo ] || tools/setup_nixl.sh ||
     say "goes on without NIXL's headers: its plugin is not built, and the tests of it are skipped"
 say "done"
