@@ -47,8 +47,11 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
 }
 
 Result<bool> LinkExecutor::advance(bool& moved) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i)
-        if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
+    do {
+        others_first_ = false;
+        for (std::size_t i = 0; i < lanes_.size(); ++i)
+            if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
+    } while (others_first_);
     if (lanes_done_ < lanes_.size()) return false;
     return flush_links();
 }
@@ -80,6 +83,11 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
         if (!complete) return Status::ok();
         moved = true;
         next_step(lane, index);
+        // What came may be what another lane has to send: that goes before a look for more.
+        if (step.from != kNoPort && lanes_.size() > 1 && looks_for_more(lane, index)) {
+            others_first_ = true;
+            return Status::ok();
+        }
     }
     return Status::ok();
 }
@@ -107,6 +115,10 @@ void LinkExecutor::next_step(Lane& lane, std::size_t index) {
     lanes_through_ = 0;
     for (std::size_t i = window_round_ % windows_at_once_; i < lanes_.size(); i += windows_at_once_)
         lanes_through_ += steps_of(i).empty() || lanes_[i].round > window_round_ ? 1 : 0;
+}
+
+bool LinkExecutor::looks_for_more(const Lane& lane, std::size_t index) const {
+    return !lane.done && steps_of(index)[lane.step].from != kNoPort;
 }
 
 bool LinkExecutor::may_run(const Lane& lane, std::size_t index) const {

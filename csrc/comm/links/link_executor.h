@@ -1,7 +1,9 @@
 // The executor for links: runs one rank's program over buffers and links, as far as it goes without
 // waiting.
 //
-// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait.
+// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait, or
+// would look for a message right after one: others may pass that one on first, while a look costs a
+// system call.
 // Nothing is allocated once it has run a program of the same size: it is meant to be started again
 // and again.
 //
@@ -105,6 +107,7 @@ class LinkExecutor {
     [[nodiscard]] const std::vector<LinkStep>& steps_of(std::size_t index) const {
         return program_->lanes[index / windows_at_once_];
     }
+    [[nodiscard]] bool looks_for_more(const Lane& lane, std::size_t index) const;
     [[nodiscard]] bool may_run(const Lane& lane, std::size_t index) const;
     [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
 
@@ -169,6 +172,7 @@ class LinkExecutor {
     std::size_t window_round_ = 0;    // that not all lanes are through
     std::size_t lanes_through_ = 0;   // lanes of the program that finished it
     std::size_t lanes_done_ = 0;
+    bool others_first_ = false;  // a lane has received, and leaves the next look to the others
     Timeline timeline_;
     bool is_timed_ = false;  // what has started
     TickClock clock_;        // fresh where it is

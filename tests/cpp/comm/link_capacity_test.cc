@@ -19,6 +19,7 @@
 #include "csrc/transport/loopback/links.h"
 #include "csrc/transport/shm/ring.h"
 #include "tests/cpp/comm/direct_results.h"
+#include "tests/cpp/comm/watched_links.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::comm {
@@ -173,6 +174,8 @@ class World {
     /// "" when every rank had the right result; else what is wrong.
     std::string run();
     [[nodiscard]] TimedSteps recorded();
+    /// At this rank's links (watched_links.h).
+    [[nodiscard]] const std::string& seen(Rank rank) const;
 
    private:
     class Host;
@@ -204,15 +207,19 @@ class World::Host final : public LinkTable {
     Result<transport::SendLink*> send_link(const schedule::Port& to) override {
         auto& link = senders_[to];
         if (link == nullptr)
-            link = std::make_unique<transport::loopback::LoopbackSendLink>(
-                world_.pipe({rank_, to.peer, to.channel}), world_.process_);
+            link = std::make_unique<testing::WatchedSendLink>(
+                std::make_unique<transport::loopback::LoopbackSendLink>(
+                    world_.pipe({rank_, to.peer, to.channel}), world_.process_),
+                seen_);
         return link.get();
     }
     transport::RecvLink* receive_link(const schedule::Port& from) override {
         auto& link = receivers_[from];
         if (link == nullptr)
-            link = std::make_unique<transport::loopback::LoopbackRecvLink>(
-                world_.pipe({from.peer, rank_, from.channel}), world_.process_);
+            link = std::make_unique<testing::WatchedRecvLink>(
+                std::make_unique<transport::loopback::LoopbackRecvLink>(
+                    world_.pipe({from.peer, rank_, from.channel}), world_.process_),
+                seen_);
         return link.get();
     }
 
@@ -230,6 +237,7 @@ class World::Host final : public LinkTable {
         executor_.start(program_, decision.cut, decision.header, collective_);
     }
     [[nodiscard]] Timeline& timeline() { return executor_.timeline(); }
+    [[nodiscard]] const std::string& seen() const { return seen_; }
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
@@ -245,6 +253,7 @@ class World::Host final : public LinkTable {
    private:
     World& world_;
     const Rank rank_;
+    std::string seen_;
     std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
     std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
     std::shared_ptr<const LinkProgram> program_;
@@ -287,6 +296,10 @@ std::string World::run() {
     return {};
 }
 
+const std::string& World::seen(Rank rank) const {
+    return hosts_[static_cast<std::size_t>(rank)]->seen();
+}
+
 TimedSteps World::recorded() { return hosts_.front()->timeline().take(); }
 
 /// A lane that is through with a window begins the next one, but not the one after that, which has
@@ -311,6 +324,21 @@ TEST(LinkCapacityWorld, WindowsThatHaveScratchOverlapByOne) {
         }
         if (name == "pat") {
             EXPECT_GT(overlapping, 0) << "one lane sends and one receives";
+        }
+    }
+}
+
+/// A look costs a system call, and the peer waits meanwhile.
+TEST(LinkCapacityWorld, WhatOneLaneReceivedAnotherSendsBeforeTheFirstLooksForMore) {
+    const auto source = *schedule::built_in("pat", CollectiveKind::kAllGather);
+    World world(16, source, 64);
+    ASSERT_EQ(world.run(), "");
+    for (Rank rank = 0; rank < 16; ++rank) {
+        const std::string& seen = world.seen(rank);
+        // Each message but the last of log2 16 is passed on.
+        for (std::size_t at = seen.find('r'); at < seen.rfind('s'); at = seen.find('r', at)) {
+            at = seen.find_first_not_of('r', at);
+            EXPECT_EQ(seen[at], 's') << seen << ", " << at;
         }
     }
 }
