@@ -227,6 +227,10 @@ void tell_once_unsent_below(int fd, std::size_t bytes) {
     set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min(2 * bytes, most)));
 }
 
+void acknowledge(int fd, Acknowledge when) {
+    set_option(fd, IPPROTO_TCP, TCP_QUICKACK, when == Acknowledge::kAtOnce ? 1 : 0);
+}
+
 Result<std::size_t> send_some(int fd, std::span<const iovec> pieces) {
     const msghdr message = message_of(pieces);
     const auto sent =

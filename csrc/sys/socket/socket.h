@@ -63,6 +63,11 @@ PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 /// left, and not before; it may take as much again.
 PCCL_API void tell_once_unsent_below(int fd, std::size_t bytes);
 
+/// kLate: what was received is acknowledged with more of it, or after 40 ms, from when on the
+/// kernel goes back to kAtOnce.
+enum class Acknowledge : bool { kLate, kAtOnce };
+PCCL_API void acknowledge(int fd, Acknowledge when);
+
 /// Sends from up to IOV_MAX pieces what fits now.
 [[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const iovec> pieces);
 [[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const std::byte> bytes);

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +66,8 @@ class StripesTest : public testing::Test {
             far_.push_back(std::move(pair.far));
         }
     }
+    /// Before it is part of a link.
+    [[nodiscard]] int near(std::size_t socket) const { return near_[socket].get(); }
     LinkParts parts(std::size_t block) {
         std::vector<Stripes> channels;
         channels.emplace_back(watched(std::move(near_)), block, std::chrono::seconds(10));
@@ -139,6 +144,31 @@ class StripesTest : public testing::Test {
     std::vector<UniqueFd> near_;
     std::vector<UniqueFd> kept_;
 };
+
+/// Whether the kernel acknowledges at once what this socket receives.
+bool answers_at_once(int socket) {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    EXPECT_EQ(::getsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &value, &bytes), 0);
+    return value != 0;
+}
+
+TEST_F(StripesTest, ShortMessagesAreAcknowledgedLateAndLongOnesAtOnce) {
+    connect(1);
+    const int socket = near(0);
+    TcpRecvLink link(parts(1 * kMiB));
+    const auto receive = [&](std::size_t bytes) {
+        put(0, stamped(bytes, 0));
+        EXPECT_EQ(take(link, bytes).size(), bytes);
+    };
+    EXPECT_TRUE(answers_at_once(socket));
+    for (int i = 0; i < 8; ++i) receive(64);
+    EXPECT_FALSE(answers_at_once(socket));
+    receive(64 * kKiB);
+    EXPECT_TRUE(answers_at_once(socket));
+    for (int i = 0; i < 8; ++i) receive(64);
+    EXPECT_FALSE(answers_at_once(socket));
+}
 
 TEST_F(StripesTest, OneSocketCarriesNothingButTheStream) {
     const auto link = sender(1);
