@@ -1,11 +1,10 @@
 // The executor for links: runs one rank's program over buffers and links, as far as it goes without
 // waiting.
 //
-// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait, or
-// would look for a message right after one: others may pass that one on first, while a look costs a
-// system call.
-// Nothing is allocated once it has run a program of the same size: it is meant to be started again
-// and again.
+// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait,
+// or would look for a message right after one: others may pass that one on first, while a look
+// costs a system call. Nothing is allocated once it has run a program of the same size: it is meant
+// to be started again and again.
 //
 // The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
 // next on their own, unless the program uses scratch: then all lanes of this rank finish a window
