@@ -181,7 +181,11 @@ void Connection::look_locked() {
     if (link_ == nullptr) return;
     if (link_->look().is_ok()) return;
     carry_locked(nullptr);
-    if (!is_lost() && !fades_.exchange(true)) waiter().wake();
+    if (!is_lost()) fade();
+}
+
+void Connection::fade() {
+    if (!fades_.exchange(true)) waiter().wake();
 }
 
 void Connection::wind_up(const Status& reason) {
@@ -323,7 +327,9 @@ void Connection::land(const transport::RmaCompletion& completion) {
 Status Connection::cause_of(const Status& failure) {
     if (failure.is_ok()) return failure;
     const Status gone = link_->look();
-    return described(gone.is_ok() ? failure : gone);
+    if (gone.is_ok()) return described(failure);
+    fade();
+    return described(gone);
 }
 
 Result<bool> Connection::hear_words() {
@@ -392,6 +398,7 @@ void Connection::record(runtime::SessionEventKind kind, std::string text) const 
 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
+    fade();  // whoever hears of it by a transfer does not find it among the peers
     record(runtime::SessionEventKind::kLost, why.message());
     hear_last_words();
     link_.reset();  // engines of GPUs are done with the memory of transfers before these end

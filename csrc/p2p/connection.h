@@ -104,6 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Of a thread that leaves it to others.
     Duration nap();
     void look_locked();
+    void fade();
     /// So that a transfer does not begin on what has ended; where that costs little.
     void hear_first();
     void begin_locked(const std::shared_ptr<Task>& task);

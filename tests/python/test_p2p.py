@@ -359,6 +359,7 @@ def test_a_killed_peer_is_lost_and_its_successor_reached(transports):
         process.join()
         with pytest.raises(pccl.PeerLostError, match=rf"process {process.pid} ") as lost:
             b.read(local, remote).wait(20)
+        assert b.peers() == []
         assert lost.value.rank is None
         assert lost.value.peer == "prefill-0"
         assert lost.value.pid == process.pid

@@ -134,6 +134,7 @@ TEST_P(ProcessTest, WhoIsKilledIsLostAndWhoComesBackIsReached) {
             EXPECT_TRUE(are_stamped(mine_.bytes(), 1));
         }
     }
+    EXPECT_TRUE(client_->peers().empty()) << "as soon as a transfer has said so";
     killer.join();
     EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
     EXPECT_THAT(status.message(), testing::HasSubstr("session \"server\" (process "));
