@@ -27,7 +27,9 @@ constexpr Record kXeon{"2026-11-26-choices_shm-32core-xeon.json", "49152 2097152
 constexpr Record kSlowerXeon{"2026-11-28-choices_shm-32core-xeon.json"};
 constexpr Record kAllReduces{"2026-11-28-choices_all_reduce-32core-xeon.json"};
 constexpr Record kSockets{"2026-11-28-choices_tcp-16core-xeon.json"};
-constexpr Record kManySockets{"2026-11-28-choices_tcp_apart-32core-xeon.json"};
+constexpr Record kManySockets{"2026-11-28-choices_tcp_16_and_32_ranks-32core-xeon.json"};
+constexpr Record kManySocketsApart{"2026-11-28-choices_tcp_apart-32core-xeon.json"};
+constexpr Record kMostSockets{"2026-11-28-choices_tcp_64_ranks-64core-xeon.json"};
 constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 33554432"};
 
 json read(const Record& record) {
@@ -188,12 +190,14 @@ TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
     expect_good(kEpyc, 177, 180);
 }
 
-/// A core each. Calls of 2 and 4 were back to back, where chains from a root are fastest; 16 and 32
-/// met before each, where the last one waits for a chain. What is left of these are sums of 1 MiB
-/// by PAT, which take 18 to 23 % longer.
+/// A core each. Back to back, where a root that waits for nobody is a call ahead of the others, and
+/// with all ranks meeting before each call, where the last one waits for a chain: of 4 ranks a
+/// chain has short broadcasts sooner in the one, and a tree in the other.
 TEST(RecordedChoicesTest, ChoicesOverSocketsAreAsGoodAsTheyWere) {
     expect_good(kSockets, 88, 90);
-    expect_good(kManySockets, 26, 30);
+    expect_good(kManySockets, 30, 30);
+    expect_good(kManySocketsApart, 30, 30);
+    expect_good(kMostSockets, 10, 10);
 }
 
 }  // namespace
