@@ -92,7 +92,7 @@ std::string costs_path(const Config& config) {
     if (are_off(config)) return {};
     if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
     // The number rises with what is measured, and how: a file of another build is none of this one.
-    return sys::cached_file(config.cache_folder, "costs-3");
+    return sys::cached_file(config.cache_folder, "costs-4");
 }
 
 Keeping keeping_of(const Config& config) {

@@ -114,6 +114,16 @@ void past_caches(std::span<std::byte> into, std::span<const std::byte> from) {
     stream_bytes(into.data(), from.data(), into.size());
 }
 
+/// As one process reads another, which it sees to be alive.
+void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> to, Samples& into) {
+    Status read;
+    const double seconds = seconds_of([&] {
+        read =
+            sys::read_living_process(::getpid(), reinterpret_cast<std::uint64_t>(from.data()), to);
+    });
+    if (read.is_ok()) into.add(seconds);
+}
+
 /// The figures of one level.
 class LevelMeasurement {
    public:
@@ -227,18 +237,6 @@ class LevelMeasurement {
         meeting.wait();
     }
 
-    static void read_through_kernel(std::span<std::byte> from, std::span<std::byte> to,
-                                    Samples& into) {
-        static const std::uint64_t value = 0;
-        const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
-        Status read;
-        const double seconds = seconds_of([&] {
-            read = sys::read_process_memory(::getpid(), mark,
-                                            reinterpret_cast<std::uint64_t>(from.data()), to);
-        });
-        if (read.is_ok()) into.add(seconds);
-    }
-
     Pieces& pieces_;
     Partner* const partner_;
     const bool is_memory_;
@@ -249,19 +247,10 @@ class LevelMeasurement {
 /// Of a line: what a call costs beside its bytes.
 void measure_direct_start(MachineCosts& into) {
     constexpr int kReads = 20;
-    static const std::uint64_t value = 0;
-    const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
-    CacheLine line{};
+    const CacheLine line{};
     CacheLine copied{};
     Samples samples;
-    for (int i = 0; i < kReads; ++i) {
-        Status read;
-        const double seconds = seconds_of([&] {
-            read = sys::read_process_memory(::getpid(), mark,
-                                            reinterpret_cast<std::uint64_t>(&line), copied.bytes);
-        });
-        if (read.is_ok()) samples.add(seconds);
-    }
+    for (int i = 0; i < kReads; ++i) read_through_kernel(line.bytes, copied.bytes, samples);
     if (const Figure start = samples.least_of(); start.is_measured) into.direct_start = start;
 }
 

@@ -66,6 +66,18 @@ Status move_living(decltype(&::process_vm_readv) move, std::string_view what, pi
     return fault(error, concat("cannot ", what, " ", vectors.bytes, " bytes of process ", pid));
 }
 
+/// Piece by piece, of what the kernel moves in one call; at least one, which may be empty.
+template <typename Read>
+Status read_in_pieces(std::uint64_t address, std::span<std::byte> into, const Read& read) {
+    do {
+        const ProcessPiece piece{address, into.first(std::min(into.size(), kMostAtOnce))};
+        PCCL_TRY(read(std::span(&piece, 1)));
+        address += piece.here.size();
+        into = into.subspan(piece.here.size());
+    } while (!into.empty());
+    return Status::ok();
+}
+
 }  // namespace
 
 Status read_process_pieces(pid_t pid, const ProcessMark& mark,
@@ -100,12 +112,15 @@ Status write_process_pieces(pid_t pid, const ProcessMark& mark,
 
 Status read_process_memory(pid_t pid, const ProcessMark& mark, std::uint64_t address,
                            std::span<std::byte> into) {
-    for (; into.size() > kMostAtOnce; into = into.subspan(kMostAtOnce), address += kMostAtOnce) {
-        const ProcessPiece piece{address, into.first(kMostAtOnce)};
-        PCCL_TRY(read_process_pieces(pid, mark, {&piece, 1}));
-    }
-    const ProcessPiece last{address, into};
-    return read_process_pieces(pid, mark, {&last, 1});
+    return read_in_pieces(address, into, [&](std::span<const ProcessPiece> pieces) {
+        return read_process_pieces(pid, mark, pieces);
+    });
+}
+
+Status read_living_process(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
+    return read_in_pieces(address, into, [&](std::span<const ProcessPiece> pieces) {
+        return read_living_process(pid, pieces);
+    });
 }
 
 }  // namespace pccl::sys

@@ -53,6 +53,9 @@ inline constexpr std::size_t kMostProcessPieces = 1000;
 // is there, right before and after (life_sign.h):
 
 [[nodiscard]] PCCL_API Status read_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
+/// Of any length; in one call of the kernel for each GiB.
+[[nodiscard]] PCCL_API Status read_living_process(pid_t pid, std::uint64_t address,
+                                                  std::span<std::byte> into);
 [[nodiscard]] PCCL_API Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
 
 }  // namespace pccl::sys

@@ -39,6 +39,12 @@ class PCCL_API Region {
     }
     /// kPeerLost when the process of `peer` has ended. A system call: for now and then.
     [[nodiscard]] Status look(Rank peer) const;
+    /// Whether the process of `peer` lived when all loads before this call were made; false says
+    /// nothing.
+    [[nodiscard]] bool process_lives(Rank peer) const {
+        const auto& doorbell = doorbells_[static_cast<std::size_t>(peer)];
+        return doorbell != nullptr && doorbell->owner_lives();
+    }
 
     // How it comes about, in this order; for transports.
 

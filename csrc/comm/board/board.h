@@ -135,7 +135,8 @@ class Board {
     }
     /// Copies memory that `rank` posted a piece of. Why `rank` has left, where it has: then its
     /// memory may have been in use for something else.
-    Status read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const;
+    [[nodiscard]] Status read_directly(Rank rank, std::uint64_t address,
+                                       std::span<std::byte> into) const;
     /// This rank has read all that it reads up to `at`.
     void have_read(Position at);
 
@@ -201,6 +202,8 @@ class Board {
     Result<bool> all_have_reached(State state);
     [[nodiscard]] bool has_left(Rank rank) const { return segment(rank).progress.has_left.load(); }
     [[nodiscard]] bool can_read_all() const;
+    [[nodiscard]] Status read_process_of(Rank rank, std::uint64_t address,
+                                         std::span<std::byte> into) const;
     [[nodiscard]] transport::Crowd count_cores() const;
     [[nodiscard]] bool all_join_barriers() const;
     [[nodiscard]] bool all_read_all() const;

@@ -4,15 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/board/board_executor.h"
+#include "tests/fakes/forked_child.h"
 
 namespace pccl::comm {
 namespace {
@@ -120,6 +124,33 @@ TEST_F(BoardTest, WhoHasLeftIsNoLongerRead) {
     EXPECT_EQ(read.code(), StatusCode::kPeerLost);
     EXPECT_EQ(read.peer(), 1);
     EXPECT_THAT(read.message(), HasSubstr("rank 1 has left the group: it timed out"));
+}
+
+TEST_F(BoardTest, AnotherProcessIsReadUntilItEnds) {
+    std::vector<std::byte> lent(100'000, std::byte{1});
+    const auto address = reinterpret_cast<std::uint64_t>(lent.data());
+    const auto open = [](Board& board) {
+        const Deadline deadline = patience();
+        Result<bool> opened = false;
+        while (opened.is_ok() && !*opened && !deadline.passed()) opened = board.open();
+        return opened.is_ok() && *opened;
+    };
+    std::optional<fakes::ForkedChild> child;
+    child.emplace([&] {
+        std::ranges::fill(lent, std::byte{2});
+        const auto life = waiters_[1]->hold_life();
+        while (open(*boards_[1])) ::pause();
+        return 1;
+    });
+    ASSERT_TRUE(open(*boards_[0]));
+    if (!boards_[0]->reads_directly()) GTEST_SKIP() << "a child and its parent are not to be read";
+    std::vector<std::byte> taken(lent.size());
+    ASSERT_EQ(boards_[0]->read_directly(1, address, taken).to_string(), "ok");
+    EXPECT_THAT(taken, testing::Each(std::byte{2}));
+    child.reset();
+    const Status read = boards_[0]->read_directly(1, address, taken);
+    EXPECT_EQ(read.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(read.peer(), 1);
 }
 
 class BoardOfThreeTest : public BoardTest {

@@ -252,7 +252,7 @@ TEST(CostsPath, FollowsTheSettings) {
     Config config;
     EXPECT_EQ(costs_path(config), "");
     config.cache_folder = "/home/me/.cache";
-    EXPECT_THAT(costs_path(config), testing::StartsWith("/home/me/.cache/pccl/costs-3-"));
+    EXPECT_THAT(costs_path(config), testing::StartsWith("/home/me/.cache/pccl/costs-4-"));
     config.costs_file = "/etc/costs";
     EXPECT_EQ(costs_path(config), "/etc/costs");
     EXPECT_FALSE(keeping_of(config).may_be_replaced);
