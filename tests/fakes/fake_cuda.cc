@@ -212,8 +212,10 @@ Status FakeCudaDriver::reach(int device, int other) {
 }
 
 Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) {
-    host_memory_ = std::calloc(1, bytes);
-    return host_memory_;
+    void* const memory = std::calloc(1, bytes);
+    const std::lock_guard lock(mutex_);
+    host_memory_ = memory;
+    return memory;
 }
 
 Status FakeCudaDriver::free_host(void* memory) {
@@ -231,11 +233,13 @@ Status FakeCudaDriver::clear(DeviceAddress address, std::size_t bytes) {
 
 Result<sys::cuda::Stream> FakeCudaDriver::create_stream(int) {
     PCCL_TRY(check("create_stream"));
+    const std::lock_guard lock(mutex_);
     ++streams_;
     return static_cast<sys::cuda::Stream>(&streams_);
 }
 
 Status FakeCudaDriver::destroy_stream(sys::cuda::Stream) {
+    const std::lock_guard lock(mutex_);
     --streams_;
     return Status::ok();
 }
