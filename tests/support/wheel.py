@@ -74,7 +74,8 @@ def install(wheel: Path, folder: Path) -> Environment:
     site = folder / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
     (site / "torch_and_tools.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--python", environment.python, "install"]
-    done = environment.run(*pip, "--no-deps", "--no-index", wheel, cwd=folder)
+    # Else pip is content with the one that make demo has put beside torch.
+    done = environment.run(*pip, "--no-deps", "--no-index", "--ignore-installed", wheel, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     torchrun = folder / "bin" / "torchrun"  # as pip would make it with torch
     torchrun.write_text(f"#!{environment.python}\nfrom torch.distributed.run import main\nmain()\n")
