@@ -22,6 +22,8 @@ constexpr int kSpins = 64;
 // The clock costs more than a look at a line, and asking the kernel much more.
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+// By one that falls asleep, instead of a barrier in every post: all of them wait for all.
+constexpr int kMostInterrupted = 32;
 
 }  // namespace
 
@@ -78,7 +80,7 @@ Result<bool> Board::open() {
     crowd_ = count_cores();
     spins_ = is_crowded() ? 0 : kSpins;
     // Where ranks take turns on a core, they sleep all the time.
-    posts_with_barrier_ = is_crowded() || !all_join_barriers();
+    posts_with_barrier_ = is_crowded() || ranks_ > kMostInterrupted || !all_join_barriers();
     reads_directly_ = all_read_all();
     return true;
 }
