@@ -73,6 +73,22 @@ add_dependencies(pccl_sys_test fake_nvml)
 target_compile_definitions(pccl_sys_test PRIVATE PCCL_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
+# Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.
+pccl_test(NAME fuzz FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/fuzz LIBRARIES pccl_comm pccl_p2p pccl_cluster)
+file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzzer.cc)
+set(listed "")
+foreach(source IN LISTS fuzzers)
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzzer$" "" name ${name})
+  set_source_files_properties(
+    ${source} PROPERTIES COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=pccl_fuzz_${name}
+  )
+  string(APPEND listed "PCCL_FUZZER(${name})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/fuzz/fuzzers.inc CONTENT "${listed}")
+target_sources(pccl_fuzz_test PRIVATE ${fuzzers})
+target_include_directories(pccl_fuzz_test PRIVATE ${PROJECT_BINARY_DIR}/fuzz)
+
 # Kernels on the emulated GPU, compiled from the sources that nvcc compiles. They define what pccl_kernels
 # does, so that the linker takes nothing of the like from there. CUDA's headers have the half types.
 find_package(CUDAToolkit QUIET)

@@ -49,7 +49,7 @@ void read_word(std::string_view bytes) {
 
 void read_descriptor(std::string_view bytes) {
     const auto memory = import_descriptor({.name = "peer", .incarnation = 0}, bytes);
-    if (memory.is_ok()) static_cast<void>(memory->is_mapped());
+    if (memory.is_ok()) static_cast<void>(memory->is_mapped);
 }
 
 }  // namespace
