@@ -27,6 +27,12 @@ double chain_over_load(const schedule::Cost& cost, std::size_t windows) {
     return 1 + std::max(rounds - 1, 0.0) / static_cast<double>(windows);
 }
 
+/// Where ranks send less often than there are rounds, others send meanwhile what they wait for.
+schedule::Cost with_all_on_chain(schedule::Cost cost) {
+    cost.messages = std::max(cost.messages, cost.rounds);
+    return cost;
+}
+
 /// How often a rank copies a byte of its block into links or out of them, where the busiest sends
 /// it `sent` times: over sockets the kernel's part is the rank's own time, too, at either end. From
 /// a root each other rank gets a byte once, and one in the midst passes it on; those that share a
@@ -158,9 +164,11 @@ double Predictor::on_one_host(const Course& course, const schedule::Traffic* cro
     schedule::Traffic near;
     if (course.length > 0) near.seconds_per_byte = near_byte(course.call, sent, course.windows);
     if (crossed != nullptr) near.busiest = crossed->busiest;
-    const double moving = is_by_itself ? seconds_with_root(rooted(course), links_, near)
-                                       : schedule::predict(model_for(course), course.cost, near,
-                                                           course.longest_bytes);
+    const schedule::Cost cost =
+        schedule::is_rooted(course.call.kind) ? course.cost : with_all_on_chain(course.cost);
+    const double moving =
+        is_by_itself ? seconds_with_root(rooted(course), links_, near)
+                     : schedule::predict(model_for(course), cost, near, course.longest_bytes);
     return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
 }
 
@@ -184,8 +192,11 @@ RootedCall Predictor::rooted(const Course& course) const {
 schedule::LinkModel Predictor::model_for(const Course& course) const {
     constexpr double kMostAhead = 8;
     schedule::LinkModel model = links_;
-    if (!schedule::is_rooted(course.call.kind)) return model;
     schedule::LinkCost& near = model.near;
+    if (!schedule::is_rooted(course.call.kind)) {
+        if (course.source.holds_calls_up && ranks_ > 3) near = with_two_children(near);
+        return model;
+    }
     if (!near.copies && turns_ > 1)
         near.message_seconds *= in_a_crowd(course.cost.messages, ranks_, turns_) / turns_;
     if (course.source.holds_calls_up) {
