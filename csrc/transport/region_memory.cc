@@ -39,6 +39,9 @@ std::optional<std::uint64_t> end_of_conflict(int file, const RegionExtent& exten
     return static_cast<std::uint64_t>(lock.l_start + lock.l_len);
 }
 
+/// Regions follow each other in a file.
+std::size_t half_of(std::size_t bytes) { return bytes / kPage / 2 * kPage; }
+
 /// A description of its own of the same file: locks belong to descriptions.
 UniqueFd reopen(int file) {
     return UniqueFd(::open(concat("/proc/self/fd/", file).c_str(), O_RDWR | O_CLOEXEC));
@@ -140,7 +143,7 @@ bool RegionMemory::give_back_pages() const {
 
 Result<std::shared_ptr<RegionMemory>> RegionStock::claim(std::size_t wanted, std::size_t least) {
     const auto files = one_of_each_file();
-    for (std::size_t bytes = wanted; bytes >= least; bytes /= 2) {
+    for (std::size_t bytes = wanted; bytes >= least; bytes = half_of(bytes)) {
         for (const auto& other : files) {
             PCCL_ASSIGN_OR_RETURN(auto claimed, RegionMemory::in_file_of(*other, bytes));
             if (claimed == nullptr) continue;

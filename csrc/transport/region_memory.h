@@ -74,8 +74,8 @@ class PCCL_API RegionMemory {
 /// The region memory that a process has, to claim more beside it. Safe from every thread.
 class PCCL_API RegionStock {
    public:
-    /// Zeroes: `wanted` bytes; or a half of it, a quarter and so on, at least `least`, where that
-    /// spares a new file.
+    /// Zeroes: `wanted` bytes, whole pages; or a half of these, a quarter and so on, at least
+    /// `least`, which is not 0, where that spares a new file.
     Result<std::shared_ptr<RegionMemory>> claim(std::size_t wanted, std::size_t least);
     void add(const std::shared_ptr<RegionMemory>& memory);
 

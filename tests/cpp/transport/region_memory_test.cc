@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::transport {
 namespace {
@@ -19,6 +22,7 @@ using testing::HasSubstr;
 
 constexpr std::size_t kFile = RegionMemory::kFileBytes;
 constexpr std::size_t kBytes = 4 * kMiB;
+constexpr std::size_t kPageBytes = 4096;
 
 UniqueFd duplicate(int fd) { return UniqueFd(::dup(fd)); }
 
@@ -58,6 +62,24 @@ TEST(RegionMemoryTest, WhatIsLeftIsTakenBeforeANewFileIsMade) {
     const auto rest = stock.claim(4 * kBytes, kBytes / 4).value();
     EXPECT_TRUE(rest->shares_file_with(*most));
     EXPECT_EQ(rest->bytes().size(), kBytes);
+}
+
+/// Of 5 ranks an eighth is no whole number of pages, and nothing can be mapped behind it.
+TEST(RegionMemoryTest, GroupsOfAnyNumberOfRanksFillAFile) {
+    for (const int ranks : {2, 3, 5, 6, 7, 12, 31}) {
+        RegionStock stock;
+        std::vector<std::shared_ptr<RegionMemory>> regions;
+        do {
+            auto claimed = stock.claim(shm::region_bytes(ranks), shm::least_region_bytes(ranks));
+            ASSERT_TRUE(claimed.is_ok()) << ranks << " ranks, the " << regions.size()
+                                         << "th: " << claimed.status().to_string();
+            regions.push_back(*claimed);
+        } while (regions.back()->shares_file_with(*regions.front()));
+        for (const auto& region : regions) {
+            EXPECT_EQ(region->extent().offset % kPageBytes, 0U) << ranks;
+            EXPECT_GE(region->bytes().size(), shm::least_region_bytes(ranks)) << ranks;
+        }
+    }
 }
 
 TEST(RegionMemoryTest, AllWhoHoldARangeSeeTheSameBytes) {
