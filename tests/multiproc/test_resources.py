@@ -23,6 +23,7 @@ from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such promises")]
 CYCLES = 1000
+MANY_GROUPS = 12
 IDLE_S = 4.0
 MOST_IDLE_CPU = 0.005
 LONG = timedelta(seconds=100)  # a timeout that is not to pass
@@ -86,6 +87,22 @@ def test_a_thousand_groups_leave_nothing(transports: str) -> None:
         environment={"PCCL_TRANSPORTS": transports},
     )
     print(f"before and after {CYCLES} groups: {found[0]}")
+
+
+def many_groups_add_up(rank: int, world_size: int) -> None:
+    groups = [dist.new_group(timeout=LONG) for _ in range(MANY_GROUPS)]
+    for number, group in enumerate(groups):
+        numbers = torch.arange(100_000.0) * (rank + 1) + number
+        dist.all_reduce(numbers, group=group)
+        ranks = world_size * (world_size + 1) / 2
+        torch.testing.assert_close(numbers, torch.arange(100_000.0) * ranks + number * world_size)
+    dist.barrier()
+
+
+@pytest.mark.parametrize("world_size", [3, 5])
+def test_numbers_of_ranks_that_are_no_power_of_two_have_many_groups(world_size: int) -> None:
+    """What they share a file of memory in is no power of two of it, and each takes a part."""
+    run_ranks(many_groups_add_up, world_size)
 
 
 def idle_costs_nothing(rank: int, world_size: int) -> float:
