@@ -186,6 +186,7 @@ RootedCall Predictor::rooted(const Course& course) const {
             .goes_on = course.goes_on};
 }
 
+/// Of two children in a tree one waits for the other; of two ranks nobody has two.
 /// A root that makes call after call has as many of them in rings as these hold: ranks take their
 /// rounds together. Over sockets a message costs its root one end of it; where ranks share cores,
 /// who passes on what it gets has its turn only when others have had theirs.
@@ -194,7 +195,7 @@ schedule::LinkModel Predictor::model_for(const Course& course) const {
     schedule::LinkModel model = links_;
     schedule::LinkCost& near = model.near;
     if (!schedule::is_rooted(course.call.kind)) {
-        if (course.source.holds_calls_up && ranks_ > 3) near = with_two_children(near);
+        if (course.source.holds_calls_up && ranks_ > 2) near = with_two_children(near);
         return model;
     }
     if (!near.copies && turns_ > 1)
