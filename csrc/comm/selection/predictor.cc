@@ -1,6 +1,7 @@
 #include "csrc/comm/selection/predictor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -57,6 +58,19 @@ double in_a_crowd(long long messages, int ranks, double turns) {
     return std::max(1.0, of_all / static_cast<double>(std::max(messages, 1LL)));
 }
 
+// Calls whose lengths differ by no more than 6 % are made alike.
+constexpr int kBitsThatCount = 5;
+// Of calls that differ by more, or in other things; a kilobyte or two each.
+constexpr std::size_t kMostWaysKept = 256;
+
+/// What predictions of both go by, of a call and of those that are nearly like it.
+Signature about(Signature call) {
+    const int spared = std::max(static_cast<int>(std::bit_width(call.count)) - kBitsThatCount, 0);
+    call.count = call.count >> spared << spared;
+    call.digest = call.digest == 0 ? 0 : 1;
+    return call;
+}
+
 }  // namespace
 
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
@@ -80,6 +94,7 @@ void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
     followed_ = std::move(links);
     catalogue_ = followed_ == nullptr ? known_ : catalogue_along(*followed_, *known_, *layout_);
     traffic_.clear();
+    ways_.clear();
 }
 
 std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
@@ -92,6 +107,15 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
     for (Prediction& way : ways) way.seconds += turns_ * kCallSeconds;
     std::ranges::stable_sort(ways, {}, &Prediction::seconds);
     return ways;
+}
+
+const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
+                                                        std::string_view wanted) {
+    std::pair key(about(call), std::string(wanted));
+    if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
+    if (ways_.size() >= kMostWaysKept) ways_.clear();
+    std::vector<Prediction> ways = predict(key.first, wanted);
+    return ways_.emplace(std::move(key), std::move(ways)).first->second;
 }
 
 bool Predictor::suits(const ScheduleSource& source, const Signature& call,

@@ -49,6 +49,10 @@ class Predictor {
     /// have one.
     [[nodiscard]] std::vector<Prediction> predict(const Signature& call,
                                                   std::string_view wanted = {});
+    /// What predict() says of a call of about this length, in which no bits after the first five
+    /// count: it is kept, for programs whose calls differ each time. Valid until the next call.
+    [[nodiscard]] const std::vector<Prediction>& predict_about(const Signature& call,
+                                                               std::string_view wanted);
     /// Why a schedule that is there cannot make the call; empty where there is none.
     [[nodiscard]] std::string why_not(const Signature& call, std::string_view wanted) const;
     /// Whether it can make the call, with messages of as many blocks as there are. `wanted`: as
@@ -120,6 +124,8 @@ class Predictor {
     std::shared_ptr<const schedule::LinkGraph> followed_;   // null: any links do
     std::shared_ptr<const schedule::Catalogue> catalogue_;  // of these, what follows those
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
+    std::map<std::pair<Signature, std::string>, std::vector<Prediction>>
+        ways_;  // and what is wanted
 };
 
 }  // namespace pccl::comm

@@ -149,10 +149,7 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    const std::uint64_t slot =
-        mixed(mixed(call.count, call.digest),
-              static_cast<std::uint64_t>(call.kind) * 64 + static_cast<std::uint64_t>(call.type));
-    Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
+    Entry& entry = recent_[digest_of(header_of(call)) >> (64 - kSlotBits)];
     if (!entry.decided || entry.call != call || entry.wanted != collective.algorithm) {
         PCCL_ASSIGN_OR_RETURN(entry.decision, decide(call, wanted));
         entry.call = call;
@@ -216,7 +213,7 @@ Result<Decision> Selector::decide_part(const Signature& call, const SourcePtr& p
 Result<Prediction> Selector::best_way(const Signature& call, std::string_view wanted) {
     if (wanted.empty())
         if (const SourcePtr loaded = loaded_for(call)) wanted = loaded->name;
-    const std::vector<Prediction> ways = predictor_.predict(call, wanted);
+    const std::vector<Prediction>& ways = predictor_.predict_about(call, wanted);
     const std::string_view name = wanted.empty() ? measured_for(call) : wanted;
     auto best = std::ranges::find_if(ways, [&](const Prediction& way) {
         return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);

@@ -2,7 +2,8 @@
 //
 // The choice is a pure function of what all ranks know: the roster, the collective, and the lengths
 // of blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter)
-// it depends on the group alone. Choices are cached: a repeated call costs one comparison.
+// it depends on the group alone. Choices are cached: a repeated call costs one comparison, and one
+// that is nearly like an earlier one (predict_about()) no prediction.
 #pragma once
 
 #include <array>
@@ -115,7 +116,8 @@ class Selector {
     const Rank rank_;
     Preferences preferences_;
     Predictor predictor_;
-    std::array<Entry, 32> recent_;
+    static constexpr int kSlotBits = 6;
+    std::array<Entry, 1 << kSlotBits> recent_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -32,19 +33,25 @@ Selector selector_of(Rank rank, int ranks, std::size_t half, Preferences prefere
             std::move(preferences)};
 }
 
-/// Of one block of bytes on each side, or as many as there are ranks.
-Decision decision_of(Selector& selector, CollectiveKind kind, int ranks, std::size_t count) {
+/// Of one block of `count` elements on each side, or as many as there are ranks.
+Decision decision_of(Selector& selector, Collective call, int ranks, std::size_t count) {
     using schedule::Buffer;
     const auto blocks = [&](Buffer buffer) {
-        const auto number = static_cast<std::size_t>(schedule::blocks(kind, buffer, ranks));
+        const auto number = static_cast<std::size_t>(schedule::blocks(call.kind, buffer, ranks));
         return std::vector<Block>(number, Block{nullptr, count});
     };
     const auto inputs = blocks(Buffer::kInput);
     const auto outputs = blocks(Buffer::kOutput);
-    const auto decision = selector.choose(
-        {.kind = kind, .type = DataType::kUint8, .inputs = inputs, .outputs = outputs});
+    call.inputs = inputs;
+    call.outputs = outputs;
+    const auto decision = selector.choose(call);
     EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
     return decision.is_ok() ? **decision : Decision{};
+}
+
+/// Of bytes.
+Decision decision_of(Selector& selector, CollectiveKind kind, int ranks, std::size_t count) {
+    return decision_of(selector, Collective{.kind = kind, .type = DataType::kUint8}, ranks, count);
 }
 
 bool is_over_board(std::size_t half, std::size_t bytes, Preferences preferences = {}) {
@@ -105,6 +112,30 @@ TEST(SelectorTest, AllRanksDecideAlike) {
                     EXPECT_EQ(ours.cut.window, theirs.cut.window);
                 }
             }
+}
+
+/// By what it has kept, forgotten and predicted anew: these are more than it keeps.
+TEST(SelectorTest, DecidesAlikeWhateverWasCalledBefore) {
+    constexpr int kRanks = 4;
+    std::mt19937 random(7);
+    Selector old = selector_of(0, kRanks, kHalf);
+    for (int call = 0; call < 2000; ++call) {
+        const Collective next{
+            .kind =
+                schedule::testing::kAllKinds[random() % std::size(schedule::testing::kAllKinds)],
+            .type = random() % 2 == 0 ? DataType::kFloat32 : DataType::kBfloat16,
+            .op = random() % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax,
+            .root = static_cast<Rank>(random() % kRanks)};
+        const std::size_t count = random() % kMiB >> random() % 20;
+        Selector fresh = selector_of(0, kRanks, kHalf);
+        const Decision ours = decision_of(old, next, kRanks, count);
+        const Decision theirs = decision_of(fresh, next, kRanks, count);
+        EXPECT_TRUE(compare(ours.header, theirs.header, {.peer = 1}).is_ok())
+            << schedule::to_string(next.kind) << " of " << count;
+        EXPECT_EQ(ours.header.count, signature_of(next).is_of_pairs ? 0 : count);
+        EXPECT_EQ(ours.cut.window, theirs.cut.window);
+        EXPECT_EQ(ours.on_board.window, theirs.on_board.window);
+    }
 }
 
 TEST(SelectorTest, WhatTheUserWantsComesFirst) {
