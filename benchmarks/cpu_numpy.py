@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from common import mpis, report
 from common.cells import Cell
-from common.launch import run_ranks, run_script
+from common.launch import run_script
 from common.timing import Budget, Team, measure_case
 
 import pccl
@@ -59,31 +59,20 @@ def make_case(collective: str, ranks: int, size: int, is_a_rank: bool) -> Case:
 
 
 def find_mpis(options: argparse.Namespace) -> list[mpis.Mpi]:
-    able = mpis.OPEN_MPIS if options.tcp else mpis.ALL
-    found = mpis.require(tuple(mpi for mpi in able if mpi.name in options.mpis))
+    found = mpis.chosen(options, mpis.OPEN_MPIS if options.tcp else mpis.ALL)
     return [mpi.over_tcp() for mpi in found] if options.tcp else found
-
-
-def run_all(options: argparse.Namespace, ranks: int, found: list[mpis.Mpi]) -> Findings:
-    """Return the cells of every MPI, and of the fastest in each cell."""
-    by_mpi = {mpi.name: run_ranks(options, ranks, mpi.launch)["cells"] for mpi in found}
-    fastest = [
-        min(cells, key=lambda cell: cell.ratio or 0) for cells in zip(*by_mpi.values(), strict=True)
-    ]
-    return {"cells": fastest, **by_mpi}
 
 
 def main() -> int:
     parser = report.make_parser(__doc__, ranks=[2, 4], seconds=0.1)
     report.add_cells(parser)
-    names = [mpi.name for mpi in mpis.ALL]
-    parser.add_argument("--mpis", nargs="+", default=names, choices=names)
+    mpis.add_choice(parser)
     parser.add_argument("--tcp", action="store_true", help="over TCP on loopback; bytes a rank")
     options = parser.parse_args()
     if options.tcp and not any(mpi.name in options.mpis for mpi in mpis.OPEN_MPIS):
         parser.error("--tcp is for Open MPIs: give openmpi4 or openmpi5 as --mpis")
     found = find_mpis(options)
-    findings = report.repeat(options, lambda ranks: run_all(options, ranks, found))
+    findings = report.repeat(options, lambda ranks: mpis.run_each(options, ranks, found))
     report.show(findings["cells"], "bytes a rank" if options.tcp else "bytes")
     summaries = {}
     for name, cells in findings.items():

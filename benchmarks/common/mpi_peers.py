@@ -11,15 +11,25 @@ if TYPE_CHECKING:
     from pccl.bench.cases import Array, Call, Case
 
 WORLD = MPI.COMM_WORLD
+OPERATORS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+
+
+def all_reduce(x: Array, op: str) -> None:
+    """In place."""
+    WORLD.Allreduce(MPI.IN_PLACE, x, OPERATORS[op])
+
+
+def broadcast(x: Array, root: int) -> None:
+    WORLD.Bcast(x, root)
 
 
 def make_call(case: Case, x: Array, out: Array) -> Call:
     """Return a function that runs ``case`` once over all ranks, on buffers, synchronously."""
     calls: dict[str, Call] = {
-        "all_reduce": lambda: WORLD.Allreduce(MPI.IN_PLACE, out, MPI.SUM),
+        "all_reduce": lambda: all_reduce(out, "sum"),
         "all_gather": lambda: WORLD.Allgather(x, out),
         "reduce_scatter": lambda: WORLD.Reduce_scatter_block(x, out, MPI.SUM),
-        "broadcast": lambda: WORLD.Bcast(out, 0),
+        "broadcast": lambda: broadcast(out, 0),
         "all_to_all": lambda: WORLD.Alltoall(x, out),
     }
     return calls[case.collective]

@@ -12,6 +12,14 @@ import sys
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .launch import run_ranks
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .launch import Findings
 
 ENVIRONMENTS = Path(__file__).resolve().parents[2] / "build/mpi"
 
@@ -81,6 +89,26 @@ ALL = (
         crowded=("I_MPI_WAIT_MODE=1", "I_MPI_THREAD_YIELD=2"),
     ),
 )
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names some of them."""
+    names = [mpi.name for mpi in ALL]
+    parser.add_argument("--mpis", nargs="+", default=names, choices=names)
+
+
+def chosen(options: argparse.Namespace, able: tuple[Mpi, ...] = ALL) -> list[Mpi]:
+    """Return those that were named, and are here."""
+    return require(tuple(mpi for mpi in able if mpi.name in options.mpis))
+
+
+def run_each(options: argparse.Namespace, ranks: int, found: list[Mpi]) -> Findings:
+    """Return the cells of every MPI, and of the fastest in each cell."""
+    by_mpi = {mpi.name: run_ranks(options, ranks, mpi.launch)["cells"] for mpi in found}
+    fastest = [
+        min(cells, key=lambda cell: cell.ratio or 0) for cells in zip(*by_mpi.values(), strict=True)
+    ]
+    return {"cells": fastest, **by_mpi}
 
 
 def require(wanted: tuple[Mpi, ...]) -> list[Mpi]:

@@ -33,6 +33,9 @@ double part_worth(BoardAlgorithm algorithm, CollectiveKind kind) {
 // What takes no longer than this part more is as fast as far as anybody knows.
 constexpr double kAlike = 1.1;
 
+// Decisions, of some hundred bytes each.
+constexpr std::size_t kMostKept = 1024;
+
 using Ways = std::vector<Prediction>;
 
 /// Of those over links that are as fast as `least`, the one with the fewest messages.
@@ -133,13 +136,13 @@ Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preference
 void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
     preferences_.catalogue = catalogue;
     predictor_.choose_from(std::move(catalogue));
-    recent_ = {};
+    made_.clear();
     programs_.clear();
 }
 
 void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
     predictor_.follow(std::move(links));
-    recent_ = {};
+    made_.clear();
     programs_.clear();
 }
 
@@ -149,14 +152,14 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    Entry& entry = recent_[digest_of(header_of(call)) >> (64 - kSlotBits)];
-    if (!entry.decided || entry.call != call || entry.wanted != collective.algorithm) {
-        PCCL_ASSIGN_OR_RETURN(entry.decision, decide(call, wanted));
-        entry.call = call;
-        entry.wanted = collective.algorithm;
-        entry.decided = true;
-    }
-    return &entry.decision;
+    const auto known = made_.find(call);
+    if (known != made_.end() && known->second.wanted == collective.algorithm)
+        return &known->second.decision;
+    PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
+    if (made_.size() >= kMostKept) made_.clear();
+    Made& made = made_[call];
+    made = {.wanted = std::string(collective.algorithm), .decision = std::move(decision)};
+    return &made.decision;
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_call) const {

@@ -6,11 +6,11 @@
 // that is nearly like an earlier one (predict_about()) no prediction.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -82,11 +82,12 @@ class Selector {
     [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
    private:
-    struct Entry {
-        bool decided = false;
-        Signature call{};
+    struct Made {
         std::string wanted{};  // by this call alone
-        Decision decision;
+        Decision decision{};
+    };
+    struct HashOfCall {
+        std::size_t operator()(const Signature& call) const { return digest_of(header_of(call)); }
     };
 
     /// `wanted`: by the user; empty where the choice is free.
@@ -116,8 +117,7 @@ class Selector {
     const Rank rank_;
     Preferences preferences_;
     Predictor predictor_;
-    static constexpr int kSlotBits = 6;
-    std::array<Entry, 1 << kSlotBits> recent_;
+    std::unordered_map<Signature, Made, HashOfCall> made_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };
