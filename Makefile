@@ -102,7 +102,7 @@ test-gpu:
 bench: venv $(STAMPS)/wheel-$(CUDA)
 	$(VENV)/python benchmarks/cpu_torch.py
 
-BENCHMARKS := cpu_torch cpu_numpy cpu_scale cpu_dtypes cpu_ddp $(if $(filter 0,$(shell id -u)),cpu_netns)
+BENCHMARKS := cpu_torch cpu_numpy cpu_mixed cpu_scale cpu_dtypes cpu_ddp $(if $(filter 0,$(shell id -u)),cpu_netns)
 
 .PHONY: bench-all
 bench-all: venv $(STAMPS)/wheel-$(CUDA)

@@ -2,8 +2,8 @@
 //
 // The choice is a pure function of what all ranks know: the roster, the collective, and the lengths
 // of blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter)
-// it depends on the group alone. Choices are cached: a repeated call costs one comparison, and one
-// that is nearly like an earlier one (predict_about()) no prediction.
+// it depends on the group alone. Choices are kept: a repeated call costs one look, and one that is
+// nearly like an earlier one (predict_about()) no prediction.
 #pragma once
 
 #include <map>
