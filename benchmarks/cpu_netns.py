@@ -33,10 +33,7 @@ def main() -> int:
     with joined_namespaces() as names:
         launcher = functools.partial(commands_in, names)
         findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, launcher))
-    report.show(findings["cells"])
-    summaries = {"cells": report.show_summary(findings["cells"])}
-    report.write("cpu_netns", options, findings, summaries)
-    return report.name_slower(findings["cells"])
+    return report.finish("cpu_netns", options, findings)
 
 
 if __name__ == "__main__":

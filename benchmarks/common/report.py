@@ -146,6 +146,13 @@ def _short_name(machine: dict[str, Any]) -> str:
     return "-".join([f"{machine['cores']}core", *words])
 
 
+def finish(name: str, options: argparse.Namespace, findings: Findings) -> int:
+    """Show and write what compares pccl in one table of cells; return the exit status."""
+    show(findings["cells"])
+    write(name, options, findings, {"cells": show_summary(findings["cells"])})
+    return name_slower(findings["cells"])
+
+
 def name_slower(cells: list[Cell]) -> int:
     """Name the cells where another library is faster; return the exit status."""
     slower = [cell for cell in cells if cell.ratio is not None and cell.ratio < 1]

@@ -63,7 +63,8 @@ constexpr int kBitsThatCount = 5;
 // Of calls that differ by more, or in other things; a kilobyte or two each.
 constexpr std::size_t kMostWaysKept = 256;
 
-/// What predictions of both go by, of a call and of those that are nearly like it.
+/// What all calls that are nearly like it have in common. Of uneven lengths predictions ask no more
+/// than whether they are.
 Signature about(Signature call) {
     const int spared = std::max(static_cast<int>(std::bit_width(call.count)) - kBitsThatCount, 0);
     call.count = call.count >> spared << spared;
@@ -111,11 +112,11 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
 
 const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
                                                         std::string_view wanted) {
-    std::pair key(about(call), std::string(wanted));
-    if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
+    Asked asked(about(call), wanted);
+    if (const auto known = ways_.find(asked); known != ways_.end()) return known->second;
     if (ways_.size() >= kMostWaysKept) ways_.clear();
-    std::vector<Prediction> ways = predict(key.first, wanted);
-    return ways_.emplace(std::move(key), std::move(ways)).first->second;
+    std::vector<Prediction> ways = predict(asked.first, wanted);
+    return ways_.emplace(std::move(asked), std::move(ways)).first->second;
 }
 
 bool Predictor::suits(const ScheduleSource& source, const Signature& call,

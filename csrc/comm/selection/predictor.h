@@ -26,6 +26,9 @@
 
 namespace pccl::comm {
 
+/// A call, and the algorithm that is wanted; empty where the choice is free.
+using Asked = std::pair<Signature, std::string>;
+
 class Predictor {
    public:
     /// A group, which may exist nowhere.
@@ -124,8 +127,7 @@ class Predictor {
     std::shared_ptr<const schedule::LinkGraph> followed_;   // null: any links do
     std::shared_ptr<const schedule::Catalogue> catalogue_;  // of these, what follows those
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
-    std::map<std::pair<Signature, std::string>, std::vector<Prediction>>
-        ways_;  // and what is wanted
+    std::map<Asked, std::vector<Prediction>> ways_;
 };
 
 }  // namespace pccl::comm

@@ -152,14 +152,11 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    const auto known = made_.find(call);
-    if (known != made_.end() && known->second.wanted == collective.algorithm)
-        return &known->second.decision;
+    Asked asked(call, collective.algorithm);
+    if (const auto known = made_.find(asked); known != made_.end()) return &known->second;
     PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
     if (made_.size() >= kMostKept) made_.clear();
-    Made& made = made_[call];
-    made = {.wanted = std::string(collective.algorithm), .decision = std::move(decision)};
-    return &made.decision;
+    return &made_.emplace(std::move(asked), std::move(decision)).first->second;
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_call) const {

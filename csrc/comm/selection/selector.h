@@ -6,6 +6,7 @@
 // nearly like an earlier one (predict_about()) no prediction.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -82,12 +83,10 @@ class Selector {
     [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
    private:
-    struct Made {
-        std::string wanted{};  // by this call alone
-        Decision decision{};
-    };
     struct HashOfCall {
-        std::size_t operator()(const Signature& call) const { return digest_of(header_of(call)); }
+        std::size_t operator()(const Asked& asked) const {
+            return digest_of(header_of(asked.first)) ^ std::hash<std::string>()(asked.second);
+        }
     };
 
     /// `wanted`: by the user; empty where the choice is free.
@@ -117,7 +116,7 @@ class Selector {
     const Rank rank_;
     Preferences preferences_;
     Predictor predictor_;
-    std::unordered_map<Signature, Made, HashOfCall> made_;
+    std::unordered_map<Asked, Decision, HashOfCall> made_;  // wanted: by this call alone
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };
