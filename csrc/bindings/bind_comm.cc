@@ -31,6 +31,7 @@ constexpr std::size_t kUsualTimeline = std::size_t{1} << 18U;
 using Seconds = std::optional<double>;
 using Object = const py::object&;
 using Op = const Reducing&;
+using Root = Or<kDefaultRoot>;
 
 // Defines a method whose last keywords are async_op and timeout.
 template <typename Class, typename Method, typename... Args>
@@ -147,12 +148,12 @@ void bind_collectives(extension::Class<PyCommunicator>& cls) {
 
 void make_collectives_quick(py::handle cls) {
     make_quick<&PyCommunicator::all_reduce, Object, Op>(cls, "all_reduce");
-    make_quick<&PyCommunicator::broadcast, Object, Rank>(cls, "broadcast");
-    make_quick<&PyCommunicator::reduce, Object, Rank, Op>(cls, "reduce");
+    make_quick<&PyCommunicator::broadcast, Object, Root>(cls, "broadcast");
+    make_quick<&PyCommunicator::reduce, Object, Root, Op>(cls, "reduce");
     make_quick<&PyCommunicator::all_gather, Object, Object>(cls, "all_gather");
     make_quick<&PyCommunicator::reduce_scatter, Object, Object, Op>(cls, "reduce_scatter");
-    make_quick<&PyCommunicator::gather, Object, Object, Rank>(cls, "gather");
-    make_quick<&PyCommunicator::scatter, Object, Object, Rank>(cls, "scatter");
+    make_quick<&PyCommunicator::gather, Object, Object, Root>(cls, "gather");
+    make_quick<&PyCommunicator::scatter, Object, Object, Root>(cls, "scatter");
     make_quick<&PyCommunicator::all_to_all, Object, Object>(cls, "all_to_all");
 }
 
@@ -163,14 +164,16 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
         [](Self& self, Object x, Rank peer, int tag, bool async_op, Seconds timeout) {
             return self.send(x, peer, tag, {async_op, timeout});
         },
-        arg("x"), arg("peer"), arg("tag") = 0);
+        arg("x"), arg("peer"), arg("tag") = kDefaultTag);
     def_call(
         cls, "recv",
         [](Self& self, Object x, std::optional<Rank> peer, int tag, bool async_op,
            Seconds timeout) {
             return self.receive(x, peer.value_or(comm::kAnySource), tag, {async_op, timeout});
         },
-        arg("x"), arg("peer") = py::none(), arg("tag") = 0);
+        arg("x"), arg("peer") = py::none(), arg("tag") = kDefaultTag);
+    make_quick<&PyCommunicator::send, Object, Rank, Or<kDefaultTag>>(cls, "send");
+    make_quick<&PyCommunicator::receive, Object, Rank, Or<kDefaultTag>>(cls, "recv");
 }
 
 py::module_ objects() { return py::module_::import("pccl.objects"); }
@@ -181,13 +184,15 @@ void bind_objects(extension::Class<PyCommunicator>& cls) {
         [](Object self, Object value, Rank peer, int tag, Seconds timeout) {
             objects().attr("send")(self, value, peer, tag, timeout);
         },
-        arg("value"), arg("peer"), arg("tag") = 0, py::kw_only(), arg("timeout") = py::none());
+        arg("value"), arg("peer"), arg("tag") = kDefaultTag, py::kw_only(),
+        arg("timeout") = py::none());
     cls.def(
         "recv_object",
         [](Object self, std::optional<Rank> peer, int tag, Seconds timeout) {
             return objects().attr("receive")(self, peer, tag, timeout);
         },
-        arg("peer") = py::none(), arg("tag") = 0, py::kw_only(), arg("timeout") = py::none());
+        arg("peer") = py::none(), arg("tag") = kDefaultTag, py::kw_only(),
+        arg("timeout") = py::none());
     cls.def(
         "broadcast_object",
         [](Object self, Object value, Rank root, Seconds timeout) {
@@ -286,7 +291,11 @@ void leave_block(PyCommunicator& self, const py::object& type, const py::object&
 
 // Barriers, what ends a group or replaces it, and how its ranks are.
 void bind_life(extension::Class<PyCommunicator>& cls) {
-    cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
+    cls.def(
+        "barrier",
+        [](PyCommunicator& self, Seconds timeout) { return self.barrier({.timeout = timeout}); },
+        arg("timeout") = py::none());
+    make_quick<&PyCommunicator::barrier>(cls, "barrier");
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
             arg("wait_all_ranks") = false);
     cls.def(

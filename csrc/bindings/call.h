@@ -13,9 +13,10 @@
 
 namespace pccl::bindings {
 
-/// Of collectives that leave them out.
+/// Of calls that leave them out.
 inline constexpr const char* kDefaultOp = "sum";
 inline constexpr Rank kDefaultRoot = 0;
+inline constexpr int kDefaultTag = 0;
 
 /// Throws InvalidArgumentError where there is no such reduction.
 [[nodiscard]] ReduceOp op_of(const pybind11::str& name);

@@ -187,13 +187,8 @@ PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, 
     });
 }
 
-void PyCommunicator::barrier(std::optional<double> timeout) {
-    Status status;
-    {
-        const py::gil_scoped_release released;
-        status = communicator_->barrier(timeout_of(timeout));
-    }
-    throw_unless_ok(status);
+PyCommunicator::Outcome PyCommunicator::barrier(const CallOptions& options) {
+    return wait_here([&] { return communicator_->barrier(timeout_of(options.timeout)); });
 }
 
 py::object PyCommunicator::health(double timeout) const {

@@ -63,7 +63,7 @@ class PyCommunicator {
     Outcome send(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     /// From any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
-    void barrier(std::optional<double> timeout);
+    Outcome barrier(const CallOptions& options);
     /// A pccl.table.Table of pccl.PeerHealth.
     [[nodiscard]] pybind11::object health(double timeout) const;
     /// Aborts this one. Without ranks: leaves out those that are gone or do not answer.

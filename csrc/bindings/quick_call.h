@@ -1,9 +1,9 @@
-// Collectives with positional arguments alone, as most calls are, without pybind11's dispatch,
-// which takes about as long as a small collective.
+// Collectives without pybind11's dispatch, which takes about as long as a small one, and twice as
+// long where arguments are named.
 //
 // make_quick() puts a method of CPython's fast calling convention in place of one that pybind11
-// made, and leaves to that one what it does not take itself: keywords, and arguments of the wrong
-// number or type.
+// made, and leaves to that one what it does not take itself: arguments of the wrong name, number or
+// type.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -14,6 +14,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -37,6 +38,18 @@ struct QuickArgument<const pybind11::object&> {
 };
 
 template <>
+struct QuickArgument<int> {
+    static std::optional<int> read(PyObject* given) {
+        if (given == nullptr || !PyLong_CheckExact(given)) return std::nullopt;
+        int overflow = 0;
+        const long value = PyLong_AsLongAndOverflow(given, &overflow);
+        if (overflow != 0 || !std::in_range<int>(value)) return std::nullopt;
+        return static_cast<int>(value);
+    }
+};
+static_assert(std::is_same_v<Rank, int>);
+
+template <>
 struct QuickArgument<const Reducing&> {
     static std::optional<Reducing> read(PyObject* given) {
         if (given == nullptr) return Reducing{};
@@ -45,17 +58,42 @@ struct QuickArgument<const Reducing&> {
     }
 };
 
-template <>
-struct QuickArgument<Rank> {
-    static std::optional<Rank> read(PyObject* given) {
-        if (given == nullptr) return kDefaultRoot;
-        if (!PyLong_CheckExact(given)) return std::nullopt;
-        int overflow = 0;
-        const long value = PyLong_AsLongAndOverflow(given, &overflow);
-        if (overflow != 0 || !std::in_range<Rank>(value)) return std::nullopt;
-        return static_cast<Rank>(value);
+/// An integer that a call may leave out.
+template <int kDefault>
+struct Or;
+
+template <int kDefault>
+struct QuickArgument<Or<kDefault>> {
+    static std::optional<int> read(PyObject* given) {
+        return given == nullptr ? kDefault : QuickArgument<int>::read(given);
     }
 };
+
+template <>
+struct QuickArgument<bool> {
+    static std::optional<bool> read(PyObject* given) {
+        if (given == nullptr || given == Py_False) return false;
+        if (given == Py_True) return true;
+        return std::nullopt;
+    }
+};
+
+/// Of seconds.
+template <>
+struct QuickArgument<std::optional<double>> {
+    static std::optional<std::optional<double>> read(PyObject* given) {
+        if (given == nullptr || given == Py_None) return std::optional<double>();
+        if (PyFloat_CheckExact(given)) return PyFloat_AS_DOUBLE(given);
+        const std::optional<int> whole = QuickArgument<int>::read(given);
+        if (!whole) return std::nullopt;
+        return std::optional<double>(*whole);
+    }
+};
+
+/// The names of a method's first `positional` parameters after self, and of those of CallOptions;
+/// null: it has no such. `signature` is as "($self, x, root=0, *, async_op=False, timeout=None)".
+/// For good, and interned, as those of a call's keywords are.
+[[nodiscard]] std::vector<PyObject*> names_in(std::string_view signature, std::size_t positional);
 
 template <typename Result, typename Class, typename... Arguments>
 Class class_of(Result (Class::*)(Arguments...));
@@ -67,6 +105,8 @@ class QuickCall {
    public:
     static void replace(pybind11::handle type, const char* name) {
         general = pybind11::object(type.attr(name)).release().ptr();
+        const auto found = names_in(signature(), kPositional);
+        std::ranges::copy(found, names.begin());
         static const std::string doc = documentation(name);  // the definition points into it
         static PyMethodDef definition{
             .ml_name = name,
@@ -79,15 +119,18 @@ class QuickCall {
     }
 
    private:
-    using Given = std::array<PyObject*, sizeof...(Arguments)>;
+    static constexpr std::size_t kPositional = sizeof...(Arguments);
+    /// Theirs, async_op and timeout.
+    using Places = std::array<PyObject*, kPositional + 2>;
 
+    static std::string signature() {
+        return pybind11::str(pybind11::handle(general).attr("__text_signature__"));
+    }
     /// What pybind11 was given, but for "$" before self, which is how CPython finds that a bound
     /// method takes it no more.
     static std::string documentation(const char* name) {
-        const pybind11::handle method(general);
-        const std::string signature = pybind11::str(method.attr("__text_signature__"));
-        const std::string text = pybind11::str(method.attr("__doc__"));
-        return concat(name, "($", signature.substr(1), "\n--\n\n", text);
+        const std::string text = pybind11::str(pybind11::handle(general).attr("__doc__"));
+        return concat(name, "($", signature().substr(1), "\n--\n\n", text);
     }
 
     static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
@@ -95,23 +138,42 @@ class QuickCall {
         auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
         auto* const called = instance->get_value_and_holder().template value_ptr<Self>();
         const auto positional = static_cast<std::size_t>(count);
-        if (called == nullptr || keywords != nullptr || positional > sizeof...(Arguments))
+        if (called == nullptr || positional > kPositional)
             return call_general(self, arguments, positional, keywords);
-        Given given{};
+        Places given{};
         std::copy_n(arguments, positional, given.begin());
-        std::optional<PyObject*> result =
-            try_call(*called, given, std::index_sequence_for<Arguments...>());
+        std::optional<PyObject*> result;
+        if (place(arguments + positional, keywords, given))
+            result = try_call(*called, given, std::index_sequence_for<Arguments...>());
         return result ? *result : call_general(self, arguments, positional, keywords);
     }
 
+    /// False where a keyword is none of them, or of what has come before.
+    static bool place(PyObject* const* values, PyObject* keywords, Places& given) {
+        const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+        for (Py_ssize_t i = 0; i < count; ++i) {
+            const auto* const name = std::ranges::find(names, PyTuple_GET_ITEM(keywords, i));
+            if (name == names.end()) return false;
+            PyObject*& place = given[static_cast<std::size_t>(name - names.begin())];
+            if (place != nullptr) return false;
+            place = values[i];
+        }
+        return true;
+    }
+
     template <std::size_t... Index>
-    static std::optional<PyObject*> try_call(Self& called, [[maybe_unused]] const Given& given,
+    static std::optional<PyObject*> try_call(Self& called, const Places& given,
                                              std::index_sequence<Index...> /*all*/) {
         try {
             [[maybe_unused]] const auto read =
                 std::tuple(QuickArgument<Arguments>::read(given[Index])...);
-            if (!(std::get<Index>(read).has_value() && ...)) return std::nullopt;
-            return (called.*Method)(*std::get<Index>(read)..., CallOptions{}).release().ptr();
+            const auto async_op = QuickArgument<bool>::read(given[kPositional]);
+            const auto timeout = QuickArgument<std::optional<double>>::read(given[kPositional + 1]);
+            if (!(std::get<Index>(read).has_value() && ... && (async_op && timeout)))
+                return std::nullopt;
+            return (called.*Method)(*std::get<Index>(read)..., CallOptions{*async_op, *timeout})
+                .release()
+                .ptr();
         } catch (pybind11::error_already_set& error) {
             error.restore();
         } catch (const std::exception& error) {
@@ -130,6 +192,7 @@ class QuickCall {
     }
 
     static inline PyObject* general = nullptr;  // for good, as the class
+    static inline Places names{};
 };
 
 /// In place of the method `name` that pybind11 made of `Method`, which takes `Arguments` and

@@ -183,6 +183,32 @@ def extremes(comm: pccl.Communicator) -> None:
             assert np.signbit(zero[0]) == (op == "min")
 
 
+def keywords(comm: pccl.Communicator) -> None:
+    rank, size, last = comm.rank, comm.world_size, comm.world_size - 1
+    parts = everybody(comm, 30)
+    x = of_rank(rank, 30)
+    comm.all_reduce(op="max", timeout=LIMIT, x=x)
+    np.testing.assert_array_equal(x, np.maximum.reduce(parts))
+    x = of_rank(rank, 30)
+    computed: dict[str, Any] = {"".join(("o", "p")): "min", "x": x}
+    comm.all_reduce(**computed)
+    np.testing.assert_array_equal(x, np.minimum.reduce(parts))
+    x = of_rank(rank, 30)
+    comm.broadcast(x, root=last, timeout=int(LIMIT), async_op=True).wait()
+    np.testing.assert_array_equal(x, parts[last])
+    x = of_rank(rank, 30)
+    comm.reduce(x, op="sum", root=last, async_op=False, timeout=None)
+    np.testing.assert_array_equal(x, sum(parts) if rank == last else parts[rank])
+    out = np.empty(30 * size, np.float32)
+    comm.all_gather(x=of_rank(rank, 30), out=out)
+    np.testing.assert_array_equal(out, np.concatenate(parts))
+    sent = comm.send(tag=3, peer=(rank + 1) % size, x=of_rank(rank, 30), async_op=True)
+    comm.recv(peer=(rank - 1) % size, tag=3, x=x)
+    sent.wait()
+    np.testing.assert_array_equal(x, parts[rank - 1])
+    comm.barrier(timeout=LIMIT)
+
+
 def asynchronous(comm: pccl.Communicator) -> None:
     arrays = [of_rank(comm.rank, 5000) for _ in range(10)]
     events = [comm.all_reduce(x, async_op=True) for x in arrays]
@@ -232,6 +258,14 @@ def mistakes(comm: pccl.Communicator) -> None:
         (ValueError, "", lambda: comm.all_gather(np.ones(3, np.float32), x)),
         (NotImplementedError, "", lambda: comm.all_reduce(x, "bxor")),
         (TypeError, "", lambda: comm.all_reduce()),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.all_gather(x=x)),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.all_reduce(x, x=x)),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.broadcast(x, rot=0)),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.broadcast(x, root="0")),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.broadcast(x, root=1 << 40)),
+        (TypeError, "", lambda: comm.all_reduce(x, timeout="5")),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.send(x)),  # type: ignore[call-overload]
+        (TypeError, "", lambda: comm.barrier(async_op=True)),  # type: ignore[call-arg]
     ]
     for kind, text, call in bad:
         with pytest.raises(kind, match=text):
@@ -320,6 +354,7 @@ def blocks_in_a_message(comm: pccl.Communicator) -> None:
         lists_of_unequal_blocks,
         element_types,
         reductions,
+        keywords,
         asynchronous,
         mistakes,
         explanations,
