@@ -73,7 +73,7 @@ Result<bool> BoardExecutor::give(bool& moved) {
         publish();
         moved = true;
     }
-    keep_own();
+    if (!keeps_own_last()) keep_own();
     stage_ = Stage::kTake;
     return true;
 }
@@ -146,6 +146,7 @@ Result<bool> BoardExecutor::take(bool& moved) {
         if (beat_ == 0) PCCL_TRY(check(giver));
         if (!doing_.reduces) PCCL_TRY(copy_from(giver));
     }
+    if (keeps_own_last()) keep_own();
     if (reads && doing_.reduces) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
     end_beat();
     moved = true;
@@ -186,7 +187,7 @@ Status BoardExecutor::copy_from(Rank giver) const {
     return Status::ok();
 }
 
-/// A rank's own block of what it gathers: copied while the others' are on their way.
+/// A rank's own block of what it gathers: as a rule copied while the others' are on their way.
 void BoardExecutor::keep_own() const {
     const std::span<const Block> inputs = collective_->inputs;
     const std::span<const Block> outputs = collective_->outputs;
@@ -196,6 +197,12 @@ void BoardExecutor::keep_own() const {
     const std::span<std::byte> from = window_of(inputs[inputs.size() == 1 ? 0 : self]);
     const std::span<std::byte> to = window_of(outputs[outputs.size() == 1 ? 0 : self]);
     if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
+}
+
+/// Of two ranks that read each other's blocks, both then take that of rank 0 first: each block comes
+/// out of memory once, for both.
+bool BoardExecutor::keeps_own_last() const {
+    return plan_.is_direct && !doing_.in_parts && board_.ranks() == 2 && board_.self() == 1;
 }
 
 void BoardExecutor::keep(std::span<std::byte> to, const std::byte* from) const {

@@ -53,6 +53,7 @@ class BoardExecutor {
     Status check(Rank source) const;
     Status copy_from(Rank source) const;
     void keep_own() const;
+    [[nodiscard]] bool keeps_own_last() const;
     void keep(std::span<std::byte> to, const std::byte* from) const;
     Status reduce();
     Status reduce_directly();
