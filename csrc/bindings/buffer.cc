@@ -162,8 +162,13 @@ void Buffers::refuse_to_reduce() const {
 Buffers::~Buffers() {
     if (views_.empty() && arrays_.empty()) return;
     const pybind11::gil_scoped_acquire gil;
+    release();
+}
+
+void Buffers::release() {
     arrays_.clear();
     for (const auto& view : views_) PyBuffer_Release(view.get());
+    views_.clear();
 }
 
 }  // namespace pccl::bindings

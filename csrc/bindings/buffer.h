@@ -30,6 +30,9 @@ class Buffers {
     Block add(PyObject* object, Access access);
     /// Another object, which has the memory.
     void keep(pybind11::object object) { arrays_.push_back(std::move(object)); }
+    /// Lets go of all objects. To be called with the GIL, which takes the destructor longer to take
+    /// than this.
+    void release();
     /// Memory of its own, of these bytes, for any type of elements.
     std::byte* make(std::size_t bytes);
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }

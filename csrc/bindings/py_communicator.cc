@@ -74,8 +74,11 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
     Call call(what, communicator_->rank(), communicator_->size());
     call.bind(x, out);
     const auto timeout = timeout_of(options.timeout);
-    if (!options.async_op)
-        return wait_here([&] { return communicator_->run(call.collective(), timeout); });
+    if (!options.async_op) {
+        Outcome none = wait_here([&] { return communicator_->run(call.collective(), timeout); });
+        call.buffers().release();
+        return none;
+    }
     const runtime::Event event =
         released([&] { return communicator_->submit(call.collective(), timeout); });
     return hand_out(event, std::move(call.buffers()));

@@ -55,7 +55,8 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
 }
 
 Status Group::check(const Collective& collective) const {
-    PCCL_TRY(check_shape(collective, rank(), size()).with_context(concat("group ", name())));
+    const Status shape = check_shape(collective, rank(), size());
+    if (!shape.is_ok()) return shape.with_context(concat("group ", name()));
     return reduces(collective.kind)
                ? arithmetic::combine_for(collective.type, collective.op).status()
                : Status::ok();

@@ -199,8 +199,8 @@ void BoardExecutor::keep_own() const {
     if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
 }
 
-/// Of two ranks that read each other's blocks, both then take that of rank 0 first: each block comes
-/// out of memory once, for both.
+/// Of two ranks that read each other's blocks, both then take that of rank 0 first: each block
+/// comes out of memory once, for both.
 bool BoardExecutor::keeps_own_last() const {
     return plan_.is_direct && !doing_.in_parts && board_.ranks() == 2 && board_.self() == 1;
 }
