@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -154,9 +155,9 @@ class QuickCall {
         for (Py_ssize_t i = 0; i < count; ++i) {
             const auto* const name = std::ranges::find(names, PyTuple_GET_ITEM(keywords, i));
             if (name == names.end()) return false;
-            PyObject*& place = given[static_cast<std::size_t>(name - names.begin())];
-            if (place != nullptr) return false;
-            place = values[i];
+            PyObject*& one = given[static_cast<std::size_t>(name - names.begin())];
+            if (one != nullptr) return false;
+            one = values[i];
         }
         return true;
     }

@@ -156,6 +156,9 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     // The longest chain counts where ranks share cores, elsewhere that or the busiest of them.
     if (course.is_from_root && (turns_ > 1 || course.cost.rounds > made.messages))
         made.messages = course.cost.rounds;
+    // On one host the messages of all windows tell ways apart that take as long: between hosts a
+    // window is on its way while another waits.
+    if (!shares_a_host_ && !course.goes_on) made.messages /= static_cast<long long>(course.windows);
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
     if (crossed != nullptr) made.busiest = crossed->busiest_name;
@@ -197,10 +200,13 @@ double Predictor::on_one_host(const Course& course, const schedule::Traffic* cro
     return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
 }
 
+/// Who waits for its turn on a core waits for what others copy, which counts already: but for one
+/// window there is always something.
 double Predictor::between_hosts(const Course& course, const schedule::Traffic& traffic) const {
-    return course.is_from_root
-               ? seconds_with_root(rooted(course), links_, traffic)
-               : schedule::predict(links_, course.cost, traffic, course.longest_bytes);
+    if (course.is_from_root) return seconds_with_root(rooted(course), links_, traffic);
+    schedule::Cost cost = course.cost;
+    if (shares_cores()) cost.rounds /= static_cast<long long>(course.windows);
+    return schedule::predict(links_, cost, traffic, course.longest_bytes);
 }
 
 RootedCall Predictor::rooted(const Course& course) const {

@@ -74,6 +74,7 @@ class Predictor {
     [[nodiscard]] std::size_t link_element_bytes(const Signature& call) const;
 
     [[nodiscard]] int ranks() const { return ranks_; }
+    [[nodiscard]] bool shares_cores() const { return turns_ > 1; }
     [[nodiscard]] const std::optional<BoardShape>& board() const { return board_; }
     [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
     /// With what was made for this layout.

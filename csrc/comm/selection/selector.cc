@@ -63,15 +63,15 @@ Ways::const_iterator best_on_board(const Ways& ways, CollectiveKind kind) {
 }
 
 /// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
-/// Fewer messages are worth something to ranks that share cores: between hosts it is ports that
-/// count.
-Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool is_on_one_host) {
+/// `few`: of ways that take as long the one with few messages. They are worth something on one
+/// host, and to ranks that share cores; between hosts whose ranks do not it is ports that count.
+Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool few) {
     const auto on_board = best_on_board(ways, kind);
     const auto least = std::ranges::find_if(
         ways, [](const Prediction& way) { return way.source && !way.source->sizes; });
     if (least == ways.end()) return on_board;
     if (on_board != ways.end() && least->seconds > kWorthIt * on_board->seconds) return on_board;
-    return is_on_one_host ? calmest(ways, least) : least;
+    return few ? calmest(ways, least) : least;
 }
 
 Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place,
@@ -219,7 +219,7 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
         return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);
     });
     if (best == ways.end() && wanted.empty())
-        best = least_of(ways, call.kind, layout().is_on_one_host());
+        best = least_of(ways, call.kind, layout().is_on_one_host() || predictor_.shares_cores());
     if (best == ways.end()) return none_of(ways, call, wanted);
     return *best;
 }
