@@ -60,13 +60,13 @@ struct QuickArgument<const Reducing&> {
 };
 
 /// An integer that a call may leave out.
-template <int kDefault>
+template <int Default>
 struct Or;
 
-template <int kDefault>
-struct QuickArgument<Or<kDefault>> {
+template <int Default>
+struct QuickArgument<Or<Default>> {
     static std::optional<int> read(PyObject* given) {
-        return given == nullptr ? kDefault : QuickArgument<int>::read(given);
+        return given == nullptr ? Default : QuickArgument<int>::read(given);
     }
 };
 
