@@ -119,7 +119,9 @@ PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOpti
     if (options.async_op) return hand_out(event, std::move(buffers));
     const Status status = wait_for(event, std::nullopt);
     // A wait that was interrupted leaves the message on its way.
-    if (!event.is_done())
+    if (event.is_done())
+        buffers.release();
+    else
         hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
     throw_unless_ok(status);
     discarded_->clear();
