@@ -49,7 +49,7 @@ $(STAMPS)/demo-venv: tools/setup.sh tools/debian_packages.sh pyproject.toml
 
 .PHONY: dev
 dev: venv
-	cmake --preset dev >/dev/null
+	cmake --preset dev -DPCCL_WITH_CUDA=$(CUDA) >/dev/null
 	cmake --build --preset dev --parallel $(JOBS)
 
 $(STAMPS)/wheel-$(CUDA): $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | $(STAMPS)/demo-venv

@@ -70,7 +70,7 @@ if(torch_sources AND PCCL_WITH_TORCH)
     RPATH $ORIGIN $ORIGIN/../torch/lib
   )
   # Of what a call takes in it, more cannot be measured; of what it takes to compile, a quarter.
-  target_compile_options(_torch PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(_torch PRIVATE -O1)
   target_compile_definitions(
     _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
   )

@@ -11,6 +11,20 @@ else()
   add_library(pccl_fakes INTERFACE)
 endif()
 
+# pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
+# that runs once: the optimiser takes longer over it than it saves.
+function(pccl_compile_tests_quickly TARGET)
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
+  target_compile_options(${TARGET} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  get_property(first GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED_TEST)
+  if(first)
+    pccl_precompile(${TARGET} REUSE_FROM ${first})
+  else()
+    set_property(GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED_TEST ${TARGET})
+    pccl_precompile(${TARGET} PRIVATE ${PCCL_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+endfunction()
+
 # pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>]
 #   [SLOTS <count>])
 # What takes long runs in so many processes, <name>_0, <name>_1, ..., and first. Tests mostly wait for
@@ -37,6 +51,7 @@ function(pccl_test)
     ${target} PRIVATE ${TEST_LIBRARIES} pccl_fakes GTest::gmock GTest::gtest_main
   )
   target_compile_definitions(${target} PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  pccl_compile_tests_quickly(${target})
   math(EXPR last "${TEST_SHARDS} - 1")
   foreach(shard RANGE ${last})
     set(name ${TEST_NAME})
@@ -269,22 +284,3 @@ add_executable(
                    ${PROJECT_SOURCE_DIR}/tests/cpp/comm/ranks.cc
 )
 target_link_libraries(fingerprint_cost PRIVATE pccl_fakes GTest::gtest)
-
-# A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
-# it is included first); the others are compiled here, each alone.
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)
-set(header_checks "")
-foreach(header IN LISTS headers)
-  string(REGEX REPLACE "\\.h$" ".cc" twin ${header})
-  string(REGEX REPLACE "\\.h$" "_cuda.cc" cuda_twin ${header})
-  file(RELATIVE_PATH spelling ${PROJECT_SOURCE_DIR} ${header})
-  if(EXISTS ${twin} OR EXISTS ${cuda_twin} OR spelling MATCHES "^csrc/(torch|bindings|kernels|extension)/")
-    continue()
-  endif()
-  string(REPLACE "/" "_" name ${spelling})
-  set(check ${PROJECT_BINARY_DIR}/header_checks/${name}.cc)
-  file(CONFIGURE OUTPUT ${check} CONTENT "#include \"${spelling}\"\n")
-  list(APPEND header_checks ${check})
-endforeach()
-add_library(pccl_header_checks OBJECT ${header_checks})
-target_link_libraries(pccl_header_checks PRIVATE pccl_flags pccl_json pccl_pugixml)
