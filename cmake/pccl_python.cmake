@@ -5,7 +5,7 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/bind
 file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/torch/*.cc)
 
 # Where the library's objects are in ccache and the modules' are not (tools/torch_versions.sh).
-option(PCCL_UNITY_MODULES "Compile files of the Python modules together, as wheels do" ${CMAKE_UNITY_BUILD})
+option(PCCL_UNITY_MODULES "Compile files of the Python modules together, as wheels do" ${PCCL_UNITY_BUILD})
 
 # pccl_docstrings(<module> <variable>): writes the table of what python/pccl/<module>.pyi says.
 #
@@ -30,16 +30,18 @@ endfunction()
 function(pccl_extension)
   cmake_parse_arguments(MODULE "" "NAME;TOGETHER" "SOURCES;LIBRARIES;RPATH" ${ARGN})
   pccl_docstrings(${MODULE_NAME} docstrings)
-  Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
-  pccl_unity_groups(${MODULE_NAME} ${MODULE_TOGETHER} ${MODULE_SOURCES})
+  set(sources ${MODULE_SOURCES})
+  if(PCCL_UNITY_MODULES)
+    pccl_unity_groups(sources ${MODULE_TOGETHER})
+  endif()
+  Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${sources} ${docstrings})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
   # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
   set_property(TARGET ${MODULE_NAME} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
   set_target_properties(
     ${MODULE_NAME}
-    PROPERTIES UNITY_BUILD "${PCCL_UNITY_MODULES}"
-               LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
+    PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
                BUILD_RPATH_USE_ORIGIN ON
                INSTALL_RPATH "${MODULE_RPATH}"
   )

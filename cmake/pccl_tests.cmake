@@ -14,7 +14,6 @@ endif()
 # pccl_compile_tests_quickly(<target>): GoogleTest's headers are read once, and what is compiled is code
 # that runs once: the optimiser takes longer over it than it saves.
 function(pccl_compile_tests_quickly TARGET)
-  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   target_compile_options(${TARGET} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   get_property(first GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED_TEST)
   if(first)

@@ -1,21 +1,39 @@
-# Wheels are compiled with CMAKE_UNITY_BUILD (pyproject.toml): files of one folder together, so that
-# headers are read, and what is inline in them is compiled, once for all of these. Developers compile
-# file by file. What a file defines in an anonymous namespace has a name that no other file of its
-# folder defines there (tools/check_names.py).
+# Files of one folder are compiled together (PCCL_UNITY_BUILD, in wheels and developers' builds), so that
+# headers are read, and what is inline in them is compiled, once for all of these. What a file defines in
+# an anonymous namespace has a name that no other file of its folder defines there (tools/check_names.py);
+# make lint compiles each file alone. The groups are made here and not by CMake, which names files by
+# absolute paths, so that clones would share nothing in ccache.
 
-# pccl_unity_groups(<target> <most> <sources...>): at most so many files of a folder together.
-function(pccl_unity_groups TARGET MOST)
-  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD_MODE GROUP)
-  list(FILTER ARGN INCLUDE REGEX "\\.cc$")
-  foreach(source IN LISTS ARGN)
-    cmake_path(GET source PARENT_PATH folder)
-    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+# pccl_unity_groups(<variable> <most>): replaces C++ files of the list by files that include at most so
+# many of a folder; files with compile options of their own stay.
+function(pccl_unity_groups SOURCES MOST)
+  set(kept ${${SOURCES}})
+  list(FILTER kept EXCLUDE REGEX "\\.cc$")
+  set(together ${${SOURCES}})
+  list(FILTER together INCLUDE REGEX "\\.cc$")
+  set(groups "")
+  foreach(source IN LISTS together)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options)
+      list(APPEND kept ${source})
+      continue()
+    endif()
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE spelling)
+    cmake_path(GET spelling PARENT_PATH folder)
     string(MAKE_C_IDENTIFIER ${folder} folder)
     list(LENGTH files_of_${folder} before)
-    math(EXPR part "${before} / ${MOST}")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
     list(APPEND files_of_${folder} ${source})
+    math(EXPR part "${before} / ${MOST}")
+    string(APPEND text_of_${folder}_${part} "#include \"${spelling}\"\n")
+    list(APPEND groups ${folder}_${part})
   endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    set(file ${PROJECT_BINARY_DIR}/unity/${group}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text_of_${group}}" @ONLY)
+    list(APPEND kept ${file})
+  endforeach()
+  set(${SOURCES} ${kept} PARENT_SCOPE)
 endfunction()
 
 # What nearly all files of the rooms include. Read file by file it takes a third of a small one.
@@ -48,7 +66,7 @@ endfunction()
 # pccl_precompile_room(<target>): the common headers, in wheels. Developers see what a file forgot to
 # include.
 function(pccl_precompile_room TARGET)
-  if(NOT CMAKE_UNITY_BUILD)
+  if(NOT PCCL_UNITY_BUILD)
     return()
   endif()
   get_property(first GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED)

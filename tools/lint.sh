@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, imports, names, formatting, ruff, mypy, stubs, clang-tidy.
+# Every check that needs no test run: layers, imports, names, formatting, ruff, mypy, stubs, whether each
+# file compiles alone, clang-tidy.
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh changed   with clang-tidy for what this branch changes, as in make test
-#   tools/lint.sh quick     without stubs and clang-tidy, as before a commit
+#   tools/lint.sh quick     without what needs a compiler, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -44,7 +45,9 @@ step ruff-format .venv/bin/ruff format --quiet --check .
 step mypy .venv/bin/mypy
 if [ "${1:-}" != quick ]; then
     step stubtest .venv/bin/python tools/check_stubs.py build/dev
-    step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/dev
+    cmake --preset lint >/dev/null
+    step alone .venv/bin/python tools/check_alone.py build/lint
+    step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
 fi
 
 if [ ${#failed[@]} -ne 0 ]; then

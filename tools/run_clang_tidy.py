@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 UNITS = ROOT / ".cache" / "clang-tidy"
-NOTES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pccl" / "clang-tidy"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pccl"
+NOTES = CACHE / "clang-tidy"
 TIDY = Path(sys.executable).parent / "clang-tidy"
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"(csrc/[^"]+)"', re.MULTILINE)
 MOST_TOGETHER = 16  # as in cmake/pccl_room.cmake
@@ -73,11 +74,7 @@ class Source:
 
     def note(self) -> Path:
         """Give the file that is there if this one passed."""
-        flags = shlex.join(self.flags).replace(str(ROOT), ".")
-        state = hashlib.sha256(settings_digest() + flags.encode())
-        for part in sorted(reached_by(self.file)):
-            state.update(str(part.relative_to(ROOT)).encode() + digest(part))
-        return NOTES / state.hexdigest()
+        return NOTES / note_of(self, settings_digest())
 
     def passes(self) -> bool:
         """Check it; print what is wrong; tell whether it is clean."""
@@ -86,6 +83,15 @@ class Source:
             return False
         self.note().touch()
         return True
+
+
+def note_of(source: Source, settings: bytes) -> str:
+    """Give a name that changes with a file, all that it reaches, its flags, and ``settings``."""
+    flags = shlex.join(source.flags).replace(str(ROOT), ".")
+    state = hashlib.sha256(settings + flags.encode())
+    for part in sorted(reached_by(source.file)):
+        state.update(str(part.relative_to(ROOT)).encode() + digest(part))
+    return state.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def build(folder: Path) -> Path:
         "build-dir": str(REPOSITORY / "build" / "wheel-test"),
         "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O2 -g1",
         "cmake.define.PCCL_DEVELOPER": "ON",
-        "cmake.define.CMAKE_UNITY_BUILD": "OFF",
+        "cmake.define.PCCL_WITH_CUDA": "ON" if Path("/dev/nvidiactl").exists() else "OFF",
     }
     options = [f"--config-settings={name}={value}" for name, value in flags.items()]
     pip = [sys.executable, "-m", "pip", "wheel", REPOSITORY, "--no-build-isolation", "--no-deps"]

@@ -26,8 +26,9 @@ Result<std::optional<sys::Parcel>> next_parcel(int socket, std::byte tag) {
 
 Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline deadline) {
     for (;;) {
-        PCCL_ASSIGN_OR_RETURN(auto parcel, next_parcel(socket, tag));
-        if (parcel) return std::move(parcel->descriptors);
+        auto parcel = next_parcel(socket, tag);
+        if (!parcel.is_ok()) return parcel.status();
+        if (*parcel) return std::move((*parcel)->descriptors);
         if (deadline.passed())
             return Status::timeout("timed out waiting for the peer's descriptors");
         const sys::Interest readable{.fd = socket, .input = true};
