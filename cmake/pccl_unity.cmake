@@ -5,7 +5,8 @@
 # absolute paths, so that clones would share nothing in ccache.
 
 # pccl_unity_groups(<variable> <most>): replaces C++ files of the list by files that include at most so
-# many of a folder; files with compile options of their own stay.
+# many of a folder. Files with compile options of their own stay, and those that stand in for others: a
+# test may link other stand-ins.
 function(pccl_unity_groups SOURCES MOST)
   set(kept ${${SOURCES}})
   list(FILTER kept EXCLUDE REGEX "\\.cc$")
@@ -14,7 +15,7 @@ function(pccl_unity_groups SOURCES MOST)
   set(groups "")
   foreach(source IN LISTS together)
     get_source_file_property(options ${source} COMPILE_OPTIONS)
-    if(options)
+    if(options OR source MATCHES "_no_cuda\\.cc$")
       list(APPEND kept ${source})
       continue()
     endif()

@@ -10,7 +10,6 @@ reaches, or its compile command has changed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -76,7 +75,8 @@ def main() -> int:
     files = list(sources.values())
     files += [Source(header, flags_for(header, sources)) for header in lone_headers(sources)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = [text for text in pool.map(lambda file: complaint(file, compiler), files) if text]
+        said = list(pool.map(lambda file: complaint(file, compiler), files))
+    complaints = [text for text in said if text]
     print(*complaints, sep="\n", end="" if not complaints else "\n")
     print(f"alone: {len(complaints)} of {len(files)} files do not compile alone")
     return 1 if complaints else 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Every check that needs no test run: layers, imports, names, formatting, ruff, mypy, stubs, whether each
-# file compiles alone, clang-tidy.
+# file compiles alone, clang-tidy, documentation.
 #
 #   tools/lint.sh           all of them; build/dev must be built
-#   tools/lint.sh changed   with clang-tidy for what this branch changes, as in make test
+#   tools/lint.sh changed   with clang-tidy and documentation for what this branch changes
 #   tools/lint.sh quick     without what needs a compiler, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
@@ -15,8 +15,10 @@ changed=
 step() {
     local name=$1
     shift
+    local begun=$SECONDS
     echo "== $name"
     "$@" || failed+=("$name")
+    [ $((SECONDS - begun)) -lt 2 ] || echo "== $name: $((SECONDS - begun)) s"
 }
 
 cxx_format() {
@@ -48,6 +50,7 @@ if [ "${1:-}" != quick ]; then
     cmake --preset lint >/dev/null
     step alone .venv/bin/python tools/check_alone.py build/lint
     step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
+    step documentation .venv/bin/python tools/build_docs.py ${changed:+--changed}
 fi
 
 if [ ${#failed[@]} -ne 0 ]; then

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What make test runs on build/dev: lint, documentation, C++ tests, Python tests. Goes on past a phase that fails, and
-# ends with what each took.
+# What make test runs on build/dev: C++ tests, Python tests. Goes on past a phase that fails, says what each took
+# as it ends, and prints something at least every 10 s.
 #
 #   JOBS=4 tools/test.sh    as on a machine with so many cores
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
-notes=$(mktemp -d)
-lanes=()
+failed=()
+took=()
 # Every process of the suite reads modules of the package and of the tests: they are compiled once.
 unset PYTHONDONTWRITEBYTECODE
 
@@ -16,48 +16,19 @@ phase() {
     local name=$1 begun=$SECONDS result=ok
     shift
     echo "== $name"
-    "$@" || { result=failed; echo "$name" >>"$notes/failed"; }
-    printf '%-28s %5d s  %s\n' "$name" $((SECONDS - begun)) $result >>"$notes/table"
+    .venv/bin/python tools/show_progress.py "$name" "$@" || { result=failed; failed+=("$name"); }
+    took+=("$(printf '%-28s %5d s  %s' "$name" $((SECONDS - begun)) $result)")
+    echo "== ${took[-1]}"
 }
 
-# Beside what follows, in a process group of its own: so it hears signals, and can be ended whole.
-beside() {
-    set -m
-    "$@" </dev/null >"$notes/$1" 2>&1 &
-    set +m
-    lanes+=($!)
-}
-
-end_lanes() {
-    local lane
-    trap '' INT TERM
-    for lane in "${lanes[@]}"; do
-        kill -- -"$lane" 2>/dev/null
-    done
-    rm -rf "$notes"
-}
-trap end_lanes EXIT
-trap 'exit 130' INT TERM
-
-lint_and_documentation() {
-    phase "lint" nice -n 10 tools/lint.sh changed
-    phase "documentation" nice -n 10 .venv/bin/python tools/build_docs.py --changed
-}
-
-python_tests() {
-    PYTHONPATH=$PWD/build/dev/python .venv/bin/pytest "$@"
-}
-
-# Most tests wait most of the time; what is left of the cores then goes to lint, and none that a test wants. C++ tests and
-# Python tests do not go together: emulated GPUs are hundreds of threads, and deadlines are what others test.
-beside lint_and_documentation
+# Most tests wait most of the time, hence two for each core. C++ tests and Python tests do not go together: emulated
+# GPUs are hundreds of threads, and deadlines are what others test.
+export PYTHONPATH=$PWD/build/dev/python
 phase "C++ tests" ctest --preset dev --parallel $((2 * jobs))
-phase "Python tests, side by side" python_tests -m "not (alone or gpu)" --numprocesses $((2 * jobs))
-wait
-cat "$notes/lint_and_documentation"
-phase "Python tests, alone" python_tests -m "alone or gpu"
+phase "Python tests, side by side" .venv/bin/pytest -m "not (alone or gpu)" --numprocesses $((2 * jobs))
+phase "Python tests, alone" .venv/bin/pytest -m "alone or gpu"
 
 printf '\n'
-cat "$notes/table"
+printf '%s\n' "${took[@]}"
 printf '%-28s %5d s\n' "all" "$SECONDS"
-[ ! -e "$notes/failed" ] || { echo "test: failed: $(paste -sd, "$notes/failed")"; exit 1; }
+[ ${#failed[@]} -eq 0 ] || { (IFS=,; echo "test: failed: ${failed[*]}"); exit 1; }
