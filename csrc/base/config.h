@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +41,9 @@ struct Config {
     std::string trusted_keys;  // PCCL_TRUSTED_KEYS: a file of public keys, one of which must have
                                // signed a capsule; empty = nobody need
     bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
-    bool gpu_peer_access = true;    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory
+    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory; 1 = by kernels also where ranks
+    // take turns on a GPU
+    std::optional<bool> gpu_peer_access{};
     // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: what is known of the machine, before detection
     std::string topo_dump_file;   // PCCL_TOPO_DUMP_FILE: where a detected machine is written

@@ -15,6 +15,7 @@
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/device/gpu_sharing.h"
 #include "csrc/runtime/flight/flight_dump.h"
 
 namespace pccl::device {
@@ -72,7 +73,7 @@ void keep_for_good(std::shared_ptr<const void> memory) {
 Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver,
                           sys::cuda::driver_on(options.device, options.driver));
-    if (!options.has_peer_access) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    if (!options.peer_access.value_or(true)) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
     return driver;
 }
 
@@ -144,10 +145,20 @@ void DeviceGroup::keep_memory() {
 }
 
 Status DeviceGroup::meet(const DeviceMeeting& meeting) {
+    PCCL_TRY(agree_on_seat(meeting));
     PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
     PCCL_TRY(agree_on_preferences(meeting));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(meeting.deadline());
+}
+
+Status DeviceGroup::agree_on_seat(const DeviceMeeting& meeting) {
+    if (options_.size == 1) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(const auto gpu, driver_.gpu_id(options_.device));
+    PCCL_ASSIGN_OR_RETURN(const bool has_mps, driver_.has_mps(options_.device));
+    return agree_on_seats(
+        meeting,
+        {.gpu = gpu, .has_mps = has_mps, .takes_turns = options_.peer_access.value_or(false)});
 }
 
 Status DeviceGroup::share_memory(Deadline deadline) {

@@ -57,7 +57,9 @@ struct DeviceGroupOptions {
     int device = 0;                                  // as CUDA numbers it in this process
     std::chrono::milliseconds timeout{30 * 60'000};  // of meeting, and of launches: set_timeout()
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
-    bool has_peer_access = true;                     // false: as where GPUs do not reach each other
+    // false: as where GPUs do not reach each other; true: kernels also where ranks that share a GPU
+    // take turns (gpu_sharing.h)
+    std::optional<bool> peer_access{};
     Preferences preferences{};  // the same on all ranks, but for `engines`: rank 0's counts
     // Rank 0's count.
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
@@ -155,6 +157,7 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Result<abi::LineTrial> try_lines(Deadline deadline);
     [[nodiscard]] Status launch_trial(kernels::Stream stream);
     [[nodiscard]] Result<abi::LineTrial> await_trial(Deadline deadline) const;
+    Status agree_on_seat(const DeviceMeeting& meeting);
     Status agree_on_preferences(const DeviceMeeting& meeting);
     /// On a thread of its own: whether no kernel runs any more.
     [[nodiscard]] bool end_kernels();

@@ -32,6 +32,7 @@ class DeviceMeeting {
     explicit DeviceMeeting(Options options);
 
     [[nodiscard]] Deadline deadline() const { return deadline_; }
+    [[nodiscard]] int size() const { return options_.size; }
     [[nodiscard]] bool is_cancelled() const;
 
     // What waits for others fails once a rank has objected; kTimeout names who has not come.

@@ -279,7 +279,7 @@ device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .device = device.index(),
             .timeout = timeout_.load(),
             .driver = nullptr,
-            .has_peer_access = process_config().gpu_peer_access,
+            .peer_access = process_config().gpu_peer_access,
             .preferences = options_.preferences,
             .algorithms = options_.algorithms,
             .catalogue = communicator == nullptr ? schedule::built_in() : communicator->catalogue(),

@@ -65,8 +65,12 @@ at::Tensor Staging::writable(const at::Tensor& tensor) {
 
 void Staging::finish() const {
     for (const Copy& copy : copies_back_) {
-        copy_elements(copy.user, copy.stage);
-        if (place_ == Place::kHost && copy.user.is_cuda()) await_current_stream(copy.user.device());
+        if (place_ == Place::kHost && copy.user.is_cuda()) {
+            copy_to_gpu(copy.user, copy.stage);
+            await_current_stream(copy.user.device());
+        } else {
+            copy_elements(copy.user, copy.stage);
+        }
     }
 }
 

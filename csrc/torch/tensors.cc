@@ -1,7 +1,11 @@
 #include "csrc/torch/tensors.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "csrc/device/host_copies.h"
+#include "csrc/torch/compat.h"
 
 namespace pccl::backend {
 
@@ -135,6 +139,18 @@ at::Tensor scaled_copy(const at::Tensor& tensor, double factor) {
 void copy_elements(const at::Tensor& to, const at::Tensor& from) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     to.copy_(from);
+}
+
+void copy_to_gpu(const at::Tensor& to, const at::Tensor& from) {
+    if (!needs_staging(to) && to.nbytes() > 0) {
+        const c10::OptionalDeviceGuard on_device(to.device());
+        const c10::impl::VirtualGuardImpl streams(to.device().type());
+        void* const stream = native_handle(streams, streams.getStream(to.device()));
+        const Status copied = device::copy_from_host(to.device().index(), to.mutable_data_ptr(),
+                                                     from.const_data_ptr(), to.nbytes(), stream);
+        if (copied.is_ok()) return;
+    }
+    copy_elements(to, from);
 }
 
 void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end) {

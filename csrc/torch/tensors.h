@@ -43,6 +43,8 @@ void check_tensor(const at::Tensor& tensor);
 [[nodiscard]] at::Tensor pinned_stage_for(const at::Tensor& tensor);
 /// Waits until `device` has done what this thread's current stream of it holds.
 void await_current_stream(const at::Device& device);
+/// Copies pinned memory to a GPU, in its current stream.
+void copy_to_gpu(const at::Tensor& to, const at::Tensor& from);
 /// A contiguous copy.
 [[nodiscard]] at::Tensor staged_copy(const at::Tensor& tensor);
 /// A contiguous copy times `factor`, on the tensor's device.

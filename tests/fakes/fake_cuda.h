@@ -59,6 +59,8 @@ class FakeCudaDriver : public sys::cuda::Driver {
     [[nodiscard]] bool reaches(int device, int other);
     /// What architecture() says from now on; 90, as of an H200, at first.
     void be_of(int architecture) { architecture_ = architecture; }
+    /// What has_mps() says from now on; false at first.
+    void run_side_by_side(bool has_mps) { has_mps_ = has_mps; }
     /// What allocate_host() gave last.
     [[nodiscard]] void* host_memory() const { return host_memory_; }
 
@@ -73,6 +75,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     /// As an H200 has.
     Result<int> multiprocessors(int) override { return 132; }
     Result<int> architecture(int) override { return architecture_; }
+    Result<bool> has_mps(int) override { return has_mps_; }
     Status wait(sys::cuda::Stream) override { return check("wait"); }
     Result<std::size_t> granularity(int device) override;
     Result<sys::cuda::MemoryHandle> create(int device, std::size_t bytes) override;
@@ -96,6 +99,10 @@ class FakeCudaDriver : public sys::cuda::Driver {
     Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
                 sys::cuda::Stream stream) override;
+    Status copy_from_host(sys::cuda::DeviceAddress to, const void* from, std::size_t bytes,
+                          sys::cuda::Stream stream) override {
+        return copy(to, std::bit_cast<sys::cuda::DeviceAddress>(from), bytes, stream);
+    }
     Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;
     Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
         orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
@@ -192,6 +199,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     void* host_memory_ = nullptr;
     int architecture_ = 90;
+    bool has_mps_ = false;
     int streams_ = 0;
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;

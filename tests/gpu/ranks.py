@@ -1,11 +1,16 @@
 """Run one function on several ranks, each a process, on the GPUs that there are.
 
-More ranks than GPUs share them. What shares a GPU runs in turns, also when it waits for the others:
-every world size works on every machine, only the timings mean nothing.
+More ranks than GPUs share them: every world size works on every machine, only the timings mean
+nothing. Under MPS they run side by side, as ``tools/gpu_suite.sh test`` has it on one GPU; else
+what shares a GPU runs in turns, also when it waits for the others.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import os
+import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +23,23 @@ if TYPE_CHECKING:
 GPUS = torch.cuda.device_count()
 RANKS = max(2, GPUS)  # of tests that need no particular number
 MOST_RANKS = 8
+MPS_ENABLED = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED
+
+
+@functools.cache
+def has_mps() -> bool:
+    """Tell whether kernels of several processes run side by side on a GPU here."""
+    found = ctypes.c_int(0)
+    cuda = ctypes.CDLL("libcuda.so.1")
+    cuda.cuInit(0)
+    return cuda.cuDeviceGetAttribute(ctypes.byref(found), MPS_ENABLED, 0) == 0 and found.value == 1
+
+
+def why_in_turns(ranks: int) -> str:
+    """Give the reason to skip what takes minutes where ``ranks`` take turns; empty: they do not."""
+    if ranks <= GPUS or has_mps():
+        return ""
+    return f"{ranks} ranks take turns on {GPUS} GPUs without MPS (tools/gpu_suite.sh test has it)"
 
 
 def _enter(
@@ -30,6 +52,8 @@ def _enter(
 ) -> None:
     if GPUS > 0:
         torch.cuda.set_device(rank % GPUS)
+    if world_size > GPUS:  # kernels are what is tested, also where they take turns
+        os.environ.setdefault("PCCL_GPU_PEER_ACCESS", "1")
     try:
         store = torch.distributed.TCPStore("127.0.0.1", port, is_master=False)
         results.put((rank, body(rank, world_size, store, *args), None))
@@ -55,8 +79,9 @@ def run_gpu_ranks(
     ]
     for process in ranks:
         process.start()
+    deadline = time.monotonic() + timeout
     for process in ranks:
-        process.join(timeout)
+        process.join(max(0.0, deadline - time.monotonic()))
     stuck = [rank for rank, process in enumerate(ranks) if process.is_alive()]
     for rank in stuck:
         ranks[rank].kill()

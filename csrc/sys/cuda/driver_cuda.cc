@@ -22,6 +22,11 @@ namespace {
 // An engine takes more than a microsecond to begin a copy, in which NVLink moves as much.
 constexpr std::size_t kLeastForEngines = 512UL << 10;  // a copy, on average
 
+// Drivers have less than this in the commands of a stream, and engines copy the rest.
+constexpr std::size_t kInlinedCopies = 32UL << 10;
+// CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which cuda.h of before 12.4 does not have.
+constexpr auto kMpsEnabled = static_cast<CUdevice_attribute>(133);
+
 bool are_small(std::span<const Copy> copies) {
     std::size_t bytes = 0;
     for (const Copy& each : copies) bytes += each.bytes;
@@ -120,6 +125,15 @@ class LibcudaDriver final : public Driver {
         int count = 0;
         PCCL_CUDA(cuDeviceGetAttribute, &count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
         return count;
+    }
+
+    Result<bool> has_mps(int device) override {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        int has_mps = 0;
+        // Drivers of before CUDA 12.4 do not know the attribute: nobody can tell there.
+        if (lib_.cuDeviceGetAttribute(&has_mps, kMpsEnabled, handle) != CUDA_SUCCESS) return false;
+        return has_mps != 0;
     }
 
     Result<int> architecture(int device) override {
@@ -302,6 +316,16 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
+    Status copy_from_host(DeviceAddress to, const void* from, std::size_t bytes,
+                          Stream stream) override {
+        const auto* const source = static_cast<const std::byte*>(from);
+        if (bytes < 2 || bytes >= kInlinedCopies)
+            return copy(to, std::bit_cast<DeviceAddress>(from), bytes, stream);
+        PCCL_TRY(copy_two_rows(to, source, bytes / 2, stream));
+        if (bytes % 2 == 0) return Status::ok();
+        return copy_two_rows(to + bytes - 2, source + bytes - 2, 1, stream);
+    }
+
     Status copy_all(std::span<const Copy> copies, Stream stream) override {
         if (are_small(copies)) return kernels::launch_copies(pieces_of(copies), stream);
 #if CUDA_VERSION >= 12080
@@ -423,6 +447,22 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
+    /// Copies 2 * `bytes`. Drivers leave what has two rows to an engine, whatever its size.
+    Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
+                         Stream stream) {
+        CUDA_MEMCPY2D rows{};
+        rows.srcMemoryType = CU_MEMORYTYPE_HOST;
+        rows.srcHost = from;
+        rows.srcPitch = bytes;
+        rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        rows.dstDevice = to;
+        rows.dstPitch = bytes;
+        rows.WidthInBytes = bytes;
+        rows.Height = 2;
+        PCCL_CUDA(cuMemcpy2DAsync, &rows, static_cast<CUstream>(stream));
+        return Status::ok();
+    }
+
     /// Of a stream whose capture has failed, and takes nothing more.
     static constexpr std::uint64_t kInvalidCapture = ~std::uint64_t{0};
 

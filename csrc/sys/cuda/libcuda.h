@@ -47,6 +47,7 @@ struct Libcuda {
     use(cuStreamSynchronize);            \
     use(cuStreamDestroy);                \
     use(cuMemcpyAsync);                  \
+    use(cuMemcpy2DAsync);                \
     use(cuStreamWaitEvent);              \
     use(cuEventCreate);                  \
     use(cuEventRecord);                  \

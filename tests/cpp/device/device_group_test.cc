@@ -350,11 +350,31 @@ std::vector<Status> outcomes(
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
     for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
-             options.has_peer_access = options.rank != 1;
+             if (options.rank == 1) options.peer_access = false;
          })) {
         EXPECT_EQ(status.code(), StatusCode::kUnsupported);
         EXPECT_THAT(status.message(), HasSubstr("rank 1: PCCL_GPU_PEER_ACCESS=0"));
     }
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatTwoTakeTurnsOnAGpu) {
+    for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
+             if (options.rank == 2) options.device = 0;
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(status.message(), HasSubstr("ranks 0 and 2 share a GPU without MPS"));
+    }
+}
+
+TEST(DeviceGroupTest, RanksShareAGpuUnderMpsOrWhereOneWantsThat) {
+    for (const bool has_mps : {true, false})
+        for (const Status& status :
+             outcomes(3, [&](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+                 if (options.rank == 2) options.device = 0;
+                 driver.run_side_by_side(has_mps);
+                 if (!has_mps && options.rank == 1) options.peer_access = true;
+             }))
+            EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {

@@ -1,0 +1,29 @@
+// Ranks that share a GPU. Their kernels run side by side under MPS alone: without it each waits for
+// the process's time slice, and so does each flag that a peer's kernel is to set.
+#pragma once
+
+#include <span>
+
+#include "csrc/base/status.h"
+#include "csrc/device/device_meeting.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::device {
+
+/// What a rank tells of its GPU.
+struct GpuSeat {
+    sys::cuda::GpuId gpu{};
+    bool has_mps = false;
+    bool takes_turns = false;  // it wants kernels also where they take turns
+
+    bool operator==(const GpuSeat&) const = default;
+};
+
+/// ok, or kUnsupported where two of `seats`, by rank, have one GPU and take turns there; it names
+/// the two, what that costs and what to do. One that wants this nevertheless suffices.
+[[nodiscard]] Status check_seats(std::span<const GpuSeat> seats);
+
+/// The same of the ranks that meet, of which this one has `own`; on all ranks alike.
+[[nodiscard]] Status agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own);
+
+}  // namespace pccl::device

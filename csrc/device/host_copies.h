@@ -1,0 +1,16 @@
+// Copies between host memory and a GPU, for callers above the driver.
+#pragma once
+
+#include <cstddef>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::device {
+
+/// Copies `bytes` of pinned memory to `to`, memory of `device`, in the order of `stream`, by a copy
+/// engine also where they are few (Driver::copy_from_host). kUnavailable in a build without CUDA.
+[[nodiscard]] PCCL_API Status copy_from_host(int device, void* to, const void* from,
+                                             std::size_t bytes, sys::cuda::Stream stream);
+
+}  // namespace pccl::device
