@@ -24,7 +24,7 @@ tools='' # of the extra "dev" in pyproject.toml, all where none is named
 if [ "${1:-}" = demo ]; then
     tools='scikit-build-core scikit-learn'
 else
-    packages+=(libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
+    packages+=(libbenchmark-dev libcairo2 libgmock-dev libgtest-dev libssh-4 libxml2)
 fi
 
 # A python3 from elsewhere than Debian brings venv and headers itself.

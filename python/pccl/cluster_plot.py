@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_links"]
 
+FRAME = 1.3  # half its width; ranks lie on a circle of radius 1
+
 # Colour and line of each kind of link, and what the legend calls it.
 KINDS = {
     "kept": ("#bbbbbb", "-", "kept"),
@@ -31,6 +33,9 @@ def draw_links(
     figure = new_figure(5, 5.4)
     axes = figure.add_subplot()
     axes.set_title(title)
+    # Arrows and texts count for nothing when matplotlib looks for limits by itself.
+    axes.set_xlim(-FRAME, FRAME)
+    axes.set_ylim(-FRAME, FRAME)
     axes.set_aspect("equal")
     axes.set_axis_off()
     links = [link for each in links_of.values() for link in each]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pccl.topology.figure import new_figure
+from pccl.topology.figure import Bar, draw_bars, new_figure, number_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,16 @@ def draw_replay(
     figure = new_figure(9.0, min(1.2 + 0.35 * rows, MOST_INCHES))
     axes = figure.add_subplot()
     critical = {_key(step, one_for_all) for step in critical_path}
-    for step in drawn:
-        colour = CRITICAL if _key(step, one_for_all) in critical else USUAL
-        _draw(axes, step, colour, one_for_all)
+    colours = [CRITICAL if _key(step, one_for_all) in critical else USUAL for step in drawn]
+    bars = [
+        Bar(_row(step, one_for_all), step.begin * 1e6, step.done * 1e6, colour)
+        for step, colour in zip(drawn, colours, strict=True)
+    ]
+    draw_bars(axes, bars, height=0.5)
+    if not one_for_all:
+        _draw_messages(axes, drawn, colours)
     axes.set_ylim(rows - 0.4, -0.6)
+    number_whole(axes.yaxis, rows, most=64)
     axes.set_xlabel("microseconds")
     axes.set_ylabel("lane of every rank" if one_for_all else "rank")
     axes.set_title(f"{title}; the critical path in red", fontsize=9, loc="left")
@@ -53,11 +59,22 @@ def _key(step: StepTime, one_for_all: bool) -> tuple[int, int, int]:
     return _row(step, one_for_all), step.lane, step.index
 
 
-def _draw(axes: matplotlib.axes.Axes, step: StepTime, colour: str, one_for_all: bool) -> None:
-    row = _row(step, one_for_all)
-    begin, end = step.begin * 1e6, step.done * 1e6
-    axes.barh(row, end - begin, left=begin, height=0.5, color=colour, alpha=0.7)
-    if step.receiver >= 0 and not one_for_all:
-        axes.plot(
-            [end, step.arrival * 1e6], [row, step.receiver], color=colour, linewidth=0.7, alpha=0.7
+def _draw_messages(
+    axes: matplotlib.axes.Axes, steps: Sequence[StepTime], colours: Sequence[str]
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    lines = [
+        ([(step.done * 1e6, step.rank), (step.arrival * 1e6, step.receiver)], colour)
+        for step, colour in zip(steps, colours, strict=True)
+        if step.receiver >= 0
+    ]
+    axes.add_collection(
+        LineCollection(
+            [line for line, _ in lines],
+            colors=[colour for _, colour in lines],
+            linewidths=0.7,
+            alpha=0.7,
         )
+    )
+    axes.autoscale_view()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pccl.replay_plot import CRITICAL, MOST_INCHES, MOST_STEPS, USUAL
-from pccl.topology.figure import new_figure
+from pccl.topology.figure import Bar, draw_bars, new_figure, number_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,19 +38,43 @@ def draw_timeline(
     ranks = 1 + max(drawn, default=0)
     figure = new_figure(9.0, min(1.4 + 0.6 * ranks, MOST_INCHES))
     axes = figure.add_subplot()
+    bars = []
     for step in measured[:MOST_STEPS]:
-        _bar(axes, _upper(step.rank), (step.begin, step.moved), WAITING)
-        _bar(axes, _upper(step.rank), (step.moved, step.end), USUAL)
-    for played in simulated[:MOST_STEPS]:
-        _bar(axes, played.rank + HEIGHT / 2, (played.begin, played.done), SIMULATED)
+        bars.append(_bar(_upper(step.rank), (step.begin, step.moved), WAITING))
+        bars.append(_bar(_upper(step.rank), (step.moved, step.end), USUAL))
+    bars += [
+        _bar(played.rank + HEIGHT / 2, (played.begin, played.done), SIMULATED)
+        for played in simulated[:MOST_STEPS]
+    ]
+    draw_bars(axes, bars, HEIGHT)
     if slowest:
         _mark(axes, slowest)
     axes.set_ylim(ranks - 0.4, -0.6)
-    axes.set_yticks(range(ranks))
+    number_whole(axes.yaxis, ranks, most=64)
     axes.set_ylabel("rank")
     axes.set_xlabel("microseconds")
     axes.set_title(title, fontsize=9, loc="left")
+    _add_legend(axes, has_hop=slowest is not None)
     return figure
+
+
+def _add_legend(axes: matplotlib.axes.Axes, *, has_hop: bool) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    colours = {"waiting": WAITING, "moving": USUAL, "simulated": SIMULATED}
+    handles: list[Patch | Line2D] = [
+        Patch(color=colour, alpha=0.7, label=label) for label, colour in colours.items()
+    ]
+    if has_hop:
+        handles.append(Line2D([], [], color=CRITICAL, marker="o", label="slowest message"))
+    axes.legend(
+        handles=handles,
+        fontsize=7,
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+    )
 
 
 def _upper(rank: int) -> float:
@@ -63,15 +87,6 @@ def _mark(axes: matplotlib.axes.Axes, hop: Hop) -> None:
     axes.plot(times, rows, color=CRITICAL, linewidth=1.5, marker="o", markersize=3)
 
 
-def _bar(axes: matplotlib.axes.Axes, row: float, between: tuple[float, float], colour: str) -> None:
+def _bar(row: float, between: tuple[float, float], colour: str) -> Bar:
     begin, end = between
-    axes.barh(
-        row,
-        (end - begin) * 1e6,
-        left=begin * 1e6,
-        height=HEIGHT,
-        color=colour,
-        alpha=0.7,
-        edgecolor="white",
-        linewidth=0.3,
-    )
+    return Bar(row, begin * 1e6, end * 1e6, colour)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cairosvg
+import matplotlib.image
+import numpy as np
 import pytest
 
 from support import notebook as driver
@@ -19,25 +23,20 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 PICTURES = {"p2p": 1}  # of the others, 5 at least
+MOST_POINTS = 1500
 SIZE = re.compile(r'<svg [^>]*width="([0-9.]+)pt" height="([0-9.]+)pt"')
 
 
+def ink_of(picture: str) -> Any:
+    """Give which pixels of an SVG are not white, by rows, as another program than ours draws it."""
+    png = cairosvg.svg2png(picture.encode(), background_color="white")
+    return matplotlib.image.imread(io.BytesIO(png))[:, :, :3].min(axis=2) < 0.8
+
+
 def kept(path: Path) -> list[dict[str, Any]]:
-    """What each cell of code shows in the file, in the form of ``support.notebook``."""
-    shown = []
-    for cell in json.loads(path.read_text())["cells"]:
-        if cell["cell_type"] == "code":
-            outputs = {output["output_type"]: output for output in cell["outputs"]}
-            assert set(outputs) <= {"stream", "execute_result"}, outputs
-            data = outputs.get("execute_result", {}).get("data", {})
-            shown.append(
-                {
-                    "printed": "".join(outputs.get("stream", {}).get("text", "")),
-                    "text": "".join(data["text/plain"]) if data else None,
-                    "picture": "".join(data.get("image/svg+xml", "")) or None,
-                }
-            )
-    return shown
+    """Give what each cell of code shows in the file."""
+    cells = json.loads(path.read_text())["cells"]
+    return [driver.shown_by(cell) for cell in cells if cell["cell_type"] == "code"]
 
 
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -66,6 +65,18 @@ def test_pictures_are_kept_as_they_are_drawn(shown: Any, request: pytest.Fixture
             (kept_size,), (drawn_size,) = SIZE.findall(before), SIZE.findall(now)
             for was, is_now in zip(kept_size, drawn_size, strict=True):
                 assert float(was) == pytest.approx(float(is_now), rel=0.05)
+
+
+def test_pictures_have_ink_and_are_whole(shown: Any) -> None:
+    for _, now in shown:
+        if now["picture"]:
+            (size,) = SIZE.findall(now["picture"])
+            assert max(map(float, size)) < MOST_POINTS
+            ink = ink_of(now["picture"])
+            assert 0.003 < ink.mean() < 0.6, "blank, or black"
+            rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
+            assert np.ptp(rows) > 0.8 * ink.shape[0], "most of it is empty"
+            assert np.ptp(columns) > 0.8 * ink.shape[1], "most of it is empty"
 
 
 @pytest.mark.parametrize("shown", [EXAMPLES / "topology.ipynb"], indirect=True)

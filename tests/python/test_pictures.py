@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from pccl import topology
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
+from support.drawn import Drawn
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 P4D = {"sm": 80, "nvlinks": 12, "net_speed": 100_000}
 POINTS = 72  # an inch
-DPI = 80
 
 Subject: TypeAlias = topology.Topology | topology.Plan | topology.Job
-Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.int_]]"
 
 
 @functools.cache
@@ -78,69 +71,21 @@ def subject_of(name: str) -> Subject:
     return machine(of).search(pattern, nodes=int(nodes))  # type: ignore[arg-type]
 
 
-class Drawn:
-    """A picture, and what it shows of itself, no more and no less: rows, columns, colours."""
-
-    def __init__(self, name: str) -> None:
-        self.subject = subject_of(name)
-        self.figure: Figure = self.subject.plot()
-        self.figure.set_dpi(DPI)
-        self.canvas = FigureCanvasAgg(self.figure)
-        self.canvas.draw()
-        self.pixels: Pixels = np.asarray(self.canvas.buffer_rgba())[:, :, :3].astype(int)
-        (self.axes,) = self.figure.axes
-
-    @property
-    def below_the_heading(self) -> Pixels:
-        """The pixels of what is drawn, without heading and legend."""
-        rows, columns = self.pixels.shape[:2]
-        box = self.axes.get_position()
-        top, bottom = int((1 - box.y1) * rows), int((1 - box.y0) * rows)
-        return self.pixels[top:bottom, int(box.x0 * columns) : int(box.x1 * columns)]
-
-    def letters(self) -> list[tuple[str, Any]]:
-        """Each text with the box around its letters, in pixels."""
-        legend = self.axes.get_legend()
-        texts: list[Text] = [*self.axes.texts, *(legend.get_texts() if legend else [])]
-        texts += [
-            self.axes.title,
-            *(getattr(self.axes, f"_{side}_title") for side in ("left", "right")),
-        ]
-        renderer = self.canvas.get_renderer()
-        return [(t.get_text(), t.get_window_extent(renderer)) for t in texts if t.get_text()]
-
-
 @pytest.fixture(scope="module", params=[*MACHINES, *PLANS, *JOBS])
 def drawn(request: pytest.FixtureRequest) -> Drawn:
-    return Drawn(request.param)
+    return Drawn(subject_of(request.param))
 
 
 def test_it_shows_something_and_all_of_it_is_inside_the_frame(drawn: Drawn) -> None:
-    ink = drawn.pixels.min(axis=2) < 200
-    assert 0.005 < ink.mean() < 0.5
-    inside = drawn.below_the_heading.min(axis=2) < 200
-    assert inside.sum() > 100
-    assert min(np.ptp(np.flatnonzero(inside.any(axis=axis))) for axis in (0, 1)) > 15
-    frame = np.ones_like(ink)
-    frame[2:-2, 2:-2] = False
-    assert not (ink & frame).any(), "something is cut off"
+    drawn.check_ink()
 
 
 def test_letters_are_inside_and_not_over_each_other(drawn: Drawn) -> None:
-    height, width = drawn.pixels.shape[:2]
-    letters = drawn.letters()
-    assert letters
-    for text, box in letters:
-        assert box.x0 >= 0, text
-        assert box.y0 >= 0, text
-        assert box.x1 <= width, text
-        assert box.y1 <= height, text
-    for (one, a), (other, b) in itertools.combinations(letters, 2):
-        overlap = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
-        assert min(overlap) <= 1, (one, other)
+    drawn.check_letters()
 
 
 def test_a_notebook_shows_it_at_its_size(drawn: Drawn) -> None:
+    assert isinstance(drawn.subject, topology.Topology | topology.Plan | topology.Job)
     picture = drawn.subject._repr_svg_()
     assert picture is not None
     size = re.search(r'<svg [^>]*width="([0-9.]+)pt" height="([0-9.]+)pt"', picture)
@@ -151,7 +96,7 @@ def test_a_notebook_shows_it_at_its_size(drawn: Drawn) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PLANS if not name.startswith("one_gpu")])
 def test_every_channel_is_drawn_in_its_colour(name: str) -> None:
-    drawn = Drawn(name)
+    drawn = Drawn(subject_of(name))
     plan = drawn.subject
     assert isinstance(plan, topology.Plan)
     lines = drawn.axes.get_legend().get_lines()
@@ -164,10 +109,10 @@ def test_every_channel_is_drawn_in_its_colour(name: str) -> None:
 
 
 def test_gpus_and_hosts_are_named() -> None:
-    said = {text for text, _ in Drawn("dgx1v ring 2").letters()}
+    said = {text for text, _ in Drawn(subject_of("dgx1v ring 2")).letters()}
     assert {str(gpu) for gpu in range(8)} <= said
     assert any("net0 in" in text for text in said)
-    said = {text for text, _ in Drawn("dgx1v").letters()}
+    said = {text for text, _ in Drawn(subject_of("dgx1v")).letters()}
     assert {"gpu0", "gpu7", "nic3", "net3", "cpu1", "NVL 20 to 40"} <= said
-    said = {text for text, _ in Drawn("many_hosts").letters()}
+    said = {text for text, _ in Drawn(subject_of("many_hosts")).letters()}
     assert any("12 hosts, 1200 ranks" in text and "4 hosts not shown" in text for text in said)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import itertools
 import typing
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import matplotlib.axes
+    import matplotlib.axis
     import matplotlib.figure
+
+    from pccl.topology.picture import Picture
 
 GPU_COLOUR = "#228833"
 
@@ -25,20 +29,54 @@ def advised() -> Iterator[None]:
         raise ImportError(_ADVICE) from error
 
 
-def new_figure(width: float, height: float) -> matplotlib.figure.Figure:
+def new_figure(width: float, height: float) -> Picture:
     """Return an empty figure; sizes are in inches."""
     with advised():
-        from matplotlib.figure import Figure
-    # Not through pyplot: nothing to close, and no window.
-    return Figure(figsize=(width, height))
+        from pccl.topology.picture import Picture
+    return Picture(width, height)
+
+
+def number_whole(axis: matplotlib.axis.Axis, count: int, most: int = 16) -> None:
+    """Label 0, 1, ... up to ``count`` on an axis of whole numbers: at most ``most`` of them."""
+    steps = (first * 10**power for power in itertools.count() for first in (1, 2, 5))
+    step = next(step for step in steps if count <= step * most)
+    axis.set_ticks(range(0, count, step))
+
+
+class Bar(typing.NamedTuple):
+    """A bar in a row, from ``begin`` to ``end`` on the axis of x."""
+
+    row: float
+    begin: float
+    end: float
+    colour: str
+
+
+def draw_bars(axes: matplotlib.axes.Axes, bars: list[Bar], height: float) -> None:
+    """Draw all ``bars`` as one artist: thousands of them would take a minute by themselves."""
+    from matplotlib.collections import PolyCollection
+
+    corners = []
+    for bar in bars:
+        low, high = bar.row - height / 2, bar.row + height / 2
+        corners.append([(bar.begin, low), (bar.begin, high), (bar.end, high), (bar.end, low)])
+    axes.add_collection(
+        PolyCollection(
+            corners,
+            facecolors=[bar.colour for bar in bars],
+            edgecolors="white",
+            linewidths=0.3,
+            alpha=0.7,
+        )
+    )
+    axes.autoscale_view()
 
 
 def svg(draw: Callable[[], matplotlib.figure.Figure]) -> str | None:
     """Return a picture as notebooks show it; None where a library for it is missing."""
     try:
         figure = draw()
+        from pccl.topology.picture import svg_of
     except ImportError:
         return None
-    text = io.StringIO()
-    figure.savefig(text, format="svg", bbox_inches="tight")
-    return text.getvalue()
+    return svg_of(figure)
