@@ -23,9 +23,7 @@ bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi
 
 /// "all_reduce #7"
 std::string name_of(const abi::CollectiveHeader& header) {
-    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
-    return concat(is_barrier(header) ? "barrier" : schedule::to_string(kind), " #",
-                  header.sequence);
+    return concat(fields_of(header).collective, " #", header.sequence);
 }
 
 /// Those of gather and scatter are always known to pairs alone.
@@ -40,12 +38,9 @@ std::string lengths_of(const abi::CollectiveHeader& header) {
 /// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.
 std::string data_of(const abi::CollectiveHeader& header) {
     if (is_barrier(header)) return {};
-    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
-    const std::string op =
-        reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
-    return concat(op, header.count, " ", to_string(static_cast<DataType>(header.data_type)),
-                  lengths_of(header),
-                  schedule::is_rooted(kind) ? concat(", root ", header.root) : "");
+    const CallFields call = fields_of(header);
+    return concat(call.op.empty() ? "" : concat(call.op, " of "), call.count, " ", call.type,
+                  lengths_of(header), call.root == kNoRank ? "" : concat(", root ", call.root));
 }
 
 /// "by ring in windows of 1024"
@@ -73,6 +68,16 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
 }
 
 }  // namespace
+
+CallFields fields_of(const abi::CollectiveHeader& header) {
+    if (is_barrier(header)) return {.collective = "barrier"};
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    return {.collective = schedule::to_string(kind),
+            .op = reduces(kind) ? to_string(static_cast<ReduceOp>(header.reduce_op)) : "",
+            .type = to_string(static_cast<DataType>(header.data_type)),
+            .count = header.count,
+            .root = schedule::is_rooted(kind) ? Rank{header.root} : kNoRank};
+}
 
 std::string algorithm_name(const abi::CollectiveHeader& header) {
     if (header.over == abi::Over::kBoard)

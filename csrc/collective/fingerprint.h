@@ -26,6 +26,16 @@ namespace pccl {
 /// "all_reduce #7 (sum of 1024 float32)", "barrier #8": what was called, not how it runs.
 [[nodiscard]] std::string describe_call(const abi::CollectiveHeader& header);
 
+/// What was called, field by field; literals.
+struct CallFields {
+    std::string_view collective{};  // "all_reduce", "barrier"
+    std::string_view op{};          // "sum"; empty where nothing is reduced
+    std::string_view type{};        // "float32"; empty of a barrier, as `count` is 0
+    std::uint64_t count = 0;        // elements in the longest block
+    Rank root = kNoRank;            // where there is one
+};
+[[nodiscard]] CallFields fields_of(const abi::CollectiveHeader& header);
+
 /// What all ranks of a collective must call alike: operator and root where they mean something.
 struct Signature {
     schedule::CollectiveKind kind{};

@@ -136,9 +136,10 @@ def explain(records: Iterable[Record]) -> list[str]:
 def _explain_group(name: str, size: int, device: str, ranks: dict[int, Record]) -> str:
     sentences = [f"Group {name} of {size} {'GPUs' if device == 'cuda' else 'ranks'}:"]
     missing = sorted(set(range(size)) - set(ranks))
+    who = _names(sorted(ranks)) if missing else "all"
     if missing:
         sentences.append(f"there is no record of {_names(missing)};")
-    sentences.extend(_explain_waits(ranks) or _explain_calls(ranks))
+    sentences.extend(_explain_waits(ranks) or _explain_calls(ranks, who))
     blamed = {op.blamed for r in ranks.values() if (op := r.at(r.called)) and op.blamed is not None}
     if blamed:
         sentences.append(f"The ranks blame {_names(sorted(blamed))}.")
@@ -185,8 +186,8 @@ def _where_is(awaited: Record | None, wait: Wait) -> str:
     )
 
 
-def _explain_calls(ranks: dict[int, Record]) -> list[str]:
-    """Say who has called what."""
+def _explain_calls(ranks: dict[int, Record], who: str) -> list[str]:
+    """Say who has called what; ``who`` are those with a record."""
     last = max(record.called for record in ranks.values())
     if last == 0:
         return ["no collective was called."]
@@ -204,7 +205,8 @@ def _explain_calls(ranks: dict[int, Record]) -> list[str]:
             f"{_names(there)} {_are(there)} in {operation.text}, for {waited:.1f} s;"
             f" {_lag(behind, ranks)}."
         ]
-    return [f"all have called {operation.text}{_how_far(ranks, last)}."]
+    verb = "has" if len(ranks) == 1 else "have"
+    return [f"{who} {verb} called {operation.text}{_how_far(ranks, last)}."]
 
 
 def _how_far(ranks: dict[int, Record], last: int) -> str:

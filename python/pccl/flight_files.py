@@ -15,9 +15,10 @@ from pccl.flight import (
 )
 
 if typing.TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Records", "find", "load", "parse"]
+__all__ = ["Records", "find", "load", "load_raw", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
@@ -59,10 +60,33 @@ def load(path: Path) -> Records:
     OSError
         It cannot be read.
     """
+    return _read(path, lambda text: parse(path.name, text))
+
+
+def load_raw(path: Path) -> _Json:
+    """Read the same as it is written: what ``pccl.flight_record()`` gave there.
+
+    Raises
+    ------
+    ValueError, OSError
+        As of ``load``.
+    """
+
+    def checked(text: bytes) -> _Json:
+        parse(path.name, text)
+        return _parsed(text)
+
+    return _read(path, checked)
+
+
+_Read = typing.TypeVar("_Read")
+
+
+def _read(path: Path, of: Callable[[bytes], _Read]) -> _Read:
     if path.stat().st_size > _LONGEST_FILE:
         raise ValueError(f"{path} is no flight record: it is longer than {_LONGEST_FILE >> 20} MiB")
     try:
-        return parse(path.name, path.read_bytes())
+        return of(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"{path} is no flight record: {error}") from None
 

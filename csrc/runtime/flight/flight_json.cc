@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/collective/fingerprint.h"
 #include "csrc/runtime/flight/flight_text.h"
 #include "csrc/sys/host.h"
 
@@ -44,6 +47,34 @@ const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
     return entry.ticket < reached ? "completed" : "queued";
 }
 
+/// What was called, as fields.
+json call_of(const FlightEntry& entry) {
+    if (entry.kind != FlightKind::kCollective)
+        return {{"kind", entry.kind == FlightKind::kSend ? "send" : "receive"},
+                {"peer", entry.message.peer},
+                {"tag", entry.message.tag},
+                {"bytes", entry.message.bytes},
+                {"calls", entry.calls}};
+    const CallFields call = fields_of(entry.collective);
+    json text{{"kind", call.collective}, {"calls", entry.calls}};
+    if (!call.type.empty()) {
+        text["type"] = call.type;
+        text["count"] = call.count;
+        text["element_bytes"] = size_of(static_cast<DataType>(entry.collective.data_type));
+    }
+    if (!call.op.empty()) text["op"] = call.op;
+    if (call.root != kNoRank) text["root"] = call.root;
+    return text;
+}
+
+/// Of the members, in the whole job; those of a job's first group are its ranks.
+std::vector<std::uint64_t> global_ranks_of(const FlightGroup& group) {
+    if (!group.global_ranks.empty()) return group.global_ranks;
+    std::vector<std::uint64_t> ranks(static_cast<std::size_t>(group.size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+}
+
 json json_of(const FlightWait& wait) {
     return {{"ticket", wait.ticket},
             {"operation", wait.operation},
@@ -76,7 +107,7 @@ json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus) {
               {"name", group.name},
               {"rank", group.rank},
               {"size", group.size},
-              {"global_ranks", group.global_ranks},
+              {"global_ranks", global_ranks_of(group)},
               {"device", group.is_on_gpus ? "cuda" : "cpu"}};
     if (!group.is_on_gpus) return text;
     text["waits"] = json::array();
@@ -95,9 +126,8 @@ json json_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus) {
               {"issued_ns", time_of(entry.issued)},
               {"started_ns", time_of(entry.started)},
               {"finished_ns", time_of(entry.finished)}};
-    if (entry.kind != FlightKind::kCollective)
-        text["peer"] = entry.message.peer;
-    else if (!is_on_gpu || !is_refused(entry))
+    text.update(call_of(entry));
+    if (entry.kind == FlightKind::kCollective && (!is_on_gpu || !is_refused(entry)))
         text["sequence"] = entry.collective.sequence;
     if (entry.outcome != StatusCode::kOk) text["error"] = to_string(entry.outcome);
     if (entry.blamed != kNoRank) text["blamed"] = entry.blamed;

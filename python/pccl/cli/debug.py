@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from pccl import flight, flight_files
+from pccl import chakra, flight, flight_files
 from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl debug flight                 # the folder that PCCL_FLIGHT_DIR named",
     "pccl debug flight/*.json --json",
+    "pccl debug flight --chakra traces # traces/chakra.0.et and so on, for simulators",
 )
 
 
@@ -25,6 +26,14 @@ def debug(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
+    chakra_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--chakra",
+            metavar="FOLDER",
+            help="Write execution traces of Chakra there, one for each rank, and say nothing else.",
+        ),
+    ] = None,
 ) -> None:
     """Say which rank is behind in what, when a job hangs or failed.
 
@@ -32,6 +41,10 @@ def debug(
     operation fails, and on SIGUSR1.
     """
     files = [file for path in paths for file in flight_files.find(path)]
+    if chakra_folder is not None:
+        for written in chakra.write(map(flight_files.load_raw, files), chakra_folder):
+            print(written)
+        return
     loaded = [flight_files.load(file) for file in files]
     groups = flight.explain(record for each in loaded for record in each.groups)
     sessions = flight.explain_sessions(record for each in loaded for record in each.sessions)
