@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import schedule
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 from pccl.bench.cases import Case, make_call_by, time_calls
 from pccl.bench.collectives import slowest
 from pccl.capsule import Capsule
@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--collective", default="all_reduce")
     made.add_argument("--algorithms", nargs="+", default=["ring", "pat"])
     made.add_argument(
-        "--sizes", type=parse_size, nargs="+", default=[1 << shift for shift in range(10, 25, 2)]
+        "--sizes", type=bytes_of, nargs="+", default=[1 << shift for shift in range(10, 25, 2)]
     )
     made.add_argument("--turns", type=int, default=40, help="of each kind")
     made.add_argument("--calls", type=int, default=10, help="of a turn")

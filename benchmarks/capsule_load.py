@@ -124,7 +124,7 @@ def read(file: Path) -> tuple[float, float]:
 
 def time_of(file: Path) -> float:
     begin = time.process_time()
-    pccl.Capsule.read(file)  # dropped at once, so that it is proven again next time
+    pccl.Capsule.load(file)  # dropped at once, so that it is proven again next time
     return time.process_time() - begin
 
 
@@ -137,7 +137,7 @@ def most_memory() -> float:
 
 def agreed(file: Path, ranks: int, folder: Path) -> float:
     """Return the least milliseconds, of several, of the slowest rank."""
-    capsule = pccl.Capsule.read(file)
+    capsule = pccl.Capsule.load(file)
     store = folder / f"store_{file.stem}"
     times: list[list[float]] = [[0.0] * ranks for _ in range(5)]
     together = threading.Barrier(ranks)

@@ -41,7 +41,7 @@ from common.namespaces import INTERFACE, MOST_HOSTS, enter, joined_namespaces
 from common.timing import random_numbers
 from common.told_groups import GROUPS, Groups, Seat, join
 
-from pccl.bench import parse_size, sizes_between
+from pccl.bench import bytes_of, sizes_between
 from pccl.bench.cases import COLLECTIVES, Case
 from pccl.local_ranks import run_ranks
 
@@ -152,7 +152,7 @@ def parse_options() -> argparse.Namespace:
     add("--hosts", type=int, default=2, help="network namespaces, of --transports hosts")
     add("--collectives", nargs="+", choices=COLLECTIVES, default=list(COLLECTIVES))
     sizes = list(sizes_between(1 << 10, 64 << 20, 4))
-    add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
+    add("--sizes", type=bytes_of, nargs="+", default=sizes, help="bytes, as 64K")
     add("--seconds", type=float, default=0.02, help="of a cell in one turn")
     add("--write", action="store_true", help="write the input again before each call")
     add("--apart", action="store_true", help="let all ranks meet before each call")

@@ -21,7 +21,7 @@ from common.cells import Cell
 from common.launch import run_ranks, run_script
 from common.timing import Budget, measure_case
 
-from pccl.bench import Job, parse_size, run
+from pccl.bench import Job, bytes_of, run
 from pccl.bench.cases import COLLECTIVES, Case
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def main() -> int:
     parser = report.make_parser(__doc__, ranks=[8, 16, 32], seconds=0.5)
     parser.set_defaults(rounds=2, least=3)
     parser.add_argument("--collectives", nargs="*", default=TIMED, choices=COLLECTIVES)
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="bytes a rank")
+    parser.add_argument("--sizes", type=bytes_of, nargs="+", default=SIZES, help="bytes a rank")
     parser.add_argument("--tcp", action="store_true", help="over TCP on loopback")
     parser.add_argument("--starts", type=int, default=3, help="of each backend, 0 for none")
     parser.add_argument("--check-ranks", type=int, default=64, help="0 for no check")

@@ -29,7 +29,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 from pccl import _core, schedule
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -439,7 +439,7 @@ def main() -> int:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, nargs="+", default=[torch.cuda.device_count()])
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--sizes", type=bytes_of, nargs="+", default=SIZES, help="as 64K")
     parser.add_argument("--collectives", nargs="+", default=KINDS, choices=KINDS + OTHERS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sweep", action="store_true")

@@ -21,7 +21,7 @@ import torch.distributed as dist
 from common import gpu_ranks
 
 from pccl import _core
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 
 
 def raw_issue(rank: int, ranks: int, store: Any, x: torch.Tensor) -> float:
@@ -116,7 +116,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     sizes = [1 << 10, 16 << 10, 64 << 10, 512 << 10]
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=sizes)
+    parser.add_argument("--sizes", type=bytes_of, nargs="+", default=sizes)
     parser.add_argument("--calls", type=int, default=500)
     options = parser.parse_args()
     found = {backend: measure(backend, options) for backend in ("pccl", "nccl")}

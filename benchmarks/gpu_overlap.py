@@ -19,7 +19,7 @@ import torch.distributed as dist
 from common import gpu_ranks
 
 from pccl import _core
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
-    parser.add_argument("--size", type=parse_size, default=256 << 20, help="of the whole tensor")
+    parser.add_argument("--size", type=bytes_of, default=256 << 20, help="of the whole tensor")
     parser.add_argument("--products", type=int, default=12)
     parser.add_argument("--gathers", type=int, default=60)
     options = parser.parse_args()

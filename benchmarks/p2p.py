@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> dict[str, list[Cell]]:
 
 def main() -> int:
     parser = report.make_parser(__doc__, ranks=[2], seconds=0.3)
-    parser.add_argument("--sizes", type=report.parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--sizes", type=report.bytes_of, nargs="+", default=SIZES, help="as 64K")
     parser.add_argument("--blocks", type=int, default=100_000, help="of 4 KiB")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 128])
     options = parser.parse_args()

@@ -43,7 +43,7 @@ from common.link_speed import measured_speed
 from common.namespaces import INTERFACE, enter, joined_namespaces
 
 from pccl import _core, schedule, simulator
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 from pccl.bench.cases import Case, make_call_by, time_calls
 from pccl.bench.collectives import slowest
 from pccl.local_ranks import run_ranks
@@ -172,7 +172,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--places", nargs="+", default=[LOOPBACK], choices=[LOOPBACK, SHAPED])
     made.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     made.add_argument("--collectives", nargs="+", default=["all_reduce", "all_gather"])
-    made.add_argument("--sizes", type=parse_size, nargs="+", default=[4 << 10, 256 << 10, 4 << 20])
+    made.add_argument("--sizes", type=bytes_of, nargs="+", default=[4 << 10, 256 << 10, 4 << 20])
     made.add_argument("--rate", type=int, default=200, help="Mbit/s of a shaped port")
     made.add_argument("--seconds", type=float, default=0.3, help="of an algorithm in a cell")
     made.add_argument("--json", type=Path)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pccl.lang as pl
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 from pccl.bench.capsules import call_of
 from pccl.bench.cases import Case, time_calls
 from pccl.bench.collectives import slowest
@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--ranks", type=int, default=2)
     made.add_argument("--algorithms", nargs="+", default=["ring", "pat"])
     made.add_argument(
-        "--sizes", type=parse_size, nargs="+", default=[1 << shift for shift in range(10, 22, 2)]
+        "--sizes", type=bytes_of, nargs="+", default=[1 << shift for shift in range(10, 22, 2)]
     )
     made.add_argument("--transport", default="shm,tcp", help="as PCCL_TRANSPORTS has it")
     made.add_argument("--json", type=Path)

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def parser_of(description: str) -> argparse.ArgumentParser:
     """Return what both benchmarks of torch.distributed are told, but for what they measure."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--sizes", type=bytes_of, nargs="+", default=SIZES, help="as 64K")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--limit", type=float, default=200.0, help="seconds")
     parser.add_argument("--json", type=Path)

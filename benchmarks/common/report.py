@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from pccl.bench import parse_size
+from pccl.bench import bytes_of
 from pccl.bench.cases import COLLECTIVES
 
 from .cells import SIZES, Cell, merge_runs, summary
@@ -49,7 +49,7 @@ def add_cells(parser: argparse.ArgumentParser, sizes: list[int] = SIZES) -> None
     """Add the options that choose collectives and sizes."""
     names = list(COLLECTIVES)
     parser.add_argument("--collectives", nargs="+", default=names, choices=names)
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=sizes, help="as 64K")
+    parser.add_argument("--sizes", type=bytes_of, nargs="+", default=sizes, help="as 64K")
 
 
 def repeat(options: argparse.Namespace, run: Callable[[int], Findings]) -> Findings:

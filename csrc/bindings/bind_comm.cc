@@ -65,6 +65,7 @@ void bind_predictions(extension::Module& module) {
         .def_readonly("busiest", &Prediction::busiest)
         .def_readonly("aggregation", &Prediction::aggregation)
         .def_readonly("is_chosen", &Prediction::is_chosen)
+        .def_readonly("chosen_by", &Prediction::chosen_by)
         .def("__repr__", &printed_prediction);
 }
 

@@ -36,7 +36,8 @@ std::vector<std::string> Layout::describe_links() const {
     if (is_on_one_host()) {
         const bool measured = links_ && !links_->job().hosts().front().calibration.is_empty();
         return {
-            concat("memory of one host: ", measured ? "measured" : "usual times, not measured")};
+            concat("memory of one host: ",
+                   measured ? "measured" : "built-in figures (pccl topo --measure measures it)")};
     }
     std::vector<std::string> lines;
     const topo::JobTopology& job = links_->job();

@@ -9,6 +9,15 @@
 
 namespace pccl {
 
+/// What made a group take a way, first to last: the call or PCCL_ALGORITHM; a capsule that was
+/// loaded for the size; what pccl tune measured; the predictions.
+namespace chosen_by {
+inline constexpr std::string_view kWish = "wish";
+inline constexpr std::string_view kCapsule = "capsule";
+inline constexpr std::string_view kTuning = "tuning";
+inline constexpr std::string_view kPrediction = "prediction";
+}  // namespace chosen_by
+
 struct Prediction {
     schedule::SourcePtr source{};  // of a schedule over links; null: over the board
     int aggregation = 0;           // of its shape, where it has a choice
@@ -19,6 +28,7 @@ struct Prediction {
     long long messages = 0;
     std::string busiest{};  // the link that ranks share most: "eth0 of node7, 1.25 GB/s"; or empty
     bool is_chosen = false;
+    std::string_view chosen_by{};  // why, of the one that is; else empty
 
     /// As PCCL_ALGORITHM has it.
     [[nodiscard]] std::string_view algorithm() const {

@@ -65,7 +65,7 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
 }
 
 // Not comm::Prediction, whose type is the other module's.
-using Way = std::tuple<std::string, std::string_view, double, std::string, bool>;
+using Way = std::tuple<std::string, std::string_view, double, std::string, bool, std::string_view>;
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
     const auto predictions = [&] {
@@ -75,7 +75,8 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     std::vector<Way> ways;
     ways.reserve(predictions.size());
     for (const Prediction& way : predictions)
-        ways.emplace_back(way.algorithm(), way.over(), way.seconds, way.busiest, way.is_chosen);
+        ways.emplace_back(way.algorithm(), way.over(), way.seconds, way.busiest, way.is_chosen,
+                          way.chosen_by);
     return ways;
 }
 

@@ -26,7 +26,17 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import lang, p2p, phase_costs, schedule, simulator, topology
+    from pccl import (
+        bench,
+        lang,
+        p2p,
+        phase_costs,
+        published,
+        schedule,
+        simulator,
+        timeline,
+        topology,
+    )
     from pccl._core import (
         Communicator,
         DeviceGroup,
@@ -87,6 +97,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "advise",
+    "bench",
     "capsules",
     "current_phase",
     "device_plan",
@@ -99,6 +110,7 @@ __all__ = [
     "p2p",
     "phase",
     "phase_costs",
+    "published",
     "register",
     "run",
     "schedule",
@@ -106,10 +118,22 @@ __all__ = [
     "shrink",
     "simulator",
     "switch_phase",
+    "timeline",
     "topology",
     "unload_capsule",
 ]
 
+_MODULES = {
+    "bench",
+    "lang",
+    "p2p",
+    "phase_costs",
+    "published",
+    "schedule",
+    "simulator",
+    "timeline",
+    "topology",
+}
 # Where the names live that are loaded when first used.
 _LAZY = {
     "advise": "pccl.advice",
@@ -150,7 +174,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name in {"lang", "p2p", "phase_costs", "schedule", "simulator", "topology"}:
+    if name in _MODULES:
         return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

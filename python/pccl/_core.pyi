@@ -269,6 +269,9 @@ class Prediction:
     @property
     def is_chosen(self) -> bool:
         """Whether calls of this length go this way."""
+    @property
+    def chosen_by(self) -> Literal["", "wish", "capsule", "tuning", "prediction"]:
+        """What made the group choose it, as ``pccl.explanation.Way`` has it; else empty."""
 
 class _Cluster(Protocol):  # pccl.Cluster
     @property
@@ -2240,7 +2243,7 @@ class Capsule:
         """
     @staticmethod
     def read(path: str) -> Capsule:
-        """Return what ``pccl.Capsule.read`` does.
+        """Return what ``pccl.Capsule.load`` does.
 
         Parameters
         ----------

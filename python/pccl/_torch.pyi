@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
 
+from pccl.explanation import ChosenBy
+
 class _Cluster(Protocol):  # pccl.Cluster
     @property
     def ranks(self) -> int: ...
@@ -109,7 +111,9 @@ class ProcessGroupPCCL(Backend):
         """For ``torch.cuda.MemPool``: GPU memory that peers can map."""
     def get_error(self) -> ErrorType:
         """Return whether the group can be used, or what kind of error ended it."""
-    def explain(self, collective: str, nbytes: int) -> list[tuple[str, str, float, str, bool]]:
+    def explain(
+        self, collective: str, nbytes: int
+    ) -> list[tuple[str, str, float, str, bool, ChosenBy]]:
         """Return the fields of every ``pccl.explanation.Way``, for ``pccl.explain``.
 
         Parameters

@@ -123,7 +123,7 @@ class Capsule:
         return Capsule(_core.Capsule.parse(data))
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Capsule:
+    def load(path: str | os.PathLike[str]) -> Capsule:
         """Return the capsule of a file, verified.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pccl import table
 from pccl.explanation import Way
+from pccl.sizes import bytes_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from pccl._core import Capsule
     from pccl.topology import Job, Topology
 
-__all__ = ["Simulation", "bytes_of", "ranks_of", "simulate"]
-
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+__all__ = ["Simulation", "ranks_of", "simulate"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,31 +95,13 @@ class Simulation:
             f"  {self.rounds} rounds; of the rank with the most: {self.messages} messages, "
             f"{self.bytes_sent:.0f} bytes sent, {self.bytes_reduced:.0f} added up",
             *([f"  busiest link: {self.busiest}"] if self.busiest else []),
-            f"* {self.name:<20} {self.seconds * 1e6:>12.1f} us",
+            f"> {self.name:<20} {self.seconds * 1e6:>12.1f} us",
             *(f"  {way.algorithm:<20} {way.seconds * 1e6:>12.1f} us" for way in self.others),
         ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return table.html_table(self.rows, caption="\n".join(repr(self).splitlines()[:2]), marked=0)
-
-
-def bytes_of(size: int | str) -> int:
-    """Return the bytes that ``65536`` or ``"64KB"`` mean; K, M and G are powers of 1024.
-
-    Raises
-    ------
-    ValueError
-        It means none.
-    """
-    if isinstance(size, int) and size > 0:
-        return size
-    text = str(size).upper().removesuffix("B")
-    unit = text[-1:] if text[-1:] in UNITS else ""
-    digits = text.removesuffix(unit)
-    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
-        raise ValueError(f"no size: {size!r}; sizes are written 512, 64KB, 1MB or 1GB")
-    return int(digits) * UNITS[unit]
 
 
 def ranks_of(topology: Job | Topology | None) -> int | None:
@@ -151,7 +132,7 @@ def simulate(
         bytes_reduced=reduced,
         busiest=own.busiest,
         others=tuple(
-            Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen)
+            Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen, way.chosen_by)
             for way in ways
             if way.over == "links" and way.algorithm != schedule.name
         ),

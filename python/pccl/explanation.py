@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from pccl import table
 from pccl.named import LinksCountedOn
+from pccl.sizes import bytes_of
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Way", "explain"]
 
 MOST_LINKS_SHOWN = 8
+ChosenBy: TypeAlias = Literal["", "wish", "capsule", "tuning", "prediction"]
+# Why a way that is predicted to be slower than another is chosen.
+REASONS = {
+    "wish": "PCCL_ALGORITHM, or the call, asks for {chosen}",
+    "capsule": "{chosen} was loaded for this size",
+    "tuning": "pccl tune measured {chosen} as the fastest",
+    "prediction": "the difference is too small to count on",
+}
 # Of their lengths, ranks know no more than their own.
 ONE_CHOICE = ("all_to_all",)
 
@@ -45,6 +54,10 @@ class Way(NamedTuple):
         ``shm_direct``, which moves bytes once, it is enough that it takes no more than 5 % longer,
         but in an all_reduce). Links must save 15 % of what the board takes; among those within 10 %
         of the fastest, the one with the fewest messages is taken.
+    chosen_by
+        Of the one that is chosen: ``"wish"`` (``PCCL_ALGORITHM``, or the call's ``algorithm``),
+        ``"capsule"`` (one that was loaded for the size), ``"tuning"`` (what ``pccl tune``
+        measured) or ``"prediction"``; else empty.
     """
 
     algorithm: str
@@ -52,6 +65,7 @@ class Way(NamedTuple):
     seconds: float
     busiest: str
     is_chosen: bool
+    chosen_by: ChosenBy = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,11 +142,10 @@ class Explanation:
         least = min(self.ways, key=lambda way: way.seconds)
         if self.chosen.seconds <= least.seconds:
             return []
-        why_not = "one is taken for all lengths" if self.collective in ONE_CHOICE else "not enough"
-        return [
-            f"  ({least.algorithm} is predicted to be faster, but {why_not}; or pccl tune or"
-            " PCCL_ALGORITHM decides)"
-        ]
+        reason = REASONS[self.chosen.chosen_by or "prediction"].format(chosen=self.chosen.algorithm)
+        if self.chosen.chosen_by == "prediction" and self.collective in ONE_CHOICE:
+            reason = "one way is taken for all lengths"
+        return [f"  ({least.algorithm} is predicted to be faster, but {reason})"]
 
 
 def _alike(links: tuple[str, ...]) -> list[str]:
@@ -162,24 +175,24 @@ def _in_runs(ranks: tuple[int, ...]) -> str:
 @overload
 def explain(
     collective: str,
-    nbytes: int,
+    nbytes: int | str,
     group: Communicator | ProcessGroup | Job | None = None,
     *,
     device: Literal["cpu"] = "cpu",
 ) -> Explanation: ...
 @overload
-def explain(collective: str, nbytes: int, group: Gpus | DeviceGroup) -> GpuExplanation: ...
+def explain(collective: str, nbytes: int | str, group: Gpus | DeviceGroup) -> GpuExplanation: ...
 @overload
 def explain(
     collective: str,
-    nbytes: int,
+    nbytes: int | str,
     group: ProcessGroup | None = None,
     *,
     device: Literal["cuda"],
 ) -> GpuExplanation: ...
 def explain(
     collective: str,
-    nbytes: int,
+    nbytes: int | str,
     group: Communicator | ProcessGroup | Job | Gpus | DeviceGroup | None = None,
     *,
     device: str = "cpu",
@@ -192,7 +205,8 @@ def explain(
         ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
         ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
     nbytes
-        Of the largest buffer: what all ranks have together after an ``all_gather``.
+        Of the largest buffer: what all ranks have together after an ``all_gather``: ``65536``,
+        ``"64KB"``.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
         default group. Or a ``pccl.topology.Job``, which need not exist
@@ -210,9 +224,9 @@ def explain(
     Raises
     ------
     ValueError
-        There is no such collective, or ``group`` has no backend "pccl", or the job's ranks are not
-        numbered from 0 on, or GPUs of such a number or architecture make no group; or ``device`` is
-        neither "cpu" nor "cuda", or goes with no such group.
+        There is no such collective, or ``nbytes`` is no size, or ``group`` has no backend "pccl",
+        or the job's ranks are not numbered from 0 on, or GPUs of such a number or architecture make
+        no group; or ``device`` is neither "cpu" nor "cuda", or goes with no such group.
     pccl.UnavailableError
         The GPUs of the process group have not met yet.
     pccl.UnsupportedError
@@ -224,6 +238,7 @@ def explain(
 
     if device not in ("cpu", "cuda"):
         raise ValueError(f"device {device!r}: it must be 'cpu' or 'cuda'")
+    nbytes = bytes_of(nbytes) if nbytes != 0 else 0
     if device == "cuda":
         if isinstance(group, Communicator | Job | Gpus | DeviceGroup):
             raise ValueError("device='cuda' is for process groups of torch.distributed")
@@ -264,7 +279,8 @@ def _has_default_group() -> bool:
 
 def _ways(predictions: list[Prediction]) -> list[Way]:
     return [
-        Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen) for way in predictions
+        Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen, way.chosen_by)
+        for way in predictions
     ]
 
 

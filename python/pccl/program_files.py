@@ -28,7 +28,7 @@ def program_in(path: str | os.PathLike[str]) -> Capsule:
         As ``Capsule.from_msccl``, ``from_mscclpp`` and ``read`` do.
     """
     read = {".xml": Capsule.from_msccl, ".json": Capsule.from_mscclpp}
-    return read.get(Path(path).suffix, Capsule.read)(path)
+    return read.get(Path(path).suffix, Capsule.load)(path)
 
 
 def drawn_conflict(path: str | os.PathLike[str], message: str) -> matplotlib.figure.Figure | None:

@@ -25,9 +25,9 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from pccl import _core
-from pccl.capsule_simulation import bytes_of
 from pccl.replay_results import Replay
 from pccl.replay_steps import StepTime
+from pccl.sizes import bytes_of
 from pccl.table import Table
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pccl import _core, table
-from pccl.capsule_simulation import bytes_of
 from pccl.errors import InvalidArgumentError
+from pccl.sizes import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -130,7 +130,7 @@ from pccl import timeline
 comm = pccl.Communicator(
     rank=int(sys.argv[1]), world_size=2, rendezvous=f"file://{sys.argv[2]}/store", timeout=60
 )
-operator = comm.load(pccl.Capsule.read(f"{sys.argv[2]}/ring2.capsule"), "by name")
+operator = comm.load(pccl.Capsule.load(f"{sys.argv[2]}/ring2.capsule"), "by name")
 x = np.ones(1000)
 operator.run(x)
 comm.record_timeline()

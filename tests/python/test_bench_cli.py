@@ -130,7 +130,7 @@ def test_wrong_results_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sizes() -> None:
     texts = ["1", "512", "1K", "64m", "2G"]
-    assert [bench.parse_size(text) for text in texts] == [1, 512, 1024, 64 << 20, 2 << 30]
+    assert [bench.bytes_of(text) for text in texts] == [1, 512, 1024, 64 << 20, 2 << 30]
     assert bench.sizes_between(1024, 65535, 4) == (1024, 4096, 16384)
     assert Case.of_bytes("all_to_all", 4, 1).size == 16
 

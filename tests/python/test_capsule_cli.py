@@ -89,7 +89,7 @@ def test_the_links_that_are_needed_are_shown(folder: Path) -> None:
     assert all(line.endswith(" steps") for line in lines[1:])
     one_way, pairs, tree = (each["links"] for each in printed(folder, "check", *names)["capsules"])
     assert (one_way, pairs) == ("-1", "")
-    schedule = pccl.Capsule.read(folder / "tree.capsule").schedule
+    schedule = pccl.Capsule.load(folder / "tree.capsule").schedule
     sends = {(step.rank, step.sends.peer) for step in schedule.steps if step.sends}
     assert tree.split() == [f"{sender}->{receiver}" for sender, receiver in sorted(sends)]
     assert printed(folder, "show", "tree.capsule")["links"] == tree
@@ -97,7 +97,7 @@ def test_the_links_that_are_needed_are_shown(folder: Path) -> None:
 
 def test_show_prints_manifest_and_steps(folder: Path) -> None:
     text = run(folder, "show", "ring4.capsule").stdout
-    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    capsule = pccl.Capsule.load(folder / "ring4.capsule")
     assert '"collective": "all_reduce"' in text
     assert f"sha256 {capsule.digest}" in text
     assert "rank 3 lane 0 step 6: recv output" in text
@@ -128,7 +128,7 @@ def test_simulate_predicts(folder: Path) -> None:
 def test_import_makes_a_capsule(folder: Path) -> None:
     done = run(folder, "import", "ring.xml", "--output", "new.capsule", "--name", "mine")
     assert done.returncode == 0, done.stderr
-    assert pccl.Capsule.read(folder / "new.capsule").name == "mine"
+    assert pccl.Capsule.load(folder / "new.capsule").name == "mine"
     (folder / "bad.xml").write_text((folder / "ring.xml").read_text().replace("rrcs", "put", 1))
     done = run(folder, "import", "bad.xml", "--output", "bad.capsule")
     assert done.returncode == 2
@@ -160,7 +160,7 @@ def test_plans_are_imported_and_capsules_exported(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = run(folder, "import", "ring4.xml", "--output", "again.capsule")
     assert done.returncode == 0, done.stderr
-    before, after = (pccl.Capsule.read(folder / f"{name}.capsule") for name in ("ring4", "again"))
+    before, after = (pccl.Capsule.load(folder / f"{name}.capsule") for name in ("ring4", "again"))
     assert before.manifest["sums"] == after.manifest["sums"]
     done = run(folder, "export", "ring4.capsule", "--output", "x", "--format", "mscclpp")
     assert done.returncode != 0
@@ -221,7 +221,7 @@ def test_check_draws_the_steps_in_conflict_of_any_file(folder: Path) -> None:
 
 def test_the_steps_of_a_damaged_capsule_are_drawn(folder: Path) -> None:
     """Every byte of its programs made one more, in turn: most are wrong at a step."""
-    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    capsule = pccl.Capsule.load(folder / "ring4.capsule")
     head = capsule.data.partition(b"\n")[0]
     programs = len(head) + 1 + int(head.split()[2])
     drawn = 0
@@ -237,7 +237,7 @@ def test_the_steps_of_a_damaged_capsule_are_drawn(folder: Path) -> None:
 
 
 def test_capsules_travel_between_processes(folder: Path) -> None:
-    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    capsule = pccl.Capsule.load(folder / "ring4.capsule")
     assert pickle.loads(pickle.dumps(capsule)) == capsule
 
 
@@ -248,7 +248,7 @@ def several(tmp_path: Path) -> Path:
 
 
 def test_a_capsule_for_several_numbers_of_ranks_is_checked_and_shown(several: Path) -> None:
-    capsule = pccl.Capsule.read(several / "ring.capsule")
+    capsule = pccl.Capsule.load(several / "ring.capsule")
     done = run(several, "check", "ring.capsule")
     assert done.stdout == "ring.capsule: right: any, all_reduce, 2..4 ranks\n"
     text = run(several, "show", "ring.capsule").stdout

@@ -97,7 +97,7 @@ def test_a_list_of_one_number_makes_the_capsule_of_that_number() -> None:
 def test_files_come_back_equal(tmp_path: Path) -> None:
     capsule = algorithms.ring.build("ring", ranks=[2, 3, 8])
     capsule.save(tmp_path / "ring.capsule")
-    read = pccl.Capsule.read(tmp_path / "ring.capsule")
+    read = pccl.Capsule.load(tmp_path / "ring.capsule")
     assert read == capsule
     assert read.digest == capsule.digest
     assert read.manifest == capsule.manifest

@@ -64,7 +64,7 @@ def test_a_signed_capsule_is_the_same_capsule(keys: list[Path], tmp_path: Path) 
     assert signed.digest == RING.digest
     assert signed.data.startswith(RING.data)
     signed.save(tmp_path / "signed.capsule")
-    again = pccl.Capsule.read(tmp_path / "signed.capsule")
+    again = pccl.Capsule.load(tmp_path / "signed.capsule")
     assert again == signed
     assert again.signer == PUBLIC[0]
     assert signed.signed(keys[1]).signer == PUBLIC[1]
@@ -117,7 +117,7 @@ def load_all(folder: Path, rank: int, rendezvous: str, send: Callable[[object], 
     said = []
     for file in ("ring2.capsule", "strange.capsule", "signed.capsule"):
         try:
-            comm.load(pccl.Capsule.read(folder / file))
+            comm.load(pccl.Capsule.load(folder / file))
             said.append("loaded")
         except pccl.InvalidArgumentError as error:
             said.append(str(error))
@@ -171,7 +171,7 @@ def test_a_signature_is_of_all_numbers_of_ranks(keys: list[Path], tmp_path: Path
     file = tmp_path / "ring.capsule"
     signed = several.signed(keys[0])
     signed.save(file)
-    read = pccl.Capsule.read(file)
+    read = pccl.Capsule.load(file)
     assert (read.signer, read.digest) == (PUBLIC[0], several.digest)
     assert read.data == signed.data
     read.check_signer(trusted(tmp_path, PUBLIC[0]))

@@ -143,7 +143,7 @@ def read_only(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         (np.ones(8)[::2], "it is strided: pass numpy.ascontiguousarray(x), and copy the result"),
         (read_only(np.ones(8)), "it is read-only: pass x.copy()"),
         (b"12345678", "it is read-only: pass bytearray(x)"),
-        ([1.0, 2.0], "got list; pass a numpy array, such as numpy.asarray(x)"),
+        ([1.0, 2.0], "got list; pass a numpy array that you keep: a = numpy.asarray(x)"),
         (3, "got int; pass a numpy array"),
     ],
 )

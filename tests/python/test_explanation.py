@@ -9,7 +9,7 @@ import pytest
 
 import pccl
 from pccl import topology
-from pccl.explanation import Explanation, Way
+from pccl.explanation import ChosenBy, Explanation, Way
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 
@@ -33,10 +33,24 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(("micros", "says_why"), [(10, True), (30, False)])
-def test_links_that_seem_faster_are_explained(micros: float, says_why: bool) -> None:
-    ring = Way("ring", "links", micros * 1e-6, "", is_chosen=False)
-    assert ("PCCL_ALGORITHM" in lines_of(BOARD, ring)[-1]) == says_why
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        ("wish", "PCCL_ALGORITHM, or the call, asks for shm_two_shot"),
+        ("capsule", "shm_two_shot was loaded for this size"),
+        ("tuning", "pccl tune measured shm_two_shot as the fastest"),
+        ("prediction", "the difference is too small to count on"),
+    ],
+)
+def test_why_a_slower_way_is_chosen_is_said(by: ChosenBy, reason: str) -> None:
+    ring = Way("ring", "links", 10e-6, "", is_chosen=False)
+    last = lines_of(BOARD._replace(chosen_by=by), ring)[-1]
+    assert last == f"  (ring is predicted to be faster, but {reason})"
+
+
+def test_the_fastest_way_needs_no_reason() -> None:
+    ring = Way("ring", "links", 30e-6, "", is_chosen=False)
+    assert "predicted to be faster" not in lines_of(BOARD, ring)[-1]
 
 
 def job_of(hosts: int, ranks: int, name: str = "H100-topology-kubernetes.xml") -> topology.Job:

@@ -72,7 +72,7 @@ def test_what_a_capsule_switches_is_in_its_file(tmp_path: Path) -> None:
     capsule = halving()
     assert capsule.phases == ("apart2", "apart1", "apart2")
     capsule.save(tmp_path / "halving.capsule")
-    read = pccl.Capsule.read(tmp_path / "halving.capsule")
+    read = pccl.Capsule.load(tmp_path / "halving.capsule")
     assert read == capsule
     assert read.phases == capsule.phases
     assert read.manifest["phases"] == ["apart2", "apart1", "apart2"]

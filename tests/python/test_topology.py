@@ -286,7 +286,7 @@ def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
         return float(way.split()[2])
 
     usual = _make_group(XDG_CACHE_HOME=str(tmp_path))
-    assert "memory of one host: usual times, not measured" in usual
+    assert "memory of one host: built-in figures (pccl topo --measure measures it)" in usual
     measured = topo("--measure", "--json", XDG_CACHE_HOME=str(tmp_path))
     found = json.loads(measured.stdout)["measured"]
     assert {"memory", "sockets"} <= {figure["kind"] for figure in found}

@@ -211,17 +211,24 @@ Result<Decision> Selector::decide_part(const Signature& call, const SourcePtr& p
 }
 
 Result<Prediction> Selector::best_way(const Signature& call, std::string_view wanted) {
-    if (wanted.empty())
+    std::string_view by = chosen_by::kWish;
+    if (wanted.empty()) {
         if (const SourcePtr loaded = loaded_for(call)) wanted = loaded->name;
+        by = wanted.empty() ? chosen_by::kTuning : chosen_by::kCapsule;
+    }
     const std::vector<Prediction>& ways = predictor_.predict_about(call, wanted);
     const std::string_view name = wanted.empty() ? measured_for(call) : wanted;
     auto best = std::ranges::find_if(ways, [&](const Prediction& way) {
         return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);
     });
-    if (best == ways.end() && wanted.empty())
+    if (best == ways.end() && wanted.empty()) {
+        by = chosen_by::kPrediction;
         best = least_of(ways, call.kind, layout().is_on_one_host() || predictor_.shares_cores());
+    }
     if (best == ways.end()) return none_of(ways, call, wanted);
-    return *best;
+    Prediction chosen = *best;
+    chosen.chosen_by = by;
+    return chosen;
 }
 
 std::string_view Selector::measured_for(const Signature& call) const {
@@ -293,7 +300,10 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     // Ranks choose by no more than all of them know.
     if (call.is_of_pairs) call.count = 0;
     PCCL_ASSIGN_OR_RETURN(const Prediction best, best_way(call, wanted));
-    for (Prediction& way : ways) way.is_chosen = way.algorithm() == best.algorithm();
+    for (Prediction& way : ways) {
+        way.is_chosen = way.algorithm() == best.algorithm();
+        if (way.is_chosen) way.chosen_by = best.chosen_by;
+    }
     return ways;
 }
 

@@ -123,11 +123,19 @@ class Check {
             promise.is_sum ? concat("the sum over all ranks of their input[", promise.chunk, "]")
                            : to_string(Contribution{promise.rank, promise.chunk});
         const EventId writer = holdings_.writer[spot.place];
-        const std::string blamed = writer == kNoEvent
-                                       ? concat("rank ", spot.rank, ", of which no step writes it")
-                                       : graph_.describe(writer) + ", which writes it last";
-        return Status::invalid_argument(
-            concat(blamed, ": output[", spot.chunk, "] ", what..., "; it must hold ", wanted));
+        if (writer == kNoEvent)
+            return Status::invalid_argument(
+                concat("no step of rank ", spot.rank, " writes output[", spot.chunk,
+                       "]; it must hold ", wanted, own_copy(spot.rank, promise)));
+        return Status::invalid_argument(concat(graph_.describe(writer),
+                                               ", which writes it last: output[", spot.chunk, "] ",
+                                               what..., "; it must hold ", wanted));
+    }
+
+    /// What a rank's own block takes, which travels nowhere.
+    [[nodiscard]] static std::string own_copy(Rank rank, const Promise& promise) {
+        if (promise.is_sum || promise.rank != rank) return {};
+        return concat(", its own: copy it there (c.input(", rank, ").copy_to(", rank, "))");
     }
 
     const EventGraph& graph_;

@@ -6,12 +6,12 @@ numpy is loaded when what needs it is used: most commands of ``pccl`` do not.
 import importlib
 from typing import TYPE_CHECKING
 
-from pccl.bench.sizes import parse_size, sizes_between
+from pccl.bench.sizes import bytes_of, sizes_between
 
 if TYPE_CHECKING:
     from pccl.bench.collectives import Job, Row, measured, run
 
-__all__ = ["Job", "Row", "measured", "parse_size", "run", "sizes_between"]
+__all__ = ["Job", "Row", "bytes_of", "measured", "run", "sizes_between"]
 
 
 def __getattr__(name: str) -> object:

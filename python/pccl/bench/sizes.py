@@ -1,28 +1,8 @@
 """Sizes as users write them."""
 
-__all__ = ["parse_size", "sizes_between"]
+from pccl.sizes import bytes_of
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes that ``text`` means: a number, with K, M or G for powers of 1024.
-
-    Parameters
-    ----------
-    text
-        ``"512"``, ``"1K"``, ``"64M"``, ``"1g"``.
-
-    Raises
-    ------
-    ValueError
-        It means none, or fewer than one.
-    """
-    unit = text[-1:].upper()
-    digits, factor = (text[:-1], UNITS[unit]) if unit in UNITS else (text, 1)
-    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
-        raise ValueError(f"no size: {text!r}; sizes are written 512, 1K, 64M or 1G")
-    return int(digits) * factor
+__all__ = ["bytes_of", "sizes_between"]
 
 
 def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import typer
 
 from pccl._version import __version__
 from pccl.bench.names import COLLECTIVES, REDUCTIONS
-from pccl.bench.sizes import parse_size, sizes_between
+from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
 
@@ -76,7 +76,7 @@ def bench(
     cards = gpu_benchmark.parse_gpus(gpus) if gpus is not None else ()
     processes = len(cards) if cards else _DEFAULT_RANKS if ranks is None else ranks
     job = benchmark.Job(
-        sizes=sizes_between(parse_size(smallest), parse_size(largest), factor),
+        sizes=sizes_between(bytes_of(smallest), bytes_of(largest), factor),
         collectives=tuple(chosen or COLLECTIVES),
         ranks=processes,
         dtype=dtype,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pccl import capsule_timeline, program_files, table, topology, whole_file
 from pccl.bench import capsules as benchmark
-from pccl.bench.sizes import parse_size, sizes_between
+from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.capsule import Capsule
 from pccl.cli import terminal
 from pccl.errors import Error
@@ -95,7 +95,7 @@ def _links(manifest: Mapping[str, Any]) -> str:
 
 def capsule_in(file: Path, ranks: int | None) -> Capsule:
     """Return what a file has for so many ranks; None for its only number."""
-    capsule = Capsule.read(file)
+    capsule = Capsule.load(file)
     if ranks is not None:
         return capsule.for_ranks(ranks)
     if len(capsule.ranks) > 1:
@@ -108,7 +108,7 @@ def capsule_in(file: Path, ranks: int | None) -> Capsule:
 
 def show(file: Path, ranks: int | None, *, as_json: bool) -> None:
     """Print manifest, digest and steps; of several numbers of ranks, what the manifests say."""
-    capsule = Capsule.read(file)
+    capsule = Capsule.load(file)
     if len(capsule.ranks) > 1 and ranks is None:
         _show_all(capsule, as_json=as_json)
         return
@@ -157,7 +157,7 @@ def simulate(
     job = topology.Job.of(
         [(f"host{i}", range(each * i, each * (i + 1)), machine) for i in range(hosts)]
     )
-    found = capsule.simulate(job, parse_size(size))
+    found = capsule.simulate(job, bytes_of(size))
     if not as_json:
         print(found)
         return
@@ -193,7 +193,7 @@ def export_file(file: Path, ranks: int | None, output: Path, form: str) -> None:
 
 def sign(file: Path, key: Path, output: Path) -> None:
     """Write a signed capsule."""
-    signed = Capsule.read(file).signed(key)
+    signed = Capsule.load(file).signed(key)
     signed.save(output)
     print(f"{output}: signed by {signed.signer}")
 
@@ -206,7 +206,7 @@ def verify(files: Sequence[Path], keys: Path | None) -> int:
     status = 0
     for file in files:
         try:
-            capsule = Capsule.read(file)
+            capsule = Capsule.load(file)
             capsule.check_signer(named)
             print(f"{file}: signed by {capsule.signer}")
         except Error as error:
@@ -225,7 +225,7 @@ class Sizes(NamedTuple):
 
     def all(self) -> tuple[int, ...]:
         """Return them in bytes, ascending."""
-        return sizes_between(parse_size(self.smallest), parse_size(self.largest), self.factor)
+        return sizes_between(bytes_of(self.smallest), bytes_of(self.largest), self.factor)
 
 
 def bench(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench.sizes import parse_size, sizes_between
+from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
 
@@ -45,7 +45,7 @@ def bench(
     smallest: Annotated[str, typer.Option("--min", help="Smallest transfer, bytes.")] = "64K",
     largest: Annotated[str, typer.Option("--max", help="Largest transfer, bytes.")] = "64M",
     blocks: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")
+        int, typer.Option(min=1, max=1_000_000, help="Of the case of many, whatever --max is.")
     ] = 100_000,
     block: Annotated[str, typer.Option(help="Bytes of each of these.")] = "4K",
     batch: Annotated[
@@ -87,19 +87,24 @@ def bench(
         raise ValueError(f'--device is cpu or cuda, not "{device}"')
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
-    chunks = [parse_size(each) for each in chunk or []]
+    chunks = [bytes_of(each) for each in chunk or []]
     if window and not chunks:
         chunks = [_USUAL_CHUNK]
     plan = benchmark.Bench(
         transports=tuple(transports.split(",")),
-        sizes=sizes_between(parse_size(smallest), parse_size(largest), 4),
+        sizes=sizes_between(bytes_of(smallest), bytes_of(largest), 4),
         blocks=blocks,
-        block_bytes=parse_size(block),
+        block_bytes=bytes_of(block),
         seconds=seconds,
         sockets=tuple(sockets or [0]),
         chunks=tuple(chunks),
         windows=tuple(window or [16]),
         batches=tuple(batch or [1]),
+    )
+    typer.echo(
+        f"{len(plan.sizes)} sizes, {seconds:g} s for each read and write of each path; then"
+        f" {blocks:,} blocks of {block}, in many calls (fewer: --blocks)",
+        err=True,
     )
     rows = (p2p_gpus if device == "cuda" else p2p_host).measure(plan)
     if chunks:
@@ -150,7 +155,7 @@ def soak(
     """
     from pccl.bench import p2p_soak
 
-    nbytes = parse_size(whole) if whole else 0
+    nbytes = bytes_of(whole) if whole else 0
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills, nbytes))
     if as_json:
         terminal.print_json(tally.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench.sizes import parse_size, sizes_between
+from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def tune(
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
     file = tuning.path()
-    sizes = sizes_between(1 << 10, parse_size(largest), 4)
+    sizes = sizes_between(1 << 10, bytes_of(largest), 4)
     jobs = [
         tuning.Job(ranks=count, sizes=sizes, rounds=rounds, transports=transports)
         for count in _numbers(ranks or []) or tuning.ranks_to_measure()

@@ -303,8 +303,9 @@ TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
                                                       "eth0 of node1: 3.125 GB/s, declared"));
     bootstrap::Roster alone;
     alone.endpoints.resize(2);
-    EXPECT_THAT((*bootstrap::Layout::make(alone))->describe_links(),
-                ElementsAre("memory of one host: usual times, not measured"));
+    EXPECT_THAT(
+        (*bootstrap::Layout::make(alone))->describe_links(),
+        ElementsAre("memory of one host: built-in figures (pccl topo --measure measures it)"));
 }
 
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {

@@ -495,8 +495,9 @@ TEST(VerifierTest, FindsOutputThatNobodyWrites) {
     Schedule schedule =
         generate("one_shot", {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
     step(schedule, 0, 1) = {};
-    EXPECT_THAT(fault_of(schedule), HasSubstr("rank 0, of which no step writes it: output[0] holds "
-                                              "nothing; it must hold input[0] of rank 0"));
+    EXPECT_THAT(fault_of(schedule),
+                HasSubstr("no step of rank 0 writes output[0]; it must hold input[0] of rank 0, "
+                          "its own: copy it there (c.input(0).copy_to(0))"));
     EXPECT_EQ(fault_of(schedule, Placement::kInPlace), "");
 }
 
