@@ -30,8 +30,8 @@ def draw_links(
     title: str, links_of: Mapping[str, Sequence[tuple[int, int]]]
 ) -> matplotlib.figure.Figure:
     """Draw ranks on a circle, and an arrow for each link; kinds are "kept", "moved" and so on."""
-    figure = new_figure(5, 5.4)
-    axes = figure.add_subplot()
+    figure = new_figure(5, 5.6, is_placed=True)
+    axes = figure.add_axes((0.02, 0.09, 0.96, 0.84))
     axes.set_title(title)
     # Arrows and texts count for nothing when matplotlib looks for limits by itself.
     axes.set_xlim(-FRAME, FRAME)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_replay"]
 
-MOST_INCHES = 20.0
+LEAST_INCHES, MOST_INCHES = 2.0, 20.0
 MOST_STEPS = 20_000
 USUAL = "#4477aa"
 CRITICAL = "#ee6677"
@@ -32,7 +32,7 @@ def draw_replay(
     """
     drawn = steps[:MOST_STEPS]
     rows = 1 + max((_row(step, one_for_all) for step in drawn), default=0)
-    figure = new_figure(9.0, min(1.2 + 0.35 * rows, MOST_INCHES))
+    figure = new_figure(9.0, min(max(1.2 + 0.35 * rows, LEAST_INCHES), MOST_INCHES))
     axes = figure.add_subplot()
     critical = {_key(step, one_for_all) for step in critical_path}
     colours = [CRITICAL if _key(step, one_for_all) in critical else USUAL for step in drawn]

@@ -29,11 +29,14 @@ def advised() -> Iterator[None]:
         raise ImportError(_ADVICE) from error
 
 
-def new_figure(width: float, height: float) -> Picture:
-    """Return an empty figure; sizes are in inches."""
+def new_figure(width: float, height: float, *, is_placed: bool = False) -> Picture:
+    """Return an empty figure of so many inches, whose axes are placed where all fits.
+
+    With ``is_placed`` the drawing places them.
+    """
     with advised():
         from pccl.topology.picture import Picture
-    return Picture(width, height)
+    return Picture(width, height, is_placed=is_placed)
 
 
 def number_whole(axis: matplotlib.axis.Axis, count: int, most: int = 16) -> None:

@@ -34,7 +34,7 @@ def draw_job(
     shown = hosts[:_MOST_HOSTS]
     boxes = max(len(shown), _LEAST_BOXES)
     is_joined = len(hosts) > 1
-    figure = new_figure(_BOX * boxes, 3.2 if is_joined else 2.0)
+    figure = new_figure(_BOX * boxes, 3.2 if is_joined else 2.0, is_placed=True)
     axes = figure.add_axes((0.0, 0.0, 1.0, 0.82 if is_joined else 0.72))
     axes.set_axis_off()
     left = (boxes - len(shown)) / 2

@@ -13,11 +13,11 @@ class Picture(Figure):
     """A figure of matplotlib, without pyplot: nothing needs to be closed, and no window opens.
 
     What its axes do not hold (titles, labels, legends) makes them smaller, so that ``savefig``
-    cuts nothing off. A notebook shows it as an SVG, whether ``%matplotlib inline`` was said or not.
+    cuts nothing off, unless the drawing places its axes itself. A notebook shows it as an SVG, whether ``%matplotlib inline`` was said or not.
     """
 
-    def __init__(self, width: float, height: float) -> None:
-        super().__init__(figsize=(width, height), layout="constrained")
+    def __init__(self, width: float, height: float, *, is_placed: bool = False) -> None:
+        super().__init__(figsize=(width, height), layout="none" if is_placed else "constrained")
 
     def _repr_svg_(self) -> str:
         return svg_of(self)

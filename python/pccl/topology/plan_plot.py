@@ -38,7 +38,7 @@ def draw_plan(
 ) -> matplotlib.figure.Figure:
     """Draw the GPUs on a circle, and each order of them as a curve."""
     height = 5.0 if gpus <= _FEW_GPUS else 8.0
-    figure = new_figure(height + _LEGEND, height)
+    figure = new_figure(height + _LEGEND, height, is_placed=True)
     axes = figure.add_axes((0.02, 0.02, 0.9 * height / (height + _LEGEND), 0.9))
     # Arrows and labels count for nothing when matplotlib looks for limits by itself.
     axes.set_xlim(-_FRAME, _FRAME)

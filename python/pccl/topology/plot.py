@@ -60,7 +60,7 @@ def draw_machine(
     nodes: Sequence[Node], links: Sequence[Link], *, title: str
 ) -> matplotlib.figure.Figure:
     """Draw CPUs, PCIe switches, GPUs, NICs and NVSwitches, with the bandwidths of their links."""
-    figure = new_figure(6.0, 4.0)
+    figure = new_figure(6.0, 4.0, is_placed=True)
     graph = network(nodes, links)
     hosts = 1 + max((host for _, host in graph.nodes(data="host")), default=0)
     hidden = [name for name, host in graph.nodes(data="host") if host >= _MOST_HOSTS]
