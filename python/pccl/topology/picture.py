@@ -13,7 +13,8 @@ class Picture(Figure):
     """A figure of matplotlib, without pyplot: nothing needs to be closed, and no window opens.
 
     What its axes do not hold (titles, labels, legends) makes them smaller, so that ``savefig``
-    cuts nothing off, unless the drawing places its axes itself. A notebook shows it as an SVG, whether ``%matplotlib inline`` was said or not.
+    cuts nothing off, unless the drawing places its axes itself. A notebook shows it as an SVG,
+    whether ``%matplotlib inline`` was said or not.
     """
 
     def __init__(self, width: float, height: float, *, is_placed: bool = False) -> None:
