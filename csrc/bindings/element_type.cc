@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "csrc/base/text.h"
+
 namespace pccl::bindings {
 namespace {
 
@@ -66,31 +68,57 @@ std::optional<DataType> complex_type(std::size_t bytes) {
     }
 }
 
+/// nullopt where no number of ours has that code, or not so many bytes.
 std::optional<DataType> type_of_code(char code, std::size_t item_bytes) {
+    const auto of_bytes = [item_bytes](std::size_t bytes, DataType type) {
+        return item_bytes == bytes ? std::optional(type) : std::nullopt;
+    };
     switch (code) {
         case '?':
-            return DataType::kBool;
+            return of_bytes(1, DataType::kBool);
         case 'e':
-            return DataType::kFloat16;
+            return of_bytes(2, DataType::kFloat16);
         case 'f':
-            return DataType::kFloat32;
+            return of_bytes(4, DataType::kFloat32);
         case 'd':
-            return DataType::kFloat64;
+            return of_bytes(8, DataType::kFloat64);
         case 'b':
-        case 'h':
-        case 'i':
-        case 'l':
-        case 'q':
-            return signed_type(item_bytes);
+            return of_bytes(1, DataType::kInt8);
         case 'B':
+            return of_bytes(1, DataType::kUint8);
+        case 'h':
+            return of_bytes(2, DataType::kInt16);
         case 'H':
+            return of_bytes(2, DataType::kUint16);
+        case 'i':
+            return of_bytes(4, DataType::kInt32);
         case 'I':
-        case 'L':
+            return of_bytes(4, DataType::kUint32);
+        case 'q':
+            return of_bytes(8, DataType::kInt64);
         case 'Q':
-            return unsigned_type(item_bytes);
+            return of_bytes(8, DataType::kUint64);
+        // Of 4 bytes in the standard sizes, and on some machines.
+        case 'l':
+            return item_bytes == 4 ? DataType::kInt32 : of_bytes(8, DataType::kInt64);
+        case 'L':
+            return item_bytes == 4 ? DataType::kUint32 : of_bytes(8, DataType::kUint64);
         default:
             return std::nullopt;
     }
+}
+
+bool is_number(std::string_view code) {
+    constexpr std::string_view kNumbers = "?efdbBhHiIqQlL";
+    return code.size() == 1 && kNumbers.find(code.front()) != std::string_view::npos;
+}
+
+/// Of a number of another size. ctypes has "B" for packed structures and for unions.
+Status contradiction(std::string_view code, std::size_t item_bytes) {
+    return Status::invalid_argument(
+        concat("has elements of ", item_bytes, " bytes, which its format '", code,
+               "' does not mean (ctypes writes so of packed structures and unions): pass "
+               "numpy.frombuffer(x, dtype) with the type of what they hold, or 'u1' for bytes"));
 }
 
 /// Codes, perhaps after a count, of what has neither pointers nor parts: its bytes mean the same
@@ -174,17 +202,18 @@ std::optional<DataType> type_of_extension(std::string_view name) {
 
 // Codes of the struct module, and what numpy adds to them.
 Result<DataType> type_of_format(const char* format, std::size_t item_bytes) {
-    if (format == nullptr) return DataType::kUint8;
-    std::string_view code = format;
+    std::string_view code = format == nullptr ? "B" : format;
     if (code.starts_with('>') || code.starts_with('!'))
         return Status::invalid_argument(
             "is not in this machine's byte order; send x.astype(x.dtype.newbyteorder('='))");
     if (code.starts_with('@') || code.starts_with('=') || code.starts_with('<'))
         code.remove_prefix(1);
-    if (code == "Zf") return DataType::kComplex64;
-    if (code == "Zd") return DataType::kComplex128;
-    if (code.size() == 1)
+    if (code == "Zf" && item_bytes == 8) return DataType::kComplex64;
+    if (code == "Zd" && item_bytes == 16) return DataType::kComplex128;
+    if (is_number(code)) {
         if (const auto type = type_of_code(code.front(), item_bytes)) return *type;
+        return contradiction(code, item_bytes);
+    }
     if (is_plain(code)) return DataType::kBytes;
     return Status::invalid_argument(std::string(why_refused(code)));
 }
