@@ -31,7 +31,8 @@ inline constexpr int kDataTypes = 18;
 
 enum class ReduceOp : std::uint8_t {
     kSum = 0,
-    kAvg = 1,  // sum, then divided by the number of ranks; integers round towards zero
+    kAvg = 1,  // the exact sum of integers, or the sum of others, divided by the number of ranks;
+               // quotients of integers are rounded towards zero
     kProduct = 2,
     kMin = 3,
     kMax = 4,
@@ -69,6 +70,8 @@ inline constexpr int kReduceOps = 8;
     }
     return 0;
 }
+
+[[nodiscard]] constexpr bool is_integer(DataType type) { return type <= DataType::kInt64; }
 
 [[nodiscard]] constexpr bool is_half(DataType type) {
     return type == DataType::kFloat16 || type == DataType::kBfloat16;

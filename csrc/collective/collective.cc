@@ -1,6 +1,7 @@
 #include "csrc/collective/collective.h"
 
 #include "csrc/base/text.h"
+#include "csrc/collective/arithmetic/accumulator.h"
 
 namespace pccl {
 namespace {
@@ -75,9 +76,7 @@ bool is_of_pairs(const Collective& collective) {
 }
 
 bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks) {
-    if (!reduces(kind) || !is_half(type) || ranks < 2) return false;
-    if (op == ReduceOp::kAvg) return true;
-    return ranks > 2 && (op == ReduceOp::kSum || op == ReduceOp::kProduct);
+    return reduces(kind) && arithmetic::Accumulator::is_wide_for(type, op, ranks);
 }
 
 }  // namespace pccl

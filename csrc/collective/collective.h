@@ -68,8 +68,7 @@ struct Collective {
 /// Whether the blocks are those that `rank` of `ranks` needs, and a root is one of them.
 [[nodiscard]] PCCL_API Status check_shape(const Collective& collective, Rank rank, int ranks);
 
-/// Whether a reduction of this type runs in float32, so that every contribution is added before one
-/// rounding. Two ranks need it for averages only: their sum is rounded once anyway.
+/// Whether a reduction keeps its partial results in a wider type (arithmetic::Accumulator).
 [[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op,
                                 int ranks);
 

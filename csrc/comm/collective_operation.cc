@@ -59,16 +59,15 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 void CollectiveOperation::prepare(const Collective& collective, Decision decision) {
     decision_ = std::move(decision);
-    type_ = collective.type;
     inputs_.assign(collective.inputs.begin(), collective.inputs.end());
     outputs_.assign(collective.outputs.begin(), collective.outputs.end());
     executed_ = collective;
     executed_.inputs = inputs_;
     executed_.outputs = outputs_;
     executed_.algorithm = {};
-    const bool widens = !is_on_board() && runs_widened(collective.kind, type_, collective.op,
-                                                       decision_.program->shape.ranks);
-    if (widens) executed_.type = DataType::kFloat32;
+    accumulator_ = {};
+    if (!is_on_board() && reduces(collective.kind))
+        accumulator_ = {collective.type, collective.op, decision_.program->shape.ranks};
 }
 
 std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
@@ -102,16 +101,17 @@ void CollectiveOperation::start_on_links() {
         widen_aside();
     else if (overlaps_badly(executed_))
         copy_inputs_aside();
-    executors_.over_links.start(decision_.program, decision_.cut, header(), executed_);
+    executors_.over_links.start(decision_.program, decision_.cut, header(), executed_,
+                                accumulator_);
 }
 
 void CollectiveOperation::widen_aside() {
-    const std::size_t element = size_of(executed_.type);
+    const std::size_t element = accumulator_.element_bytes();
     narrowed_ = outputs_;
     aside_.resize(total(inputs_, element) + total(outputs_, element));
     std::byte* room = aside_.data();
     for (Block& input : inputs_) {
-        arithmetic::widen(type_, reinterpret_cast<float*>(room), input.data, input.count);
+        accumulator_.widen(room, input.data, input.count);
         input.data = room;
         room += padded(input.count * element);
     }
@@ -142,20 +142,15 @@ Result<bool> CollectiveOperation::advance(bool& moved) {
 
 void CollectiveOperation::finish_results() {
     if (!reduces(executed_.kind)) return;
-    const DataType type = executed_.type;
     const ReduceOp op = executed_.op;
     // Min and Max give one NaN whatever their operands' are.
     const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
-    const LinkProgram& program = *decision_.program;
-    const bool unifies = program.swaps_operands && !is_extreme;
+    const bool unifies = decision_.program->swaps_operands && !is_extreme;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = outputs_[i];
-        if (unifies) arithmetic::unify_nans(type, result.data, result.count);
-        if (op == ReduceOp::kAvg)
-            arithmetic::divide(type, result.data, result.count, program.shape.ranks);
-        if (is_widened())
-            arithmetic::narrow(type_, narrowed_[i].data,
-                               reinterpret_cast<const float*>(result.data), result.count);
+        if (unifies) accumulator_.unify_nans(result.data, result.count);
+        const Block& to = is_widened() ? narrowed_[i] : result;
+        accumulator_.finish(to.data, result.data, result.count);
     }
 }
 

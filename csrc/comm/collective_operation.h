@@ -1,9 +1,9 @@
 // A collective in flight: an executor at work, with what comes before and after it.
 //
-// Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input
-// that overlaps the output in a way no schedule expects is copied aside. After: results are
-// narrowed, averages divided. Reused from call to call, so that a synchronous operation allocates
-// nothing. The group's executors are its own from its first step to its end.
+// Before: what accumulates in a wider type (collective/arithmetic/accumulator.h) is widened aside;
+// an input that overlaps the output in a way no schedule expects is copied aside. After: results
+// are narrowed, averages divided. Reused from call to call, so that a synchronous operation
+// allocates nothing. The group's executors are its own from its first step to its end.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/comm/executors.h"
 #include "csrc/comm/selection/decision.h"
 #include "csrc/runtime/operation.h"
@@ -44,7 +45,7 @@ class CollectiveOperation final : public runtime::Operation {
 
    private:
     /// Over links alone.
-    [[nodiscard]] bool is_widened() const { return executed_.type != type_; }
+    [[nodiscard]] bool is_widened() const { return accumulator_.is_wide(); }
     void start();
     void start_on_links();
     void start_on_board();
@@ -56,9 +57,9 @@ class CollectiveOperation final : public runtime::Operation {
     const std::uint32_t flight_group_;
     Decision decision_;
     bool started_ = false;
-    DataType type_ = DataType::kFloat32;  // the caller's
-    Collective executed_;                 // of inputs_ and outputs_
-    std::vector<Block> inputs_;           // the caller's, until it starts
+    arithmetic::Accumulator accumulator_;  // over links, of what reduces
+    Collective executed_;                  // of inputs_ and outputs_
+    std::vector<Block> inputs_;            // the caller's, until it starts
     std::vector<Block> outputs_;
     std::vector<Block> narrowed_;   // the caller's outputs, where it is widened
     std::vector<std::byte> aside_;  // widened or copied blocks

@@ -30,6 +30,11 @@ bool is_by_all_to_all(CollectiveKind kind) {
            kind == CollectiveKind::kScatter;
 }
 
+bool averages_integers(const Collective& collective) {
+    return reduces(collective.kind) && collective.op == ReduceOp::kAvg &&
+           is_integer(collective.type);
+}
+
 /// What this rank expects of each: its one block is the root's.
 void post_lengths(const Collective& collective, abi::Postings& postings) {
     const auto& outputs = collective.outputs;
@@ -164,6 +169,8 @@ Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collecti
             "a schedule for blocks of several lengths, or of lengths that "
             "only some ranks know");
     if (is_wanted || !is_possible) return wanted.schedule;
+    // Programs would wrap them (launch_program()); the kernels do not.
+    if (averages_integers(collective)) return schedule::SourcePtr();
     const std::string_view preferred = algorithm_listed(algorithms_, collective.kind);
     if (preferred.empty()) return loaded_.find(collective);
     return catalogue_->find(preferred, collective.kind);
@@ -204,6 +211,11 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
                                     kernels::Stream stream, const DeviceLaunch& wanted) {
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
+    if (averages_integers(collective))
+        return Status::unsupported(
+            concat(source->name,
+                   " averages no integers on GPUs, where programs add them in their "
+                   "own type, which may wrap: leave the algorithm out, or sum a wider type"));
     PCCL_TRY(why_over());
     if (longest(collective) == 0) return Status::ok();
     if (!desks_have_met_ && is_captured(stream))

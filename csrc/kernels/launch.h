@@ -192,7 +192,8 @@ struct Clock {
 [[nodiscard]] Status launch_line_trial(const Trial& trial, Stream stream);
 /// Ends after the last answer, or when no question comes.
 [[nodiscard]] Status launch_clock(const Clock& clock, Stream stream);
-/// Half types and fp8 are added in float32 and rounded at every hop.
+/// Half types and fp8 are added in float32 and rounded at every hop. Integers wrap at every hop, so
+/// that these make no averages of them.
 [[nodiscard]] Status launch_program(const Run& run, Stream stream);
 
 }  // namespace pccl::kernels

@@ -539,7 +539,7 @@ class Communicator:
         x
             As many elements, of one type, on every rank; replaced by the result.
         op
-            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
             Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op
@@ -650,7 +650,7 @@ class Communicator:
         root
             The rank that gets the result, 0 <= root < world_size; the same on all ranks.
         op
-            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
             Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op
@@ -763,7 +763,7 @@ class Communicator:
         x
             A block for each rank; blocks for one rank are equally long on all.
         op
-            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
             Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op

@@ -108,8 +108,11 @@ def values(case: Case, rank: int, numel: int) -> torch.Tensor:
         if case.op == "product":
             drawn.clamp_(-2, 2)  # of 8 ranks: still within float8
         return drawn.to(case.dtype)
-    low = 0 if case.dtype is torch.uint8 else -5
-    return torch.randint(low, 6, (numel,), device="cuda", generator=generator, dtype=case.dtype)
+    low, high = (0 if case.dtype is torch.uint8 else -5), 6
+    if case.op == "avg" and case.dtype.itemsize < 8:  # whose sum fits the reference's int64
+        limits = torch.iinfo(case.dtype)
+        low, high = limits.min, limits.max + 1
+    return torch.randint(low, high, (numel,), device="cuda", generator=generator, dtype=case.dtype)
 
 
 def reduced(case: Case, parts: list[torch.Tensor]) -> torch.Tensor:
@@ -137,8 +140,7 @@ def reduced(case: Case, parts: list[torch.Tensor]) -> torch.Tensor:
     if case.op == "avg":
         if wide is torch.float64:
             return total / len(parts)
-        # The sum is of the element's own type, and wraps.
-        return torch.div(total.to(case.dtype).to(wide), len(parts), rounding_mode="trunc")
+        return torch.div(total, len(parts), rounding_mode="trunc")
     return total
 
 

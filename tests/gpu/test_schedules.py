@@ -60,6 +60,7 @@ def test_operators_and_long_messages(world_size: int) -> None:
         for collective, algorithm in reducing
         for dtype in (torch.float64, torch.float16, torch.int16)
         for op in ("avg", "max", "product")
+        if op != "avg" or dtype.is_floating_point  # no schedule averages integers on GPUs
     ]
     chosen += [
         cases.Case(collective, torch.int32, 20_000_003, algorithm=algorithm, seed=6)

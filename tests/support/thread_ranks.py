@@ -20,9 +20,14 @@ def run_threads(
     body: Callable[[pccl.Communicator], Value],
     *,
     transports: str = "",
+    algorithm: str = "",
+    ends_well: bool = True,
     timeout_s: float = 60.0,
 ) -> list[Value]:
-    """Call ``body`` with a communicator on each of ``size`` threads; give the results by rank."""
+    """Call ``body`` with a communicator on each of ``size`` threads; give the results by rank.
+
+    Without ``ends_well`` the communicator may be over when ``body`` returns.
+    """
 
     def be_rank(rank: int) -> Value:
         comm = pccl.Communicator(
@@ -30,12 +35,15 @@ def run_threads(
             world_size=size,
             rendezvous=f"file://{folder}/store-{transports}",
             transports=transports,
+            algorithm=algorithm,
             timeout=timeout_s,
         )
         value = body(comm)
-        comm.barrier()
+        if ends_well:
+            comm.barrier()
         return value
 
+    folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(size) as pool:
         futures = [pool.submit(be_rank, rank) for rank in range(size)]
         return [future.result(timeout=2 * timeout_s) for future in futures]

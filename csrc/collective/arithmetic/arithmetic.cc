@@ -86,6 +86,19 @@ void divide(DataType type, std::byte* data, std::size_t count, int divisor) {
     kernel(data, count, divisor);
 }
 
+void widen_integers(DataType type, std::byte* dst, const std::byte* src, std::size_t count) {
+    PCCL_ASSERT(is_integer(type));
+    kernels().widen_integers[index(type)](dst, src, count);
+}
+
+void average_integers(DataType type, std::byte* dst, const std::byte* sums, std::size_t count,
+                      int divisor) {
+    PCCL_ASSERT(is_integer(type) && divisor > 0);
+    kernels().average[index(type)](dst, sums, count, divisor);
+}
+
+Combine add_split_integers() { return kernels().add_split_integers; }
+
 void unify_nans(DataType type, std::byte* data, std::size_t count) {
     if (const UnifyNans kernel = kernels().unify_nans[index(type)]) kernel(data, count);
 }

@@ -33,9 +33,19 @@ namespace pccl::arithmetic {
 PCCL_API void widen(DataType type, float* dst, const std::byte* src, std::size_t count);
 PCCL_API void narrow(DataType type, std::byte* dst, const float* src, std::size_t count);
 
-/// data[i] /= divisor in place: ends an average. Integers round towards zero; halves divide in
-/// float32.
+/// data[i] /= divisor in place: ends an average of anything but integers. Halves divide in float32.
 PCCL_API void divide(DataType type, std::byte* data, std::size_t count, int divisor);
+
+/// Integers as numbers in which they are added up exactly for an average over any group: those of 8
+/// and 16 bits as numbers of 32 bits, those of 32 as one of 64, those of 64 as two, which
+/// add_split_integers() adds.
+PCCL_API void widen_integers(DataType type, std::byte* dst, const std::byte* src,
+                             std::size_t count);
+/// dst[i] = sums[i] / divisor, rounded towards zero: ends an average of integers, given the sums of
+/// what widen_integers() makes of them. dst and sums may not overlap.
+PCCL_API void average_integers(DataType type, std::byte* dst, const std::byte* sums,
+                               std::size_t count, int divisor);
+[[nodiscard]] PCCL_API Combine add_split_integers();
 
 /// Makes every NaN in place the positive quiet one without a payload, as min and max give it;
 /// nothing for types without NaNs.

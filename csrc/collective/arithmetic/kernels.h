@@ -14,6 +14,8 @@ using Widen = void (*)(float* dst, const std::byte* src, std::size_t count);
 using Narrow = void (*)(std::byte* dst, const float* src, std::size_t count);
 using Divide = void (*)(std::byte* data, std::size_t count, int divisor);
 using UnifyNans = void (*)(std::byte* data, std::size_t count);
+using WidenIntegers = void (*)(std::byte* dst, const std::byte* src, std::size_t count);
+using Average = void (*)(std::byte* dst, const std::byte* sums, std::size_t count, int divisor);
 using Scale = void (*)(std::byte* dst, const std::byte* src, std::size_t count, double factor);
 
 /// Null where a type does not have the operation.
@@ -22,6 +24,9 @@ struct Kernels {
     std::array<Widen, kDataTypes> widen{};
     std::array<Narrow, kDataTypes> narrow{};
     std::array<Divide, kDataTypes> divide{};
+    std::array<WidenIntegers, kDataTypes> widen_integers{};
+    std::array<Average, kDataTypes> average{};
+    Combine add_split_integers = nullptr;
     std::array<Scale, kDataTypes> scale{};
     std::array<UnifyNans, kDataTypes> unify_nans{};
 };

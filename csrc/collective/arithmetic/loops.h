@@ -165,13 +165,63 @@ void divide_pairs(std::byte* data, std::size_t count, int divisor) {
     divide_real<Plain<Real>>(data, 2 * count, divisor);
 }
 
-template <typename Integer>
-void divide_integer(std::byte* data, std::size_t count, int divisor) {
-    auto* const out = loose<Integer>(data);
-    using Wide = decltype(Integer{} / Integer{});  // holds every positive int, too
+/// Integers as a Wide, which has room for the sum over every rank of a group.
+template <typename Integer, typename Wide>
+void widen_integers(std::byte* dst, const std::byte* src, std::size_t count) {
+    auto* const out = loose<Wide>(dst);
+    const auto* const in = loose<Integer>(src);
+    for (std::size_t i = 0; i < count; ++i) out[i].value = in[i].value;
+}
+
+/// Sums of what widen_integers() gives, divided. C++ rounds quotients towards zero.
+template <typename Integer, typename Wide>
+void average_integers(std::byte* dst, const std::byte* sums, std::size_t count, int divisor) {
+    auto* const out = loose<Integer>(dst);
+    const auto* const in = loose<Wide>(sums);
     const auto by = static_cast<Wide>(divisor);
-    for (std::size_t i = 0; i < count; ++i)
-        out[i].value = static_cast<Integer>(static_cast<Wide>(out[i].value) / by);
+    for (std::size_t i = 0; i < count; ++i) out[i].value = static_cast<Integer>(in[i].value / by);
+}
+
+constexpr std::uint64_t kLowerHalf = 0xFFFF'FFFF;
+
+/// Integers of 64 bits as two numbers each: upper * 2^32 + lower.
+template <typename Integer>
+void split_integers(std::byte* dst, const std::byte* src, std::size_t count) {
+    auto* const out = loose<std::uint64_t>(dst);
+    const auto* const in = loose<Integer>(src);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Integer value = in[i].value;
+        out[2 * i].value = static_cast<std::uint64_t>(value >> 32);
+        out[2 * i + 1].value = static_cast<std::uint64_t>(value) & kLowerHalf;
+    }
+}
+
+/// (upper * 2^32 + lower) / divisor, which fits 64 bits; lower and divisor fit 32.
+inline std::uint64_t quotient(std::uint64_t upper, std::uint64_t lower, std::uint64_t divisor) {
+    return ((upper / divisor) << 32) + ((upper % divisor << 32) | lower) / divisor;
+}
+
+/// Sums of what split_integers() gives, divided; quotients are rounded towards zero.
+template <typename Integer>
+void average_split_integers(std::byte* dst, const std::byte* sums, std::size_t count, int divisor) {
+    auto* const out = loose<Integer>(dst);
+    const auto* const in = loose<Integer>(sums);
+    const auto by = static_cast<std::uint64_t>(divisor);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Integer upper = in[2 * i].value + (in[2 * i + 1].value >> 32);
+        const auto lower = static_cast<std::uint64_t>(in[2 * i + 1].value) & kLowerHalf;
+        const auto bits = static_cast<std::uint64_t>(upper);
+        const std::uint64_t borrow = lower != 0 ? 1 : 0;
+        const std::uint64_t value = upper < 0 ? -quotient(-bits - borrow, -lower & kLowerHalf, by)
+                                              : quotient(bits, lower, by);
+        out[i].value = static_cast<Integer>(value);
+    }
+}
+
+/// Adds numbers that split_integers() gives.
+inline void add_split_integers(std::byte* dst, const std::byte* a, const std::byte* b,
+                               std::size_t count) {
+    combine<Modular<std::uint64_t>, Sum>(dst, a, b, 2 * count);
 }
 
 template <typename Element>

@@ -23,9 +23,24 @@ class TableBuilder {
         set(type, ReduceOp::kProduct, product);
     }
 
-    /// `Unsigned` has the width of `Integer`: what does not look at the sign is compiled once.
-    template <typename Integer, typename Unsigned>
+    /// `Unsigned` has the width of `Integer`: what does not look at the sign is compiled once. A
+    /// `Wide` has room for averages.
+    template <typename Integer, typename Unsigned, typename Wide>
     constexpr void add_integer(DataType type) {
+        add_operators<Integer, Unsigned>(type);
+        kernels_.widen_integers[index(type)] = widen_integers<Integer, Wide>;
+        kernels_.average[index(type)] = average_integers<Integer, Wide>;
+    }
+
+    template <typename Integer>
+    constexpr void add_longest_integer(DataType type) {
+        add_operators<Integer, std::uint64_t>(type);
+        kernels_.widen_integers[index(type)] = split_integers<Integer>;
+        kernels_.average[index(type)] = average_split_integers<Integer>;
+    }
+
+    template <typename Integer, typename Unsigned>
+    constexpr void add_operators(DataType type) {
         using Bits = Modular<Unsigned>;
         set_sums(type, combine<Bits, Sum>, combine<Bits, Product>);
         set(type, ReduceOp::kBand, combine<Bits, And>);
@@ -33,7 +48,6 @@ class TableBuilder {
         set(type, ReduceOp::kBxor, combine<Bits, Xor>);
         set(type, ReduceOp::kMin, combine<Plain<Integer>, Min>);
         set(type, ReduceOp::kMax, combine<Plain<Integer>, Max>);
-        kernels_.divide[index(type)] = divide_integer<Integer>;
     }
 
     template <typename Element>
@@ -98,20 +112,20 @@ class TableBuilder {
     [[nodiscard]] constexpr const Kernels& kernels() const { return kernels_; }
 
    private:
-    Kernels kernels_;
+    Kernels kernels_{.add_split_integers = add_split_integers};
 };
 
 /// To be called in constant expressions only: its own code must not reach the linker.
 constexpr Kernels make_kernels() {
     TableBuilder table;
-    table.add_integer<std::uint8_t, std::uint8_t>(DataType::kUint8);
-    table.add_integer<std::int8_t, std::uint8_t>(DataType::kInt8);
-    table.add_integer<std::uint16_t, std::uint16_t>(DataType::kUint16);
-    table.add_integer<std::int16_t, std::uint16_t>(DataType::kInt16);
-    table.add_integer<std::uint32_t, std::uint32_t>(DataType::kUint32);
-    table.add_integer<std::int32_t, std::uint32_t>(DataType::kInt32);
-    table.add_integer<std::uint64_t, std::uint64_t>(DataType::kUint64);
-    table.add_integer<std::int64_t, std::uint64_t>(DataType::kInt64);
+    table.add_integer<std::uint8_t, std::uint8_t, std::uint32_t>(DataType::kUint8);
+    table.add_integer<std::int8_t, std::uint8_t, std::int32_t>(DataType::kInt8);
+    table.add_integer<std::uint16_t, std::uint16_t, std::uint32_t>(DataType::kUint16);
+    table.add_integer<std::int16_t, std::uint16_t, std::int32_t>(DataType::kInt16);
+    table.add_integer<std::uint32_t, std::uint32_t, std::uint64_t>(DataType::kUint32);
+    table.add_integer<std::int32_t, std::uint32_t, std::int64_t>(DataType::kInt32);
+    table.add_longest_integer<std::uint64_t>(DataType::kUint64);
+    table.add_longest_integer<std::int64_t>(DataType::kInt64);
     table.add_float16();
     table.add_bfloat16();
     table.add_real<float>(DataType::kFloat32);

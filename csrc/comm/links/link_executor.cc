@@ -9,15 +9,15 @@ namespace pccl::comm {
 using schedule::Action;
 
 void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
-                         const abi::CollectiveHeader& header, const Collective& collective) {
+                         const abi::CollectiveHeader& header, const Collective& collective,
+                         const arithmetic::Accumulator& accumulator) {
     program_ = std::move(program);
     cut_ = cut;
     header_ = header;
     collective_ = &collective;
-    element_bytes_ = size_of(collective.type);
-    combine_ = reduces(collective.kind)
-                   ? arithmetic::combine_for(collective.type, collective.op).value()
-                   : nullptr;
+    const bool reduces = schedule::reduces(collective.kind);
+    element_bytes_ = reduces ? accumulator.element_bytes() : size_of(collective.type);
+    combine_ = reduces ? accumulator.combine() : nullptr;
     is_timed_ = timeline_.is_on();
     if (is_timed_) clock_.refresh();
     const std::size_t count = longest(collective);

@@ -24,7 +24,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/tick_clock.h"
-#include "csrc/collective/arithmetic/combine.h"
+#include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/geometry.h"
@@ -47,9 +47,10 @@ class LinkExecutor {
     /// When the steps happen of programs that start from now on; off at first.
     [[nodiscard]] Timeline& timeline() { return timeline_; }
     /// `collective` and its blocks stay where they are until it is done. Of averages it makes the
-    /// sum.
+    /// sum. The blocks of what reduces hold partial results of `accumulator`.
     void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
-               const abi::CollectiveHeader& header, const Collective& collective);
+               const abi::CollectiveHeader& header, const Collective& collective,
+               const arithmetic::Accumulator& accumulator);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/comm/selection/layout_catalogue.h"
 
 namespace pccl::comm {
@@ -296,8 +297,8 @@ std::size_t Predictor::most_in_chunk(const ScheduleSource& source, const schedul
 }
 
 std::size_t Predictor::link_element_bytes(const Signature& call) const {
-    const bool widened = runs_widened(call.kind, call.type, call.op, ranks_);
-    return size_of(widened ? DataType::kFloat32 : call.type);
+    if (!reduces(call.kind)) return size_of(call.type);
+    return arithmetic::Accumulator(call.type, call.op, ranks_).element_bytes();
 }
 
 }  // namespace pccl::comm

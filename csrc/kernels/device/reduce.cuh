@@ -1,8 +1,9 @@
 // Element types and reductions on the device.
 //
-// A reduction has an Element (as stored), a Value (as computed: float32 for fp8 and the half types,
-// rounded once at the end), combine() and finish(). Sum<T> is for what is hot; AnyOperator<T>
-// decides at run time, which costs nothing next to NVLink.
+// A reduction has an Element (as stored), a Value (as computed, and rounded once at the end:
+// float32 for fp8 and the half types, for integers one that holds the sum of all ranks), combine()
+// and finish(). Sum<T> is for what is hot; AnyOperator<T> decides at run time, which costs nothing
+// next to NVLink.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -24,12 +25,34 @@ struct Truth {
     std::uint8_t byte;
 };
 
-template <typename T>
-struct Numeric {
-    using Value = T;
+template <typename T, typename Computed = T>
+struct Plain {
+    using Value = Computed;
     static __device__ Value load(T stored) { return stored; }
-    static __device__ T store(Value value) { return value; }
+    static __device__ T store(Value value) { return static_cast<T>(value); }
 };
+
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
+
+template <typename T>
+struct Numeric : Plain<T> {};
+template <>
+struct Numeric<std::uint8_t> : Plain<std::uint8_t, std::uint32_t> {};
+template <>
+struct Numeric<std::int8_t> : Plain<std::int8_t, std::int32_t> {};
+template <>
+struct Numeric<std::uint16_t> : Plain<std::uint16_t, std::uint32_t> {};
+template <>
+struct Numeric<std::int16_t> : Plain<std::int16_t, std::int32_t> {};
+template <>
+struct Numeric<std::uint32_t> : Plain<std::uint32_t, std::uint64_t> {};
+template <>
+struct Numeric<std::int32_t> : Plain<std::int32_t, std::int64_t> {};
+template <>
+struct Numeric<std::uint64_t> : Plain<std::uint64_t, Uint128> {};
+template <>
+struct Numeric<std::int64_t> : Plain<std::int64_t, Int128> {};
 template <>
 struct Numeric<__half> {
     using Value = float;
@@ -72,13 +95,23 @@ __device__ __forceinline__ T with_one_nan(T value) {
     return value;
 }
 
+template <typename T>
+inline constexpr bool is_128_bits = std::is_same_v<T, Int128> || std::is_same_v<T, Uint128>;
+/// Without bool.
+template <typename T>
+inline constexpr bool is_integer =
+    is_128_bits<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>);
+/// In which integers wrap.
+template <typename T>
+using Modular = std::conditional_t<is_128_bits<T>, Uint128, std::uint64_t>;
+
 /// a + b and a * b, wrapping in integers.
 template <typename T>
 __device__ __forceinline__ T plus(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
         return a || b;
-    } else if constexpr (std::is_integral_v<T>) {
-        return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else if constexpr (is_integer<T>) {
+        return static_cast<T>(static_cast<Modular<T>>(a) + static_cast<Modular<T>>(b));
     } else {
         return with_one_nan(a + b);
     }
@@ -87,8 +120,8 @@ template <typename T>
 __device__ __forceinline__ T times(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
         return a && b;
-    } else if constexpr (std::is_integral_v<T>) {
-        return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else if constexpr (is_integer<T>) {
+        return static_cast<T>(static_cast<Modular<T>>(a) * static_cast<Modular<T>>(b));
     } else {
         return with_one_nan(a * b);
     }
@@ -114,6 +147,24 @@ __device__ __forceinline__ T greater(T a, T b) {
     return a > b ? a : b;
 }
 
+/// value / divisor; of integers rounded towards zero. The average of 128 bits fits 64: so it takes
+/// two divisions of those, no long one.
+template <typename T>
+__device__ __forceinline__ T divided(T value, int divisor) {
+    if constexpr (is_128_bits<T>) {
+        const bool is_negative = std::is_same_v<T, Int128> && static_cast<Int128>(value) < 0;
+        const auto bits = static_cast<Uint128>(value);
+        const Uint128 magnitude = is_negative ? -bits : bits;
+        const auto by = static_cast<std::uint64_t>(divisor);
+        const auto upper = static_cast<std::uint64_t>(magnitude >> 32);
+        const std::uint64_t rest = (upper % by << 32) | static_cast<std::uint32_t>(magnitude);
+        const std::uint64_t quotient = (upper / by << 32) + rest / by;
+        return static_cast<T>(is_negative ? -static_cast<Uint128>(quotient) : quotient);
+    } else {
+        return value / static_cast<T>(divisor);
+    }
+}
+
 template <typename T>
 struct Sum {
     using Element = T;
@@ -122,7 +173,7 @@ struct Sum {
 
     __device__ Value combine(Value a, Value b) const { return plus(a, b); }
     __device__ Value finish(Value value) const {
-        return divisor == 1 ? value : value / static_cast<Value>(divisor);
+        return divisor == 1 ? value : divided(value, divisor);
     }
 };
 
@@ -158,14 +209,14 @@ struct AnyOperator {
     }
     __device__ Value finish(Value value) const {
         if constexpr (!std::is_same_v<Value, bool>) {
-            if (divisor != 1) return value / static_cast<Value>(divisor);
+            if (divisor != 1) return divided(value, divisor);
         }
         return value;
     }
 
    private:
     __device__ Value bitwise(Value a, Value b) const {
-        if constexpr (std::is_integral_v<Value>) {
+        if constexpr (is_integer<Value> || std::is_same_v<Value, bool>) {
             if (op == ReduceOp::kBand) return static_cast<Value>(a & b);
             if (op == ReduceOp::kBor) return static_cast<Value>(a | b);
             return static_cast<Value>(a ^ b);

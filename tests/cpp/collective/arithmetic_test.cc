@@ -247,19 +247,71 @@ TEST_P(KernelTest, NarrowRoundsToNearestEven) {
     }
 }
 
-TEST_P(KernelTest, DivideRoundsIntegersTowardsZero) {
-    std::vector<std::int8_t> small = {-128, -7, -1, 0, 7, 127};
-    kernels().divide[static_cast<std::size_t>(DataType::kInt8)](
-        reinterpret_cast<std::byte*>(small.data()), small.size(), 3);
-    EXPECT_THAT(small, testing::ElementsAre(-42, -2, 0, 0, 2, 42));
-    std::vector<std::uint64_t> large = {~std::uint64_t{0}, 1};
-    kernels().divide[static_cast<std::size_t>(DataType::kUint64)](
-        reinterpret_cast<std::byte*>(large.data()), 2, 2);
-    EXPECT_THAT(large, testing::ElementsAre(~std::uint64_t{0} / 2, 0));
-    std::vector<std::int8_t> wide = {-128, 127};
-    kernels().divide[static_cast<std::size_t>(DataType::kInt8)](
-        reinterpret_cast<std::byte*>(wide.data()), 2, 300);
-    EXPECT_THAT(wide, testing::ElementsAre(0, 0));
+__extension__ using Int128 = __int128;
+
+template <typename Integer>
+std::vector<Integer> extremes() {
+    using Limits = std::numeric_limits<Integer>;
+    return {Limits::min(),
+            static_cast<Integer>(Limits::min() + 1),
+            static_cast<Integer>(Limits::min() / 2),
+            static_cast<Integer>(-7),
+            static_cast<Integer>(-1),
+            0,
+            1,
+            7,
+            static_cast<Integer>(Limits::max() / 2 + 1),
+            static_cast<Integer>(Limits::max() - 1),
+            Limits::max()};
+}
+
+/// Of extreme and random contributions of `ranks` ranks, against 128 bits.
+template <typename Integer>
+void check_averages(const Kernels& kernels, DataType type, int ranks) {
+    const auto extreme = extremes<Integer>();
+    const std::size_t count = ranks > 1000 ? extreme.size() : 203;
+    const auto number = static_cast<std::size_t>(type);
+    const bool is_split = sizeof(Integer) == 8;
+    const std::size_t wide_bytes = is_split ? 16 : sizeof(Integer) == 4 ? 8 : 4;
+    const DataType wide = sizeof(Integer) == 4 ? DataType::kInt64 : DataType::kInt32;
+    const Combine add = is_split ? kernels.add_split_integers
+                                 : kernels.combine[static_cast<std::size_t>(wide)]
+                                                  [static_cast<std::size_t>(ReduceOp::kSum)];
+    std::mt19937_64 random(static_cast<unsigned>(ranks));
+    std::vector<std::byte> sums(count * wide_bytes);
+    std::vector<std::byte> next(count * wide_bytes);
+    std::vector<Int128> exact(count);
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::vector<Integer> given(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            given[i] = i < extreme.size()       ? extreme[i]
+                       : i < 2 * extreme.size() ? extreme[random() % extreme.size()]
+                                                : static_cast<Integer>(random());
+            exact[i] += given[i];
+        }
+        kernels.widen_integers[number](next.data(), reinterpret_cast<std::byte*>(given.data()),
+                                       count);
+        add(sums.data(), sums.data(), next.data(), count);
+    }
+    std::vector<Integer> average(count);
+    kernels.average[number](reinterpret_cast<std::byte*>(average.data()), sums.data(), count,
+                            ranks);
+    for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(average[i], static_cast<Integer>(exact[i] / ranks))
+            << "element " << i << " of " << to_string(type) << ", " << ranks << " ranks";
+}
+
+TEST_P(KernelTest, AveragesOfIntegersAreExactAndRoundedTowardsZero) {
+    for (const int ranks : {2, 3, 7, 64, 300, 65535}) {
+        check_averages<std::uint8_t>(kernels(), DataType::kUint8, ranks);
+        check_averages<std::int8_t>(kernels(), DataType::kInt8, ranks);
+        check_averages<std::uint16_t>(kernels(), DataType::kUint16, ranks);
+        check_averages<std::int16_t>(kernels(), DataType::kInt16, ranks);
+        check_averages<std::uint32_t>(kernels(), DataType::kUint32, ranks);
+        check_averages<std::int32_t>(kernels(), DataType::kInt32, ranks);
+        check_averages<std::uint64_t>(kernels(), DataType::kUint64, ranks);
+        check_averages<std::int64_t>(kernels(), DataType::kInt64, ranks);
+    }
 }
 
 TEST_P(KernelTest, DivideAndScaleRoundOnce) {

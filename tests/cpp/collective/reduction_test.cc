@@ -93,5 +93,13 @@ TEST(ReductionTest, IntegerAveragesRoundTowardsZero) {
     EXPECT_EQ(b, (std::vector<std::int32_t>{3, -3}));
 }
 
+TEST(ReductionTest, IntegerAveragesDoNotWrap) {
+    std::vector<std::uint8_t> a(5'000, 200);
+    std::vector<std::uint8_t> b(5'000, 255);
+    const std::vector<const std::byte*> sources{bytes_of(a), bytes_of(b)};
+    Reduction(DataType::kUint8, ReduceOp::kAvg, 2).apply(bytes_of(a), sources, a.size());
+    EXPECT_EQ(a, std::vector<std::uint8_t>(5'000, 227));
+}
+
 }  // namespace
 }  // namespace pccl::arithmetic

@@ -193,7 +193,8 @@ void Host::start(const Scenario& scenario) {
     header.count = scenario.count;
     auto program = make_link_program(*scenario.source, shape, rank_);
     if (!program.is_ok()) return fail(program.status());
-    executor_.start(std::move(*program), scenario.cut, header, collective_);
+    executor_.start(std::move(*program), scenario.cut, header, collective_,
+                    {collective_.type, ReduceOp::kSum, shape.ranks});
 }
 
 bool Host::step() {

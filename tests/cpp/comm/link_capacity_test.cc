@@ -234,7 +234,8 @@ class World::Host final : public LinkTable {
                        .inputs = inputs_,
                        .outputs = outputs_};
         testing::fill(input_, rank_, world_.count_);
-        executor_.start(program_, decision.cut, decision.header, collective_);
+        executor_.start(program_, decision.cut, decision.header, collective_,
+                        {DataType::kInt64, ReduceOp::kSum, shape.ranks});
     }
     [[nodiscard]] Timeline& timeline() { return executor_.timeline(); }
     [[nodiscard]] const std::string& seen() const { return seen_; }

@@ -4,6 +4,8 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <vector>
@@ -64,6 +66,87 @@ TEST(EmulatedReductionTest, TypesAndOperators) {
                 if (is_float8 || !kernels::check_reduction(wanted, op).is_ok()) continue;
                 reduce(member, wanted, op);
             }
+    });
+}
+
+template <typename Integer>
+std::vector<Integer> numbers_of(Rank rank) {
+    using Limits = std::numeric_limits<Integer>;
+    std::vector<Integer> numbers{Limits::max(), Limits::min(), static_cast<Integer>(-7), 1, 0};
+    numbers.push_back(static_cast<Integer>(rank == 0 ? Limits::min() : Limits::max()));
+    std::mt19937_64 random(static_cast<unsigned>(rank) + 1);
+    while (numbers.size() < kCount) numbers.push_back(static_cast<Integer>(random()));
+    return numbers;
+}
+
+__extension__ using Int128 = __int128;
+
+/// Rounded towards zero.
+template <typename Integer>
+std::vector<Integer> averages_of(int ranks) {
+    std::vector<Int128> sums(kCount);
+    for (Rank rank = 0; rank < ranks; ++rank) {
+        const auto numbers = numbers_of<Integer>(rank);
+        for (std::size_t i = 0; i < kCount; ++i) sums[i] += numbers[i];
+    }
+    std::vector<Integer> averages;
+    for (const Int128 sum : sums) averages.push_back(static_cast<Integer>(sum / ranks));
+    return averages;
+}
+
+template <typename Integer>
+void average(fakes::DeviceRank& member, DataType type, const device::DeviceLaunch& how) {
+    std::vector<Integer> numbers = numbers_of<Integer>(member.group.rank());
+    const Block block{reinterpret_cast<std::byte*>(numbers.data()), kCount};
+    const Status status = member.group.launch(
+        {.type = type, .op = ReduceOp::kAvg, .inputs = {&block, 1}, .outputs = {&block, 1}},
+        nullptr, how);
+    ASSERT_TRUE(status.is_ok()) << status.to_string();
+    ASSERT_EQ(numbers, averages_of<Integer>(member.group.size())) << to_string(type);
+}
+
+void average_all(fakes::DeviceRank& member, const device::DeviceLaunch& how) {
+    average<std::uint8_t>(member, DataType::kUint8, how);
+    average<std::int8_t>(member, DataType::kInt8, how);
+    average<std::uint16_t>(member, DataType::kUint16, how);
+    average<std::int16_t>(member, DataType::kInt16, how);
+    average<std::uint32_t>(member, DataType::kUint32, how);
+    average<std::int32_t>(member, DataType::kInt32, how);
+    average<std::uint64_t>(member, DataType::kUint64, how);
+    average<std::int64_t>(member, DataType::kInt64, how);
+}
+
+class EmulatedAverageTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(EmulatedAverageTest, OfIntegersAreExactByEveryKernel) {
+    fakes::run_device_ranks({.size = GetParam()}, [](fakes::DeviceRank& member) {
+        average_all(member, {});
+        for (const auto protocol :
+             {kernels::Protocol::kWords, kernels::Protocol::kDirect, kernels::Protocol::kTurns}) {
+            kernels::Plan plan = kernels::words_plan(kCount * sizeof(std::uint64_t));
+            if (protocol != kernels::Protocol::kWords) plan = {.blocks = 2, .threads = 64};
+            plan.protocol = protocol;
+            average_all(member, {.plan = plan});
+        }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EmulatedAverageTest, ::testing::Values(2, 3, 8));
+
+TEST(EmulatedReductionTest, NoScheduleAveragesIntegers) {
+    fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
+        std::vector<std::int32_t> numbers(kCount, 7);
+        const Block block{reinterpret_cast<std::byte*>(numbers.data()), kCount};
+        const Status status = member.group.launch(
+            {.type = DataType::kInt32,
+             .op = ReduceOp::kAvg,
+             .inputs = {&block, 1},
+             .outputs = {&block, 1}},
+            nullptr, {.schedule = schedule::built_in()->find("ring", CollectiveKind::kAllReduce)});
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_NE(status.message().find("ring averages no integers on GPUs"), std::string::npos)
+            << status.message();
+        EXPECT_EQ(numbers[0], 7);
     });
 }
 
