@@ -18,7 +18,7 @@ struct CollectiveHeader {
     std::uint16_t magic;
     std::uint8_t kind;       // schedule::CollectiveKind
     std::uint8_t data_type;  // DataType
-    std::uint8_t reduce_op;  // ReduceOp
+    std::uint8_t reduce_op;  // ReduceOp, and perhaps kOverlaps, kRefuses
     Over over;
     std::uint16_t root;        // or kBarrierRoot
     std::uint32_t sequence;    // of collectives in this group, modulo 2^32
@@ -26,11 +26,15 @@ struct CollectiveHeader {
     std::uint64_t count;       // elements in the longest block
     std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a board's algorithm
     std::uint32_t window;      // bytes of a block in one round of the program
-    std::uint32_t lengths;     // digest of counts that differ; kLengthsOfPairs; or 0
-    std::uint32_t history;     // digest of the collectives of this group before this one
+    std::uint32_t lengths;  // digest of counts that differ, and of overlaps; kLengthsOfPairs; or 0
+    std::uint32_t history;  // digest of the collectives of this group before this one
 };
 static_assert(sizeof(CollectiveHeader) == 40 && std::is_trivially_copyable_v<CollectiveHeader>);
 
+/// In reduce_op: elements of this rank's output share memory.
+inline constexpr std::uint8_t kOverlaps = 0x80;
+/// In reduce_op: this rank refuses a buffer of its own, and takes part without it.
+inline constexpr std::uint8_t kRefuses = 0x40;
 /// The root of an all_reduce that its user has called as a barrier.
 inline constexpr std::uint16_t kBarrierRoot = 0xFFFF;
 /// Only pairs of ranks know how long the blocks between them are.

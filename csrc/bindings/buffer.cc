@@ -73,13 +73,21 @@ std::string_view remedy(PyObject* object, Access access) {
     return {};
 }
 
-[[noreturn]] void refuse(PyObject* object, Access access) {
+/// Takes Python's error.
+Status refusal(PyObject* object, Access access) {
     const pybind11::error_already_set error;
     const std::string_view instead = remedy(object, access);
-    throw_status(Status::invalid_argument(
+    return Status::invalid_argument(
         concat("expected a C-contiguous ", access == Access::kWrite ? "writable " : "",
                "buffer such as a numpy array, got ", described(object, nullptr),
-               instead.empty() ? reason(object, error) : std::string(instead))));
+               instead.empty() ? reason(object, error) : std::string(instead)));
+}
+
+DataType type_of_view(PyObject* object, const Py_buffer& view) {
+    const auto type = type_of_format(view.format, static_cast<std::size_t>(view.itemsize));
+    if (type.is_ok()) return *type;
+    throw_status(Status::invalid_argument(
+        concat(described(object, view.format), " ", type.status().message())));
 }
 
 }  // namespace
@@ -127,10 +135,13 @@ std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Acce
     auto found = memory_by_dlpack(object);
     if (!found) found = memory_by_array_interface(object);
     if (!found) return std::nullopt;
+    if (!found->complaint.empty())
+        return stand_in(found->bytes, found->type, Status::invalid_argument(found->complaint));
     if (access == Access::kWrite && !found->is_writable)
-        throw_status(Status::invalid_argument(concat("expected a writable buffer, got ",
-                                                     described(object, nullptr),
-                                                     "; it is read-only: pass a copy")));
+        return stand_in(found->bytes, found->type,
+                        Status::invalid_argument(concat("expected a writable buffer, got ",
+                                                        described(object, nullptr),
+                                                        "; it is read-only: pass a copy")));
     arrays_.push_back(std::move(found->owner));
     return Memory{found->data, found->bytes, found->type};
 }
@@ -138,17 +149,30 @@ std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Acce
 Buffers::Memory Buffers::memory_of_view(PyObject* object, Access access) {
     auto view = std::make_unique<Py_buffer>();
     const int writable = access == Access::kWrite ? PyBUF_WRITABLE : 0;
-    if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | writable) != 0) {
-        refuse(object, access);
+    if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | writable) != 0)
+        return stand_in_for_view(object, refusal(object, access));
+    views_.push_back(std::move(view));
+    const Py_buffer& memory = *views_.back();
+    const DataType type = type_of_view(object, memory);
+    return {static_cast<std::byte*>(memory.buf), static_cast<std::size_t>(memory.len), type};
+}
+
+Buffers::Memory Buffers::stand_in(std::size_t bytes, DataType type, Status why) {
+    if (!stands_in_) throw_status(why);
+    refuse(std::move(why));
+    return {make(bytes), bytes, type};
+}
+
+Buffers::Memory Buffers::stand_in_for_view(PyObject* object, Status why) {
+    auto view = std::make_unique<Py_buffer>();
+    if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+        PyErr_Clear();
+        throw_status(why);
     }
     views_.push_back(std::move(view));
     const Py_buffer& memory = *views_.back();
-    const auto item_bytes = static_cast<std::size_t>(memory.itemsize);
-    const auto type = type_of_format(memory.format, item_bytes);
-    if (!type.is_ok())
-        throw_status(Status::invalid_argument(
-            concat(described(object, memory.format), " ", type.status().message())));
-    return {static_cast<std::byte*>(memory.buf), static_cast<std::size_t>(memory.len), *type};
+    return stand_in(static_cast<std::size_t>(memory.len), type_of_view(object, memory),
+                    std::move(why));
 }
 
 void Buffers::refuse_to_reduce() const {

@@ -6,6 +6,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/collective/shared_blocks.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::bindings {
@@ -80,7 +81,7 @@ void Call::take(const py::object& x, const py::object& out) {
             return write(out);
         case CollectiveKind::kBroadcast:
             refuse_out(out);
-            return is_root ? read_and_write(x) : write(x);
+            return is_root ? give(x) : write(x);
         case CollectiveKind::kReduce:
             refuse_out(out);
             return is_root ? read_and_write(x) : read(x);
@@ -123,6 +124,22 @@ void Call::read_and_write(const py::object& object) {
     *inputs_ = *outputs_;
 }
 
+/// A broadcast's root does not write its output.
+void Call::give(const py::object& object) {
+    read(object);
+    *outputs_ = *inputs_;
+}
+
+void Call::write_blocks(const py::object& object) {
+    std::vector<Block>& blocks = *outputs_;
+    add(blocks, object, Access::kWrite);
+    const std::size_t element = size_of(buffers_.type());
+    if (!has_lists_ || !share_memory(blocks, element)) return;
+    buffers_.refuse(Status::invalid_argument(
+        "buffers of out share memory; give arrays that have memory of their own"));
+    for (Block& block : blocks) block.data = buffers_.make(block.count * element);
+}
+
 void Call::add(std::vector<Block>& blocks, const py::object& object, Access access) {
     if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
         has_lists_ = true;
@@ -153,6 +170,7 @@ Collective Call::collective(std::string_view algorithm) const {
             .inputs = *inputs_,
             .outputs = *outputs_,
             .is_even = may_be_even(what_.kind) && !has_lists_,
+            .is_refused = !why_refused().is_ok(),
             .algorithm = algorithm};
 }
 

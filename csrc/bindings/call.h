@@ -66,7 +66,9 @@ class KeptBlocks {
 
 class Call {
    public:
-    Call(const CallKind& what, Rank rank, int size) : what_(what), rank_(rank), size_(size) {}
+    Call(const CallKind& what, Rank rank, int size) : what_(what), rank_(rank), size_(size) {
+        buffers_.stand_in_for_refused();
+    }
 
     /// Takes the collective's buffers: `x` and `out` each one buffer, which is cut where it stands
     /// for blocks of all ranks, or a list. `out` is None where the result comes into `x`. Throws
@@ -75,6 +77,11 @@ class Call {
 
     /// Valid as long as this.
     [[nodiscard]] Collective collective(std::string_view algorithm = {}) const;
+    /// What is wrong with a buffer that is read-only, strided, or written twice; ok: none is. In
+    /// its place the collective has memory of its own, and tells other ranks, which get an error
+    /// unless they refuse one, too.
+    [[nodiscard]] const Status& why_refused() const { return buffers_.why_refused(); }
+    [[nodiscard]] CollectiveKind kind() const { return what_.kind; }
     /// What holds the memory.
     Buffers& buffers() { return buffers_; }
 
@@ -84,8 +91,9 @@ class Call {
     void read(const pybind11::object& object);
     void write(const pybind11::object& object);
     void read_and_write(const pybind11::object& object);
+    void give(const pybind11::object& object);
     void read_blocks(const pybind11::object& object) { add(*inputs_, object, Access::kRead); }
-    void write_blocks(const pybind11::object& object) { add(*outputs_, object, Access::kWrite); }
+    void write_blocks(const pybind11::object& object);
     void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);
     void cut(std::vector<Block>& blocks, Block whole) const;
     /// In place of the inputs, where the reduction has a factor.

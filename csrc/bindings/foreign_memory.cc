@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <exception>
@@ -27,23 +28,24 @@ namespace {
 constexpr const char* kOld = "dltensor";
 constexpr const char* kVersioned = "dltensor_versioned";
 
+std::string name_of(py::handle object) {
+    const std::string name = Py_TYPE(object.ptr())->tp_name;
+    if (!py::hasattr(object, "dtype")) return name;
+    return concat(name, " of dtype ", std::string(py::str(object.attr("dtype"))));
+}
+
 template <typename... Parts>
 [[noreturn]] void refuse(py::handle object, const Parts&... parts) {
-    std::string name = Py_TYPE(object.ptr())->tp_name;
-    if (py::hasattr(object, "dtype"))
-        name += concat(" of dtype ", std::string(py::str(object.attr("dtype"))));
-    throw_status(Status::invalid_argument(concat(name, " ", parts...)));
+    throw_status(Status::invalid_argument(concat(name_of(object), " ", parts...)));
 }
 
-[[noreturn]] void refuse_strided(py::handle object) {
-    refuse(object,
-           "is strided; pass x.contiguous() or numpy.ascontiguousarray(x), and copy the "
-           "result back");
+std::string strided(py::handle object) {
+    return concat(name_of(object),
+                  " is strided; pass x.contiguous() or numpy.ascontiguousarray(x), and copy the "
+                  "result back");
 }
 
-/// Elements; strides are of one element each, in units of `unit`. Lengths of 1 have any stride.
-std::size_t contiguous_elements(py::handle object, std::span<const std::int64_t> shape,
-                                std::span<const std::int64_t> strides, std::int64_t unit) {
+std::size_t count_of(py::handle object, std::span<const std::int64_t> shape) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;  // of any type
     std::int64_t elements = 1;
     for (const std::int64_t length : shape) {
@@ -51,12 +53,17 @@ std::size_t contiguous_elements(py::handle object, std::span<const std::int64_t>
             refuse(object, "has a length of ", length, ", which no array has");
         elements *= length;
     }
-    std::int64_t expected = unit;
-    for (std::size_t i = strides.size(); elements > 0 && i-- > 0;) {
-        if (shape[i] != 1 && strides[i] != expected) refuse_strided(object);
-        expected *= shape[i];
-    }
     return static_cast<std::size_t>(elements);
+}
+
+/// Strides are of one element each, in units of `unit`. Lengths of 1 have any stride.
+bool is_contiguous(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                   std::int64_t unit) {
+    if (strides.empty() || std::ranges::find(shape, 0) != shape.end()) return true;
+    if (strides.size() != shape.size()) return false;
+    for (std::size_t i = strides.size(); i-- > 0; unit *= shape[i])
+        if (shape[i] != 1 && strides[i] != unit) return false;
+    return true;
 }
 
 // --- DLPack
@@ -132,11 +139,11 @@ ForeignMemory memory_of(py::handle object, const dlpack::Tensor& tensor) {
     const auto dimensions = static_cast<std::size_t>(tensor.dimensions);
     const std::span shape(tensor.shape, dimensions);
     const std::span strides(tensor.strides, tensor.strides == nullptr ? 0 : dimensions);
-    const std::size_t count = contiguous_elements(object, shape, strides, 1);
     return {.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
-            .bytes = count * size_of(*type),
+            .bytes = count_of(object, shape) * size_of(*type),
             .type = *type,
             .is_writable = true,
+            .complaint = is_contiguous(shape, strides, 1) ? "" : strided(object),
             .owner = {}};
 }
 
@@ -217,14 +224,13 @@ std::optional<ForeignMemory> memory_by_array_interface(py::handle object) {
     if (!py::hasattr(object, "__array_interface__")) return std::nullopt;
     const Interface given = interface_of(object);
     const DataType type = type_of(object, given.type);
-    if (!given.strides.empty() && given.strides.size() != given.shape.size())
-        refuse_strided(object);
     const auto unit = static_cast<std::int64_t>(size_of(type));
-    const std::size_t count = contiguous_elements(object, given.shape, given.strides, unit);
+    const bool is_usable = is_contiguous(given.shape, given.strides, unit);
     return ForeignMemory{.data = std::bit_cast<std::byte*>(given.address),
-                         .bytes = count * size_of(type),
+                         .bytes = count_of(object, given.shape) * size_of(type),
                          .type = type,
                          .is_writable = !given.is_read_only,
+                         .complaint = is_usable ? "" : strided(object),
                          .owner = py::reinterpret_borrow<py::object>(object)};
 }
 

@@ -74,6 +74,7 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
     Call call(what, communicator_->rank(), communicator_->size());
     call.bind(x, out);
     const auto timeout = timeout_of(options.timeout);
+    if (!call.why_refused().is_ok()) refuse(call, timeout);
     if (!options.async_op) {
         Outcome none = wait_here([&] { return communicator_->run(call.collective(), timeout); });
         call.buffers().release();
@@ -82,6 +83,17 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
     const runtime::Event event =
         released([&] { return communicator_->submit(call.collective(), timeout); });
     return hand_out(event, std::move(call.buffers()));
+}
+
+void PyCommunicator::refuse(Call& call, comm::OptionalTimeout timeout) {
+    Status status;
+    {
+        const py::gil_scoped_release without_gil;
+        status = communicator_->run(call.collective(), timeout);
+    }
+    const bool differs = status.code() == StatusCode::kMismatch;
+    const Status why = status.is_ok() || differs ? call.why_refused() : status;
+    throw_status(why.with_context(std::string(schedule::to_string(call.kind()))));
 }
 
 PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,

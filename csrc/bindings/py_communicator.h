@@ -94,6 +94,8 @@ class PyCommunicator {
 
     Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
                     const CallOptions& options);
+    /// Lets other ranks know that this one refuses a buffer; throws why.
+    [[noreturn]] void refuse(Call& call, comm::OptionalTimeout timeout);
     /// Calls run(), a synchronous collective, without the GIL.
     template <typename Run>
     Outcome wait_here(Run run);

@@ -21,6 +21,7 @@ std::unique_ptr<PyOperator> PyOperator::bind(const py::object& x, const py::obje
     Call call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}}, comm.rank(),
               comm.size());
     call.bind(x, out);
+    throw_unless_ok(call.why_refused());
     auto checked = released([&] {
         return comm::Operator::create(communicator().shared(), call.collective(spec_.algorithm));
     });

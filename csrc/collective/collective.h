@@ -43,10 +43,18 @@ struct Collective {
     ReduceOp op = ReduceOp::kSum;
     Rank root = 0;
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
+    /// Of a broadcast's root it may be the input's memory, which is read only then, too.
     std::span<const Block> outputs{};
     bool is_barrier = false;  // an all_reduce of no user's data
     /// Of an all_to_all: all blocks of all ranks have one count. Else only pairs know theirs.
     bool is_even = false;
+    /// Where elements of the caller's output share memory: a digest of which ones do, the same on
+    /// ranks where the same ones do. The outputs here do not overlap; ranks whose digests differ
+    /// get an error.
+    std::uint64_t overlap = 0;
+    /// Whether the caller's buffers cannot be used, so that others stand here for them: ranks that
+    /// differ in this get an error, instead of waiting for one that raised.
+    bool is_refused = false;
     /// By name, the same on all ranks, for this call alone; read during the call. Empty: as the
     /// group chooses.
     std::string_view algorithm{};

@@ -18,8 +18,14 @@ namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
+constexpr std::string_view kOverlap = "which elements of the output share memory";
+constexpr std::string_view kRefusal = "whether their buffers can be used";
 
 bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
+
+ReduceOp op_of(const abi::CollectiveHeader& header) {
+    return static_cast<ReduceOp>(header.reduce_op & ~(abi::kOverlaps | abi::kRefuses));
+}
 
 /// "all_reduce #7"
 std::string name_of(const abi::CollectiveHeader& header) {
@@ -28,6 +34,8 @@ std::string name_of(const abi::CollectiveHeader& header) {
 
 /// Those of gather and scatter are always known to pairs alone.
 std::string lengths_of(const abi::CollectiveHeader& header) {
+    if (refuses(header)) return ", refusing a buffer";
+    if (overlaps_itself(header)) return ", into elements that share memory";
     if (header.lengths == 0) return {};
     if (!is_of_pairs(header))
         return concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
@@ -55,16 +63,28 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
     if (!is_one_kind) return "the collective";
     if (ours.sequence != theirs.sequence) return "how many collectives came before";
     if (ours.data_type != theirs.data_type) return "the element type";
-    if (ours.reduce_op != theirs.reduce_op) return "the operator";
+    if (op_of(ours) != op_of(theirs)) return "the operator";
     if (ours.root != theirs.root) return "the root";
     if (is_of_pairs(ours) != is_of_pairs(theirs)) return "whether split sizes or lists are given";
     if (ours.count != theirs.count) return "the number of elements";
-    if (ours.lengths != theirs.lengths) return "the lengths of blocks";
+    if (refuses(ours) != refuses(theirs)) return kRefusal;
+    const bool overlaps = overlaps_itself(ours) || overlaps_itself(theirs);
+    if (ours.lengths != theirs.lengths || ours.reduce_op != theirs.reduce_op)
+        return overlaps ? kOverlap : "the lengths of blocks";
     if (ours.generation != theirs.generation) return "the phase of the network";
     if (ours.over != theirs.over || ours.schedule != theirs.schedule ||
         ours.window != theirs.window)
         return kAlgorithm;
     return {};
+}
+
+/// What to do about a field that differs.
+std::string_view remedy(std::string_view field) {
+    if (field == kRefusal) return "the error of the rank that refuses says what to give instead";
+    if (field == kOverlap)
+        return "give outputs whose elements have memory of their own (x.contiguous(), then copy "
+               "the result back), or the same on all ranks";
+    return kCallAlike;
 }
 
 }  // namespace
@@ -73,7 +93,7 @@ CallFields fields_of(const abi::CollectiveHeader& header) {
     if (is_barrier(header)) return {.collective = "barrier"};
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     return {.collective = schedule::to_string(kind),
-            .op = reduces(kind) ? to_string(static_cast<ReduceOp>(header.reduce_op)) : "",
+            .op = reduces(kind) ? to_string(op_of(header)) : "",
             .type = to_string(static_cast<DataType>(header.data_type)),
             .count = header.count,
             .root = schedule::is_rooted(kind) ? Rank{header.root} : kNoRank};
@@ -104,6 +124,8 @@ std::string describe_call(const abi::CollectiveHeader& header) {
 Signature signature_of(const Collective& collective) {
     Signature signature{.kind = collective.kind, .type = collective.type};
     signature.is_barrier = collective.is_barrier;
+    signature.overlap = collective.overlap;
+    signature.is_refused = collective.is_refused;
     if (reduces(collective.kind)) signature.op = collective.op;
     if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
     signature.is_of_pairs = is_of_pairs(collective);
@@ -121,10 +143,15 @@ Signature signature_of(const Collective& collective) {
 }
 
 abi::CollectiveHeader header_of(const Signature& signature) {
+    const bool overlaps = signature.overlap != 0;
+    const std::uint64_t lengths =
+        overlaps ? mixed(signature.digest, signature.overlap) : signature.digest;
     return {.magic = abi::kCollectiveMagic,
             .kind = static_cast<std::uint8_t>(signature.kind),
             .data_type = static_cast<std::uint8_t>(signature.type),
-            .reduce_op = static_cast<std::uint8_t>(signature.op),
+            .reduce_op = static_cast<std::uint8_t>(static_cast<unsigned>(signature.op) |
+                                                   (overlaps ? abi::kOverlaps : 0U) |
+                                                   (signature.is_refused ? abi::kRefuses : 0U)),
             .over = abi::Over::kLinks,
             .root = signature.is_barrier ? abi::kBarrierRoot
                                          : static_cast<std::uint16_t>(signature.root),
@@ -133,7 +160,7 @@ abi::CollectiveHeader header_of(const Signature& signature) {
             .count = signature.count,
             .schedule = 0,
             .window = 0,
-            .lengths = signature.is_of_pairs ? abi::kLengthsOfPairs : folded(signature.digest),
+            .lengths = signature.is_of_pairs ? abi::kLengthsOfPairs : folded(lengths),
             .history = 0};
 }
 
@@ -175,7 +202,7 @@ Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader
     };
     return Status::mismatch(
         peer, concat("ranks disagree about ", field, ": rank ", sides.self, " runs ", side(ours),
-                     " but rank ", peer, " runs ", side(theirs), "; ", kCallAlike));
+                     " but rank ", peer, " runs ", side(theirs), "; ", remedy(field)));
 }
 
 }  // namespace pccl

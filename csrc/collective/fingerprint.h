@@ -18,6 +18,16 @@ namespace pccl {
     return header.lengths == abi::kLengthsOfPairs;
 }
 
+/// Whether elements of the output share memory on the rank whose header it is.
+[[nodiscard]] constexpr bool overlaps_itself(const abi::CollectiveHeader& header) {
+    return (header.reduce_op & abi::kOverlaps) != 0;
+}
+
+/// Whether the rank whose header it is refuses a buffer of its own.
+[[nodiscard]] constexpr bool refuses(const abi::CollectiveHeader& header) {
+    return (header.reduce_op & abi::kRefuses) != 0;
+}
+
 /// Of a header: as PCCL_ALGORITHM has it; "schedule 1a2b3c4d", its tag, where it is not built in.
 [[nodiscard]] std::string algorithm_name(const abi::CollectiveHeader& header);
 
@@ -47,6 +57,8 @@ struct Signature {
     std::uint64_t digest = 0;  // of all counts; 0: they are alike
     bool is_barrier = false;
     bool is_of_pairs = false;  // only pairs of ranks know how long the blocks between them are
+    bool is_refused = false;   // as Collective has it, and
+    std::uint64_t overlap = 0;
     auto operator<=>(const Signature&) const = default;
 };
 [[nodiscard]] Signature signature_of(const Collective& collective);

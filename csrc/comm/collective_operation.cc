@@ -101,6 +101,8 @@ void CollectiveOperation::start_on_links() {
         widen_aside();
     else if (overlaps_badly(executed_))
         copy_inputs_aside();
+    else if (would_write_root())
+        put_output_aside();
     executors_.over_links.start(decision_.program, decision_.cut, header(), executed_,
                                 accumulator_);
 }
@@ -130,6 +132,17 @@ void CollectiveOperation::copy_inputs_aside() {
         input.data = room;
         room += padded(input.count * element);
     }
+}
+
+bool CollectiveOperation::would_write_root() const {
+    const LinkProgram& program = *decision_.program;
+    return executed_.kind == CollectiveKind::kBroadcast && program.rank == executed_.root &&
+           program.overwrites_output && inputs_.front().data == outputs_.front().data;
+}
+
+void CollectiveOperation::put_output_aside() {
+    aside_.resize(outputs_.front().count * size_of(executed_.type));
+    outputs_.front().data = aside_.data();
 }
 
 Result<bool> CollectiveOperation::advance(bool& moved) {

@@ -51,6 +51,9 @@ class CollectiveOperation final : public runtime::Operation {
     void start_on_board();
     void widen_aside();
     void copy_inputs_aside();
+    void put_output_aside();
+    /// Whether it is a broadcast's root, in whose only memory a program would write.
+    [[nodiscard]] bool would_write_root() const;
     void finish_results();
 
     Executors& executors_;

@@ -25,7 +25,9 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
 #pragma unroll
             for (int rank = 0; rank < abi::kMostDevices; ++rank)
                 if (rank == args.root) data = words[rank];
-            store_word(args.blocks.outputs[0], at, bytes, data);
+            // The root only reads its tensor.
+            if (team.rank != args.root || args.blocks.inputs[0] != args.blocks.outputs[0])
+                store_word(args.blocks.outputs[0], at, bytes, data);
         }
     }
     visit.end();

@@ -172,11 +172,15 @@ PcclBackend::WorkPtr PcclBackend::launch_all(const Request& request, std::span<C
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     Status status;
     for (Call& call : calls) {
-        status = communicator_->run(call.piece(0), timeout_of(request.timeout));
+        status = call.staging().own_reason(
+            communicator_->run(call.piece(0), timeout_of(request.timeout)));
         if (!status.is_ok()) break;
     }
     if (status.is_ok()) {
-        for (Call& call : calls) call.staging().finish();
+        for (Call& call : calls) {
+            status = work.keep(call.staging(), call.may_fail_alone());
+            if (!status.is_ok()) break;
+        }
     }
     work.finish_now(status);
     if (!status.is_ok()) std::rethrow_exception(work.exception());
@@ -184,7 +188,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     std::vector<runtime::Event> events;
-    std::vector<Staging> stages;
+    std::vector<PcclWork::Stage> stages;
     events.reserve(calls.size());
     stages.reserve(calls.size());
     Status status;
@@ -194,7 +198,8 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
             status = event.status();
             if (status.is_ok()) events.push_back(std::move(*event));
         }
-        stages.push_back(std::move(call.staging()));
+        const bool may_fail_alone = call.may_fail_alone();
+        stages.push_back({std::move(call.staging()), may_fail_alone});
         if (!status.is_ok()) break;
     }
     // Also after a failure: what was submitted needs its memory until it is done.

@@ -4,8 +4,23 @@
 
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/torch/errors.h"
+#include "csrc/torch/shared_elements.h"
 
 namespace pccl::backend {
+namespace {
+
+/// Whether every rank gets what others give, and so learns of their outputs before it has any.
+bool all_receive(CollectiveKind kind) { return !schedule::is_rooted(kind); }
+
+/// Alike on all ranks, what comes for elements that share memory is the same for the sums of an
+/// all_reduce, and may be the same, which all ranks see alike, for what is gathered.
+Staging::Repeats repeats_in(CollectiveKind kind, bool is_on_host) {
+    if (kind == CollectiveKind::kAllReduce) return Staging::Repeats::kTrusted;
+    const bool is_comparable = kind == CollectiveKind::kAllGather || !all_receive(kind);
+    return is_on_host && is_comparable ? Staging::Repeats::kCompared : Staging::Repeats::kRefused;
+}
+
+}  // namespace
 
 Call::Call(CollectiveKind kind, const Sample& sample, Rank root)
     : Call(kind, sample, Reduction{}, root) {
@@ -20,6 +35,7 @@ Call::Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction
       reduction_(reduction),
       root_(root),
       staging_(sample.place) {
+    staging_.set_repeats(repeats_in(kind, is_on_host_));
     if (schedule::reduces(kind))
         encoding_ = encoding_for_reductions(scalar_type_, reduction.op, is_on_host_);
 }
@@ -31,6 +47,26 @@ void Call::read(const at::Tensor& tensor) {
 void Call::write(const at::Tensor& tensor) {
     outputs_.push_back(block_to_write(writable(tensor), encoding_));
 }
+
+void Call::write_all(const std::vector<at::Tensor>& tensors) {
+    if (!share_memory(tensors)) {
+        for (const at::Tensor& tensor : tensors) write(tensor);
+        return;
+    }
+    for (const at::Tensor& tensor : tensors) {
+        check(tensor);
+        const at::Tensor memory = staging_.refused(
+            tensor, "outputs share memory; give tensors that have memory of their own");
+        outputs_.push_back(block_to_write(memory, encoding_));
+    }
+}
+
+void Call::give(const at::Tensor& tensor) {
+    read(tensor);
+    outputs_.push_back(inputs_.back());
+}
+
+bool Call::may_fail_alone() const { return !all_receive(kind_) && staging_.why_refused().is_ok(); }
 
 void Call::update(const at::Tensor& tensor) {
     if (reduction_.factor) {
@@ -60,7 +96,9 @@ Collective Call::collective() const {
             .inputs = {inputs_.data(), inputs_.size()},
             .outputs = {outputs_.data(), outputs_.size()},
             .is_barrier = is_barrier_,
-            .is_even = may_be_even(kind_) && !is_uneven_};
+            .is_even = may_be_even(kind_) && !is_uneven_,
+            .overlap = all_receive(kind_) ? staging_.overlap() : 0,
+            .is_refused = !staging_.why_refused().is_ok()};
 }
 
 std::size_t Call::pieces() const {

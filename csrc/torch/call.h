@@ -6,6 +6,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "csrc/collective/collective.h"
 #include "csrc/torch/staging.h"
@@ -27,6 +28,10 @@ class Call {
     void read(const at::Tensor& tensor);
     /// One output block.
     void write(const at::Tensor& tensor);
+    /// One for each.
+    void write_all(const std::vector<at::Tensor>& tensors);
+    /// The input block of a broadcast's root, and its output, which is not written.
+    void give(const at::Tensor& tensor);
     /// One input and one output block, the same memory where possible.
     void update(const at::Tensor& tensor);
     /// Consecutive parts of `whole`, one block each; `lengths` are elements.
@@ -45,6 +50,8 @@ class Call {
     /// One of them, its input there. Valid as collective() is, until the next piece.
     [[nodiscard]] Collective piece(std::size_t index);
     [[nodiscard]] Staging& staging() { return staging_; }
+    /// Whether staging().finish() may fail here while other ranks have taken it for done.
+    [[nodiscard]] bool may_fail_alone() const;
     /// Of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
     /// Whether its blocks are memory of the host.

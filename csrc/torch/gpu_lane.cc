@@ -43,6 +43,7 @@ struct Staged {
     Staging staging;
 
     explicit Staged(std::span<const GpuMessage> messages) {
+        staging.set_repeats(Staging::Repeats::kRefused);
         for (const GpuMessage& message : messages) {
             const at::Tensor memory = message.is_sent ? staging.readable(message.tensor)
                                                       : staging.writable(message.tensor);
@@ -51,6 +52,7 @@ struct Staged {
                             .data = static_cast<std::byte*>(memory.data_ptr()),
                             .bytes = memory.nbytes()});
         }
+        throw_unless_ok("pccl:recv", staging.why_refused());
     }
 };
 
@@ -161,7 +163,7 @@ GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) 
         throw_unless_ok(request.title, group.launch_all(collectives, stream,
                                                         {.timeout = timeout_of(request.timeout)}));
         for (Call& call : calls) {
-            call.staging().finish();
+            throw_unless_ok(request.title, call.staging().finish());
             if (request.async) keep_until(call.staging(), on);
         }
     });
@@ -176,7 +178,7 @@ GpuLane::WorkPtr GpuLane::exchange(const Request& request, std::span<const GpuMe
         throw_unless_ok(request.title,
                         group.exchange({.sends = staged.sends, .receives = staged.receives},
                                        native_handle(streams_of(device), on)));
-        staged.staging.finish();
+        throw_unless_ok(request.title, staged.staging.finish());
         keep_until(staged.staging, on);
     });
 }

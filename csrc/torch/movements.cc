@@ -32,7 +32,7 @@ PcclBackend::WorkPtr PcclBackend::broadcast(Tensors& tensors,
     check_root(options.rootRank, size_);
     Call call(CollectiveKind::kBroadcast, sample(tensor), static_cast<Rank>(options.rootRank));
     if (rank_ == options.rootRank) {
-        call.update(tensor);
+        call.give(tensor);
     } else {
         call.write(tensor);
     }
@@ -48,7 +48,7 @@ Call PcclBackend::all_gather_call(const Tensors& outputs, const at::Tensor& inpu
                       " elements for an input of ", input.numel());
     Call call(CollectiveKind::kAllGather, sample(input));
     call.read(input);
-    for (const at::Tensor& output : outputs) call.write(output);
+    call.write_all(outputs);
     return call;
 }
 
@@ -126,7 +126,7 @@ PcclBackend::WorkPtr PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
     if (rank_ == options.rootRank) {
         results = only(outputs, "list of outputs on the root");
         check_list(results, "output");
-        for (const at::Tensor& output : results) call.write(output);
+        call.write_all(results);
     } else {
         TORCH_CHECK_VALUE(outputs.empty(), "only the root of a gather has outputs");
     }
@@ -178,7 +178,7 @@ PcclBackend::WorkPtr PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
     check_list(inputs, "input");
     Call call(CollectiveKind::kAllToAll, sample(inputs.front()));
     for (const at::Tensor& input : inputs) call.read(input);
-    for (const at::Tensor& output : outputs) call.write(output);
+    call.write_all(outputs);
     call.mark_uneven();
     return perform(
         {OpType::ALLTOALL, "pccl:all_to_all", inputs, outputs, options.timeout, is_async(options)},

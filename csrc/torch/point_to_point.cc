@@ -61,6 +61,7 @@ PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, i
     const at::Tensor& tensor = message(request.inputs);
     Staging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
+    throw_unless_ok(request.title, staging.why_refused());
     request.peer = source_or_any;
     request.sequence = sequence_.load();
     return recorded(request, [&] {
@@ -109,8 +110,8 @@ PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work
                                         Result<runtime::Event> event, Staging staging) {
     std::vector<runtime::Event> events;
     if (event.is_ok()) events.push_back(*event);
-    std::vector<Staging> stages;
-    stages.push_back(std::move(staging));
+    std::vector<PcclWork::Stage> stages;
+    stages.push_back({std::move(staging)});
     work->finish_after(std::move(events), std::move(stages), event.status());
     throw_if_refused(work->title(), event.status());
     return issued(work);

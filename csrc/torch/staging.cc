@@ -1,10 +1,64 @@
 #include "csrc/torch/staging.h"
 
-#include <algorithm>
+#include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/base/writable.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/torch/shared_elements.h"
 #include "csrc/torch/tensors.h"
 
 namespace pccl::backend {
+namespace {
+
+constexpr const char* kInstead =
+    "; give a tensor whose elements have memory of their own, such as x.contiguous(), and copy the "
+    "result back";
+
+/// "a tensor of sizes [2, 3] and strides [0, 1]"
+std::string layout_of(const at::Tensor& tensor) {
+    return c10::str("a tensor of sizes ", tensor.sizes(), " and strides ", tensor.strides());
+}
+
+/// Storages of which this thread knows that they can be written: to ask the kernel takes a part of
+/// what a small collective does. While one of these is alive, its memory stays what it was.
+class WritableStorages {
+   public:
+    bool has(const c10::Storage& storage) {
+        const auto is_this = [&](const Known& known) {
+            return known._unsafe_get_target() == storage.unsafeGetStorageImpl();
+        };
+        if (std::ranges::any_of(known_, is_this)) return true;
+        const auto* const data = static_cast<const std::byte*>(storage.data());
+        if (!is_writable({data, storage.nbytes()})) return false;
+        known_[next_++ % known_.size()] = Known(storage.getWeakStorageImpl());
+        return true;
+    }
+
+   private:
+    using Known = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+    std::array<Known, 4> known_{none(), none(), none(), none()};
+    std::size_t next_ = 0;
+
+    static Known none() { return Known(c10::intrusive_ptr<c10::StorageImpl>()); }
+};
+
+/// False where writing is known to fail. What torch allocates can be written.
+bool may_be_written(const at::Tensor& tensor) {
+    if (!tensor.is_cpu() || tensor.numel() == 0) return true;
+    const c10::Storage& storage = tensor.storage();
+    const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
+    if (deleter == c10::GetDefaultCPUAllocator()->raw_deleter()) return true;
+    thread_local WritableStorages known;
+    return known.has(storage);
+}
+
+}  // namespace
 
 bool Staging::needs_stage(const at::Tensor& tensor) const {
     return needs_staging(tensor) || (place_ == Place::kHost && tensor.is_cuda());
@@ -53,25 +107,56 @@ void Staging::load(std::size_t begin, std::size_t end) const {
 }
 
 at::Tensor Staging::writable(const at::Tensor& tensor) {
+    if (!may_be_written(tensor))
+        return refused(tensor, concat(layout_of(tensor),
+                                      " is read-only memory, such as that of a file mapped "
+                                      "read-only; give a copy, x.clone()"));
     if (!needs_stage(tensor)) {
         held_.push_back(tensor);
         return tensor;
     }
+    const SharedElements shared = shared_elements(tensor);
+    const bool is_refused = !shared.is_regular || repeats_ == Repeats::kRefused;
+    if (shared.is_any() && is_refused)
+        return refused(tensor,
+                       concat("elements of ", layout_of(tensor), " share memory", kInstead));
+    if (shared.is_any()) overlap_ = mixed(overlap_, shared.digest) | 1U;
     // What the GPU still has to do may use the memory that finish() writes, on another stream.
     if (place_ == Place::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
-    copies_back_.push_back({stage(tensor), tensor});
+    copies_back_.push_back({stage(tensor), tensor, shared.is_any()});
     return copies_back_.back().stage;
 }
 
-void Staging::finish() const {
+at::Tensor Staging::refused(const at::Tensor& tensor, std::string why) {
+    if (why_refused_.is_ok()) why_refused_ = Status::invalid_argument(std::move(why));
+    held_.push_back(stage(tensor));
+    return held_.back();
+}
+
+Status Staging::check_repeats() const {
+    if (repeats_ == Repeats::kTrusted) return Status::ok();
+    for (const Copy& copy : copies_back_)
+        if (copy.repeats && !repeats_alike(copy.stage, copy.user))
+            return Status::invalid_argument(
+                concat("different elements came for one place in memory, which elements of ",
+                       layout_of(copy.user), " share", kInstead));
+    return Status::ok();
+}
+
+Status Staging::finish() const {
+    PCCL_TRY(why_refused_);
+    PCCL_TRY(check_repeats());
     for (const Copy& copy : copies_back_) {
-        if (place_ == Place::kHost && copy.user.is_cuda()) {
+        const bool goes_to_gpu = place_ == Place::kHost && copy.user.is_cuda();
+        if (copy.repeats)
+            copy_first_of_shared(copy.user, copy.stage);
+        else if (goes_to_gpu)
             copy_to_gpu(copy.user, copy.stage);
-            await_current_stream(copy.user.device());
-        } else {
+        else
             copy_elements(copy.user, copy.stage);
-        }
+        if (goes_to_gpu) await_current_stream(copy.user.device());
     }
+    return Status::ok();
 }
 
 }  // namespace pccl::backend

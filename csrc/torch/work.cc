@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/profiling.h"
 
@@ -45,7 +46,7 @@ PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observ
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
 
-void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Staging> stages,
+void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Stage> stages,
                             Status failure) {
     events_ = std::move(events);
     stages_ = std::move(stages);
@@ -118,10 +119,23 @@ Status PcclWork::outcome() const {
     return Status::ok();
 }
 
+Status PcclWork::keep(const Staging& staging, bool may_fail_alone) const {
+    Status kept = staging.finish();
+    if (kept.is_ok() || !may_fail_alone) return kept;
+    if (const auto communicator = communicator_.lock())
+        communicator->abort(
+            Status::mismatch(rank_, concat("rank ", rank_, " refused what came for it in ", title_,
+                                           " #", sequence_, ": ", kept.message())));
+    return kept;
+}
+
 void PcclWork::complete(const Status& status) {
-    std::exception_ptr error = to_exception(title_, status);
+    Status reason = status;
+    for (const Stage& stage : stages_) reason = stage.staging.own_reason(reason);
+    std::exception_ptr error = to_exception(title_, reason);
     try {
-        if (!error) std::ranges::for_each(stages_, &Staging::finish);
+        for (const Stage& stage : stages_)
+            if (!error) error = to_exception(title_, keep(stage.staging, stage.may_fail_alone));
     } catch (...) {
         error = std::current_exception();
     }

@@ -23,18 +23,27 @@ namespace pccl::backend {
 
 class PcclWork final : public c10d::Work {
    public:
+    /// Memory of an operation, for when it is done.
+    struct Stage {
+        Staging staging;
+        bool may_fail_alone = false;  // while other ranks have taken the operation for done
+    };
+
     /// Opens the profiler's event, with the shapes of the inputs; takes the outputs of `request`.
     PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observer,
              std::weak_ptr<comm::Communicator> communicator);
 
     [[nodiscard]] const char* title() const { return title_; }
 
+    /// Finishes a stage. An error that this rank alone may have ends the group, so that the others
+    /// get one, too.
+    [[nodiscard]] Status keep(const Staging& staging, bool may_fail_alone) const;
     /// Ends an operation that ran on the caller's thread.
     void finish_now(const Status& status);
     /// Ends when all `events` have, and finishes the `stages` then. Until then it keeps them and
     /// itself alive.
     /// With a `failure`, that is how it ends then.
-    void finish_after(std::vector<runtime::Event> events, std::vector<Staging> stages,
+    void finish_after(std::vector<runtime::Event> events, std::vector<Stage> stages,
                       Status failure = {});
 
     bool wait(std::chrono::milliseconds timeout) override;
@@ -58,7 +67,7 @@ class PcclWork final : public c10d::Work {
     const std::weak_ptr<comm::Communicator> communicator_;
     std::vector<at::Tensor> outputs_;
     std::vector<runtime::Event> events_;
-    std::vector<Staging> stages_;
+    std::vector<Stage> stages_;
     Status failure_;  // before anything could be waited for
     std::atomic<std::size_t> running_{0};
     c10::intrusive_ptr<c10::ivalue::Future>

@@ -4,8 +4,12 @@ A *buffer* is an object that exposes C-contiguous host memory: a numpy array, an
 ``bytearray``, a ``memoryview``; by DLPack a CPU tensor of torch, or an array of another library; or
 what has ``__array_interface__``. Element types are bool, integers, float16, bfloat16 (of torch, or
 ml_dtypes), float32, float64, complex64 and complex128; float8_e4m3fn, float8_e5m2, strings, void
-and longdouble can be moved, but not reduced. Others (objects, fields, times, another byte order)
-are refused. All buffers of one call have one type.
+and longdouble can be moved, but not reduced. Others (objects, fields, packed structures, times,
+another byte order) are refused. All buffers of one call have one type.
+
+What a rank only gives may be read-only, a broadcast's root's ``x``, too. A collective's buffer that
+is read-only, strided, or one memory for two outputs is refused on all ranks: with
+InvalidArgumentError on those whose buffer it is, else with MismatchError, and nothing is written.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -595,7 +599,8 @@ class Communicator:
         x
             As many elements, of one type, on every rank.
         root
-            The rank whose ``x`` all get, 0 <= root < world_size; the same on all ranks.
+            The rank whose ``x`` all get, and who only reads it, 0 <= root < world_size; the same on
+            all ranks.
         async_op
             Return an ``Event`` at once; the buffers must not be touched until it is done.
         timeout

@@ -28,10 +28,16 @@ LinkStep bind_step(LinkProgram& bound, const schedule::Step& step) {
             .after = step.after};
 }
 
-bool uses_scratch(const schedule::Slices& slices) {
-    return std::ranges::any_of(slices, [](const schedule::Slice& slice) {
-        return slice.buffer == schedule::Buffer::kScratch;
-    });
+bool uses(schedule::Buffer buffer, const schedule::Slices& slices) {
+    return std::ranges::any_of(
+        slices, [buffer](const schedule::Slice& slice) { return slice.buffer == buffer; });
+}
+
+bool overwrites_output(const schedule::Step& step) {
+    const bool copies_input = step.action == schedule::Action::kCopy &&
+                              !uses(schedule::Buffer::kScratch, step.src) &&
+                              !uses(schedule::Buffer::kOutput, step.src);
+    return !copies_input && uses(schedule::Buffer::kOutput, step.dst);
 }
 
 /// Only lengths of blocks differ, and only scratch does not tell whose block a place is.
@@ -40,7 +46,8 @@ void name_blocks(LinkProgram& bound, const schedule::Program& program) {
     for (std::size_t lane = 0; lane < blocks.size(); ++lane)
         for (std::size_t index = 0; index < blocks[lane].size(); ++index) {
             LinkStep& step = bound.lanes[lane][index];
-            if (uses_scratch(step.src) || uses_scratch(step.dst))
+            if (uses(schedule::Buffer::kScratch, step.src) ||
+                uses(schedule::Buffer::kScratch, step.dst))
                 step.blocks = std::move(blocks[lane][index]);
         }
 }
@@ -60,7 +67,10 @@ Result<std::shared_ptr<const LinkProgram>> make_link_program(const schedule::Sch
     bound->scratch_chunks = program.scratch_chunks;
     for (const schedule::Lane& lane : program.lanes) {
         auto& steps = bound->lanes.emplace_back();
-        for (const schedule::Step& step : lane) steps.push_back(bind_step(*bound, step));
+        for (const schedule::Step& step : lane) {
+            steps.push_back(bind_step(*bound, step));
+            bound->overwrites_output |= overwrites_output(step);
+        }
     }
     if (source.takes_uneven && program.scratch_chunks > 0) name_blocks(*bound, program);
     return std::shared_ptr<const LinkProgram>(std::move(bound));

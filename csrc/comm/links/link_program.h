@@ -36,6 +36,7 @@ struct LinkProgram {
     int scratch_chunks = 0;
     int longest_message = 1;               // chunks in the largest message
     bool has_a_link_for_each_step = true;  // of those that send or receive
+    bool overwrites_output = false;        // with more than copies of the input
 };
 
 [[nodiscard]] Result<std::shared_ptr<const LinkProgram>> make_link_program(

@@ -1,0 +1,35 @@
+#include "csrc/base/writable.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace pccl {
+namespace {
+
+constexpr std::uintptr_t kWord = 4;  // bytes, none of which lie in another page
+
+/// Lets the kernel OR nothing to the word, which it does in one step, and which fails like any
+/// other write. FUTEX_WAKE_OP does so on its way to waking those who wait for a word: nobody here.
+bool takes_writes(std::uintptr_t address) {
+    std::uint32_t nobody = 0;
+    const long woken =
+        ::syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr,
+                  address / kWord * kWord, FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, 0));
+    return woken >= 0 || errno != EFAULT;
+}
+
+}  // namespace
+
+bool is_writable(std::span<const std::byte> memory) {
+    if (memory.empty()) return true;
+    constexpr std::uintptr_t kPage = 4096;
+    const auto first = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::uintptr_t last = first + memory.size() - 1;
+    return takes_writes(first) && (first / kPage == last / kPage || takes_writes(last));
+}
+
+}  // namespace pccl
