@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "csrc/base/text.h"
+#include "csrc/base/writable.h"
 #include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/foreign_memory.h"
@@ -137,7 +138,10 @@ std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Acce
     if (!found) return std::nullopt;
     if (!found->complaint.empty())
         return stand_in(found->bytes, found->type, Status::invalid_argument(found->complaint));
-    if (access == Access::kWrite && !found->is_writable)
+    // torch's tensors do not tell that they are mapped read-only.
+    const bool is_refused = access == Access::kWrite &&
+                            !(found->is_writable && is_writable({found->data, found->bytes}));
+    if (is_refused)
         return stand_in(found->bytes, found->type,
                         Status::invalid_argument(concat("expected a writable buffer, got ",
                                                         described(object, nullptr),

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 import pccl
+import pccl.lang as pl
 from support.launch import not_on_gloo, run_ranks
 from support.thread_ranks import run_threads
 from support.torch_names import reduce_scatter_single
@@ -92,6 +93,29 @@ def test_values_that_would_wrap(tmp_path: Path) -> None:
 
     for found in run_threads(tmp_path, 2, body):
         assert found == [[200, 100, 255], [2**31 - 1, -7], [2**63 - 1, -(2**63), -1], [-3]]
+
+
+def test_a_capsule(tmp_path: Path) -> None:
+    @pl.algorithm("all_reduce", ranks=3, chunks=3)
+    def ring(c: pl.Program) -> None:
+        for i in range(3):
+            x = c.input(i, chunk=i)
+            for hop in (1, 2):
+                x = x.reduce_to((i + hop) % 3)
+            for _ in (1, 2):
+                x = x.copy_to((x.rank + 1) % 3)
+
+    capsule = ring.build(name="ring3", sizes="1..")
+
+    def body(comm: pccl.Communicator) -> None:
+        comm.load(capsule)
+        for dtype in TYPES:
+            arrays = inputs(dtype, 3)
+            x = arrays[comm.rank].copy()
+            comm.all_reduce(x, op="avg")
+            assert np.array_equal(x, average(arrays)), dtype
+
+    run_threads(tmp_path, 3, body)
 
 
 def torch_averages(rank: int, world_size: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +17,6 @@ from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.multiproc
 Array = np.ndarray[Any, Any]
@@ -29,6 +31,15 @@ def mapped(folder: Path) -> Array:
     """Return numbers in a file that is mapped read-only: who writes there is ended by a signal."""
     np.arange(6.0).tofile(folder / "numbers")
     return np.memmap(folder / "numbers", np.float64, "r")
+
+
+def mapped_tensor() -> torch.Tensor:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch does: it cannot be written
+        return torch.from_numpy(mapped(Path(folder)))
+
+
+MAPPED = mapped_tensor()
 
 
 def test_roots_only_read(tmp_path: Path) -> None:
@@ -63,6 +74,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "read-only": (lambda: read_only(np.zeros(4)), "read-only: pass x.copy"),
     "strided": (lambda: np.zeros(8)[::2], "strided: pass numpy.ascontiguousarray"),
     "expanded": (lambda: np.broadcast_to(np.zeros(1), 4), "strided|read-only"),
+    "mapped tensor": (lambda: MAPPED[:4], "read-only: pass a copy"),
     "expanded tensor": (lambda: torch.zeros(1, dtype=torch.float64).expand(4), "strided"),
 }
 
