@@ -1,8 +1,7 @@
 #include "csrc/capsule/file_content.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <cerrno>
 #include <tuple>
 #include <utility>
 
@@ -136,15 +135,17 @@ Result<FilesInside> files_inside(const FileParts& parts, std::string_view whole)
 }
 
 Result<std::string> bytes_of(const std::string& path) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error))
+    constexpr std::size_t kMost = kMostBytes + kSealBytes;
+    const UniqueFd file = sys::open_to_read(path);
+    if (!file.is_open() && errno == ENOENT)
         return Status::unavailable(concat(path, ": there is no such file"));
-    if (!std::filesystem::is_regular_file(path, error))
-        return Status::unavailable(concat(path, ": this is no file"));
-    const auto size = std::filesystem::file_size(path, error);
-    if (error || size > kMostBytes + kSealBytes)
-        return refuse(path, ": has ", size, " bytes; at most ", kMostBytes, " are read");
-    return sys::read_file(path, size);
+    if (!file.is_open()) return Status::from_errno(errno, concat("cannot read ", path));
+    PCCL_TRY(sys::check_regular(file.get(), path));
+    auto bytes = sys::read_open(file.get(), kMost + 1);
+    if (!bytes.is_ok()) return bytes.status().with_context(path);
+    if (bytes->size() > kMost)
+        return refuse(path, ": has more than the ", kMost, " bytes that are read");
+    return bytes;
 }
 
 Result<FileContent> content_of(const FileParts& parts) {

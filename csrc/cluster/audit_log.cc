@@ -32,7 +32,8 @@ std::string now_in_words() {
 
 Result<AuditLog> AuditLog::open(const std::string& path) {
     if (path.empty()) return AuditLog({}, path);
-    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    // A pipe must not be waited for: one that nobody reads is no such device.
+    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     UniqueFd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
     if (!file.is_open())
         return Status::from_errno(errno, concat("cannot append to the audit log ", path));

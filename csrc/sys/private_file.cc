@@ -52,7 +52,7 @@ Status check_private(int fd, std::string_view what, const Forbidden& forbidden) 
 Result<std::string> read_private(const std::string& path, std::size_t most) {
     constexpr Forbidden kWriting{.of_own = S_IWGRP | S_IWOTH, .of_root = S_IWGRP | S_IWOTH};
     if (path.empty()) return Status::unavailable("no place for one");
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const UniqueFd file = open_to_read(path, O_NOFOLLOW);
     if (!file.is_open()) {
         if (errno == ENOENT || errno == ENOTDIR) return Status::unavailable("there is none");
         if (errno == ELOOP) return Status::invalid_argument("it is a link; name a file");

@@ -27,6 +27,7 @@ __all__ = ["Capsule", "capsules", "load_capsule", "unload_capsule"]
 
 
 MOST_TEXT = 8 << 20
+MOST_BYTES = 33 << 20  # above what a capsule may have, which is checked where it is read
 
 
 class Capsule:

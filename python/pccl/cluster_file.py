@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pccl import given_file
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ def read_cluster_file(path: Path) -> dict[str, Any]:
     ------
     InvalidArgumentError
         It is too long, no YAML or JSON, or no mapping.
+    UnavailableError
+        It is no regular file.
+    OSError
+        It cannot be opened.
     """
-    with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise InvalidArgumentError(f"{path}: is longer than {_MOST_BYTES} bytes")
+    content = given_file.bytes_of(path, _MOST_BYTES)
     try:
         text = content.decode()
         told = json.loads(text) if path.suffix == ".json" else _read_yaml(text, path)

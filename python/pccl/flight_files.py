@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import typing
 
+from pccl import given_file
 from pccl.flight import (
     Operation,
     Record,
@@ -59,6 +60,8 @@ def load(path: Path) -> Records:
         The file is not a flight record; the message says why.
     OSError
         It cannot be read.
+    pccl.UnavailableError
+        It is no regular file.
     """
     return _read(path, lambda text: parse(path.name, text))
 
@@ -83,10 +86,8 @@ _Read = typing.TypeVar("_Read")
 
 
 def _read(path: Path, of: Callable[[bytes], _Read]) -> _Read:
-    if path.stat().st_size > _LONGEST_FILE:
-        raise ValueError(f"{path} is no flight record: it is longer than {_LONGEST_FILE >> 20} MiB")
     try:
-        return of(path.read_bytes())
+        return of(given_file.bytes_of(path, _LONGEST_FILE))
     except ValueError as error:
         raise ValueError(f"{path} is no flight record: {error}") from None
 

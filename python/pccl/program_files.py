@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import _core, given_file
-from pccl.capsule import MOST_TEXT, Capsule
+from pccl.capsule import MOST_BYTES, MOST_TEXT, Capsule
 
 if TYPE_CHECKING:
     import os
@@ -61,4 +61,6 @@ def _schedule_in(file: Path, message: str) -> _core.Schedule:
     if file.suffix == ".json":
         return _core.unproven_mscclpp(given_file.text_of(file, MOST_TEXT), str(file))
     ranks = _FOR_RANKS.search(message)  # where the file is for several numbers
-    return _core.unproven_schedule(file.read_bytes(), int(ranks[1]) if ranks else 0)
+    return _core.unproven_schedule(
+        given_file.bytes_of(file, MOST_BYTES), int(ranks[1]) if ranks else 0
+    )

@@ -1,31 +1,144 @@
-"""Files that other processes may read, or lay links at, while they are written."""
+"""Files that are written: the one way, by which nothing is half there and nobody is waited for."""
 
 from __future__ import annotations
 
+import errno
 import os
+import select
+import stat
+import threading
+import time
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["check_writable", "write_whole"]
+
+_FOR_READER_S = 1.0  # that a pipe gets
+_PATIENCE_S = 5.0  # with what takes nothing
+_MOST_LINKS = 8
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
     """Write so that who reads at the same time finds the old or the new file, whole.
 
-    Its folder is made where it is missing. Nothing is written through a link; what is there and is
-    no file (a pipe, a terminal) gets the content as it is. Where it fails, nothing is left of it,
-    and the error names the file.
+    Its folder is made where it is missing. Nothing is written through a link to a file. Pipes and
+    character devices, as terminals, get the content as it is, and so do this process's descriptors,
+    as ``/dev/stdout``; those that take nothing for some seconds are given up. Sockets and block
+    devices are refused. Where it fails, nothing is left of it, and the error names the file.
     """
     whole = content.encode() if isinstance(content, str) else content
-    if file.parent == Path("/dev") or (file.exists() and not file.is_file()):
-        file.write_bytes(whole)
+    special = _open_special(file)
+    if special is not None:
+        with os.fdopen(special, "wb", buffering=0):
+            _write_special(special, file, whole)
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)  # of an earlier process of this number, or somebody's link
+    draft = _draft_of(file)
     try:
         with draft.open("xb") as out:
             out.write(whole)
         draft.replace(file)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(file)) from None
+        raise _named(error, file) from None
+
+
+def check_writable(file: Path) -> None:
+    """Try whether ``write_whole`` could, now: for what is written after long work.
+
+    Raises
+    ------
+    OSError
+        It could not; names the file.
+    """
+    special = _open_special(file)
+    if special is not None:
+        os.close(special)
+        return
+    draft = _draft_of(file)
+    try:
+        draft.open("xb").close()
+        draft.unlink()
+    except OSError as error:
+        raise _named(error, file) from None
+
+
+def _draft_of(file: Path) -> Path:
+    """Return a name beside the file, which no other process or thread takes."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.{threading.get_native_id()}")
+        draft.unlink(missing_ok=True)  # of an earlier process of this number, or somebody's link
+    except OSError as error:
+        raise _named(error, file) from None
+    return draft
+
+
+def _named(error: OSError, file: Path) -> OSError:
+    return OSError(error.errno, error.strerror, str(file))
+
+
+def _open_special(file: Path) -> int | None:
+    """Open what is written to in place; None for a file, or where nothing is there."""
+    own = _own_descriptor(file)
+    if own is not None:
+        return os.dup(own)
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return None
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+        kind = "a socket" if stat.S_ISSOCK(mode) else "a block device"
+        raise OSError(errno.EINVAL, f"this is {kind}; name a file, a pipe or /dev/null", str(file))
+    return _open_for_reader(file) if stat.S_ISFIFO(mode) else _open(file)
+
+
+def _open(file: Path) -> int:
+    return os.open(file, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+def _open_for_reader(pipe: Path) -> int:
+    """Open a pipe that somebody reads, or will in a moment."""
+    until = time.monotonic() + _FOR_READER_S
+    while True:
+        try:
+            return _open(pipe)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if time.monotonic() >= until:
+            raise OSError(errno.ENXIO, "this is a pipe, and nobody reads from it", str(pipe))
+        time.sleep(0.005)
+
+
+def _own_descriptor(file: Path) -> int | None:
+    """Return that of ``/dev/stdout``, ``/dev/fd/3`` ..., which end, link by link, in a folder.
+
+    Opened anew, one that is a file would be overwritten from its start.
+    """
+    folder = os.path.realpath("/proc/self/fd")
+    for _ in range(_MOST_LINKS):
+        parent = os.path.realpath(file.absolute().parent)
+        if parent == folder:
+            return int(file.name) if file.name.isdecimal() else None
+        if not file.is_symlink():
+            return None
+        file = Path(parent) / os.readlink(file)  # noqa: PTH115
+    return None
+
+
+def _write_special(descriptor: int, file: Path, content: bytes) -> None:
+    ready = select.poll()
+    ready.register(descriptor, select.POLLOUT)
+    left = memoryview(content)
+    while left:
+        if not ready.poll(_PATIENCE_S * 1000):
+            reason = f"nobody has taken anything for {_PATIENCE_S:g} s"
+            raise OSError(errno.ETIMEDOUT, reason, str(file))
+        try:
+            # Where poll() says so, a pipe takes so many at once, also one that would block.
+            left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise _named(error, file) from None

@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/private_file.h"
 #include "csrc/sys/ssh/libssh.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
 namespace {
@@ -116,7 +117,7 @@ class LibsshChannel final : public SshChannel {
 
     Status load_key() {
         const std::string what = concat("the private key ", args_.key_file);
-        const UniqueFd file(::open(args_.key_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        const UniqueFd file = open_to_read(args_.key_file);
         if (!file.is_open())
             return Status::invalid_argument(
                 Status::from_errno(errno, concat(what, " cannot be read")).message());

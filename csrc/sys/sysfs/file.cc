@@ -1,19 +1,24 @@
 #include "csrc/sys/sysfs/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
-#include "csrc/base/unique_fd.h"
+#include "csrc/sys/sysfs/special_file.h"
 
 namespace pccl::sys {
 namespace {
+
+Status cannot_write(const std::string& path) {
+    return Status::from_errno(errno, concat("cannot write ", path));
+}
 
 /// Into a new file, never through a link that somebody has put there. In a folder that others may
 /// write to, one that is there already is theirs, or was left by an earlier process of this number.
@@ -26,13 +31,18 @@ UniqueFd make_file(const std::string& path) {
     return file;
 }
 
-Status write_all(const std::string& path, std::string_view text) {
-    const UniqueFd file = make_file(path);
-    if (!file.is_open()) return Status::from_errno(errno, concat("cannot write ", path));
+/// Several processes may write one file at a time, and several threads.
+std::string draft_of(const std::string& path) {
+    static std::atomic<int> drafts{0};
+    return concat(path, ".", ::getpid(), ".", drafts.fetch_add(1), ".part");
+}
+
+Status write_draft(const std::string& draft, const std::string& path, std::string_view text) {
+    const UniqueFd file = make_file(draft);
+    if (!file.is_open()) return cannot_write(path);
     while (!text.empty()) {
         const ssize_t count = ::write(file.get(), text.data(), text.size());
-        if (count < 0 && errno != EINTR)
-            return Status::from_errno(errno, concat("cannot write ", path));
+        if (count < 0 && errno != EINTR) return cannot_write(path);
         if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
     }
     return Status::ok();
@@ -40,16 +50,25 @@ Status write_all(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+UniqueFd open_to_read(const std::string& path, int flags) {
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
+}
+
+Status check_regular(int fd, std::string_view what) {
+    struct stat facts {};
+    if (::fstat(fd, &facts) != 0) return Status::from_errno(errno, concat("cannot look at ", what));
+    if (S_ISREG(facts.st_mode)) return Status::ok();
+    return Status::unavailable(concat(what, ": this is no file but ", kind_of(facts.st_mode)));
+}
+
 Result<std::string> read_start(const std::string& path, std::size_t limit) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error))
-        return Status::unavailable(concat("cannot read ", path, ": it is a folder"));
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return Status::from_errno(errno, concat("cannot read ", path));
-    std::string text(limit, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    return text;
+    const std::string what = concat("cannot read ", path);
+    const UniqueFd file = open_to_read(path);
+    if (!file.is_open()) return Status::from_errno(errno, what);
+    PCCL_TRY(check_regular(file.get(), what));
+    auto text = read_open(file.get(), limit);
+    if (text.is_ok()) return text;
+    return text.status().with_context(path);
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
@@ -61,10 +80,12 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 }
 
 Result<std::string> read_open(int fd, std::size_t limit) {
-    std::string bytes(limit, '\0');
+    constexpr std::size_t kAtFirst = 64 * kKiB;
+    std::string bytes;
     std::size_t got = 0;
     for (ssize_t more = 1; more != 0 && got < limit; got += static_cast<std::size_t>(more)) {
-        do more = ::read(fd, bytes.data() + got, limit - got);
+        if (got == bytes.size()) bytes.resize(std::min(limit, std::max(kAtFirst, 2 * got)));
+        do more = ::read(fd, bytes.data() + got, bytes.size() - got);
         while (more < 0 && errno == EINTR);
         if (more < 0) return Status::from_errno(errno, "cannot be read");
     }
@@ -72,15 +93,25 @@ Result<std::string> read_open(int fd, std::size_t limit) {
     return bytes;
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-    // Several processes may write one file at a time, and several threads.
-    static std::atomic<int> drafts{0};
-    const std::string draft = concat(path, ".", ::getpid(), ".", drafts.fetch_add(1), ".part");
-    Status written = write_all(draft, text);
+Status write_file(const std::string& path, std::string_view text) {
+    PCCL_ASSIGN_OR_RETURN(const UniqueFd special, open_special(path));
+    if (special.is_open()) return write_special(special.get(), path, text);
+    const std::string draft = draft_of(path);
+    Status written = write_draft(draft, path, text);
     if (written.is_ok() && std::rename(draft.c_str(), path.c_str()) != 0)
-        written = Status::from_errno(errno, concat("cannot write ", path));
+        written = cannot_write(path);
     if (!written.is_ok()) ::unlink(draft.c_str());
     return written;
+}
+
+Status check_writable(const std::string& path) {
+    PCCL_ASSIGN_OR_RETURN(const UniqueFd special, open_special(path));
+    if (special.is_open()) return Status::ok();
+    const std::string draft = draft_of(path);
+    const UniqueFd file = make_file(draft);
+    if (!file.is_open()) return cannot_write(path);
+    ::unlink(draft.c_str());
+    return Status::ok();
 }
 
 }  // namespace pccl::sys

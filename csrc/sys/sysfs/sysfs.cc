@@ -1,6 +1,5 @@
 #include "csrc/sys/sysfs/sysfs.h"
 
-#include <sys/statvfs.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -205,11 +204,5 @@ bool Sysfs::redirects_peers(const std::string& bus_id) const {
 }
 
 bool Sysfs::has_iommu() const { return !list("/sys/class/iommu").empty(); }
-
-std::optional<unsigned long long> Sysfs::shm_bytes() const {
-    struct statvfs status {};
-    if (::statvfs((root_ + "/dev/shm").c_str(), &status) != 0) return std::nullopt;
-    return static_cast<unsigned long long>(status.f_blocks) * status.f_frsize;
-}
 
 }  // namespace pccl::sys

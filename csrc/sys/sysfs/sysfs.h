@@ -60,8 +60,6 @@ class PCCL_API Sysfs {
     /// tell.
     [[nodiscard]] bool redirects_peers(const std::string& bus_id) const;
     [[nodiscard]] bool has_iommu() const;
-    /// Of /dev/shm; nullopt where it is no file system of its own.
-    [[nodiscard]] std::optional<unsigned long long> shm_bytes() const;
 
     /// kResourceExhausted, naming the first of what was there and could not be read for want of
     /// descriptors or memory: then what the others say is not the whole truth.

@@ -286,7 +286,6 @@ bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus) {
 }
 
 void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warnings& warnings) {
-    constexpr unsigned long long kLeastShm = 128ULL << 20U;
     Subjects redirecting;
     bool has_gpus = false;
     Machine copy = machine;
@@ -302,11 +301,6 @@ void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warning
         warnings.push_back(
             {"iommu_on", "this machine",
              "the IOMMU translates what devices send each other, which slows it down", ""});
-    if (const auto bytes = sysfs.shm_bytes(); bytes && *bytes < kLeastShm)
-        warnings.push_back({"small_shm", "/dev/shm",
-                            concat("has ", *bytes >> 20U, " MiB: less than ", kLeastShm >> 20U,
-                                   " MiB may not hold what ranks share; in docker, use --shm-size"),
-                            ""});
 }
 
 void enrich(Machine& machine, const Machine& live) {

@@ -11,7 +11,7 @@ from pccl._version import __version__
 from pccl.bench.names import COLLECTIVES, REDUCTIONS
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
-from pccl.whole_file import write_whole
+from pccl.whole_file import check_writable, write_whole
 
 if TYPE_CHECKING:
     from pccl.bench import collectives as benchmark
@@ -69,6 +69,8 @@ def bench(
         terminal.complain(f"--json takes no file any more: write --output {output}")
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
+    if output:
+        check_writable(output)
     if op and not set(chosen) & set(REDUCTIONS):
         raise ValueError(f"--op {op} has no effect on {', '.join(chosen)}")
     if gpus is not None and ranks is not None:

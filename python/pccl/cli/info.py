@@ -92,16 +92,21 @@ def _transport(name: str) -> str:
 
 def _gpus() -> str:
     from pccl import topology
+    from pccl.errors import Error
 
-    gpus = topology.detect().gpus
+    try:
+        gpus = topology.detect().gpus
+    except Error as error:  # of settings, which are what the reader looks for
+        return f"not looked for: {error}"
     return ", ".join(gpu.name for gpu in gpus) or "none that the driver shows"
 
 
 def _tuning() -> str:
     from pccl import _core
 
-    path = Path(_core.tuning_path())
-    return f"{path}, {'there' if path.exists() else 'not made yet: pccl tune'}"
+    if not (path := _core.tuning_path()):
+        return "no file: set PCCL_TUNING_FILE, XDG_CACHE_HOME or HOME"
+    return f"{path}, {'there' if Path(path).exists() else 'not made yet: pccl tune'}"
 
 
 def _costs() -> dict[str, str]:

@@ -11,7 +11,7 @@ import typer
 from pccl._version import __version__
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
-from pccl.whole_file import write_whole
+from pccl.whole_file import check_writable, write_whole
 
 if TYPE_CHECKING:
     from pccl.bench import p2p as benchmark
@@ -87,6 +87,8 @@ def bench(
         raise ValueError(f'--device is cpu or cuda, not "{device}"')
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
+    if output:
+        check_writable(output)
     chunks = [bytes_of(each) for each in chunk or []]
     if window and not chunks:
         chunks = [_USUAL_CHUNK]

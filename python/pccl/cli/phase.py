@@ -182,9 +182,12 @@ def audit(
 ) -> None:
     """Print the latest events of an audit log, one on each line."""
     import collections
+    import io
     import json
 
-    with file.open(encoding="utf-8") as lines:
+    from pccl import given_file
+
+    with io.TextIOWrapper(given_file.opened(file), encoding="utf-8") as lines:
         latest = collections.deque(lines, maxlen=last)
     for line in latest:
         event = json.loads(line)

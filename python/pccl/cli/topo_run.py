@@ -13,6 +13,7 @@ from pccl import topology
 from pccl._core import Communicator
 from pccl.cli import terminal
 from pccl.topology import measure, measure_hosts, report
+from pccl.whole_file import check_writable
 
 if typing.TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +66,10 @@ class Request:
         if self.svg and self.svg.suffix != ".svg":
             raise ValueError(f"--svg {self.svg}: pictures are SVG, so the name must end in .svg")
 
+    def files(self) -> list[Path]:
+        """Return those that are to be written."""
+        return [file for file in (self.xml, self.graph, self.svg) if file]
+
 
 def run(request: Request) -> None:
     """Load or detect, search, write files and print.
@@ -74,6 +79,8 @@ def run(request: Request) -> None:
     ValueError, OSError, ImportError, pccl.Error
         One line says what is wrong.
     """
+    for file in request.files():
+        check_writable(file)
     machine = _machine(request)
     measured = _measured(machine, request)
     plan = None
@@ -124,9 +131,11 @@ def _measured(machine: topology.Topology, request: Request) -> list[measure.Figu
     known = measure.read(machine)
     if not request.measure:
         return known
+    file = measure.path(machine)
+    check_writable(file)
     found = _networks(request, request.meet) if request.meet else _links(machine)
     all_figures = measure.updated(known, found)
-    measure.save(all_figures, measure.path(machine))
+    measure.save(all_figures, file)
     return all_figures
 
 
@@ -169,5 +178,5 @@ def _write_files(request: Request, machine: topology.Topology, plan: topology.Pl
     if request.svg:
         figure = machine.plot() if plan is None else plan.plot()
         figure.savefig(request.svg, format="svg", bbox_inches="tight")
-    for file in filter(None, (request.xml, request.graph, request.svg)):
+    for file in request.files():
         print(f"wrote {file}", file=sys.stderr)

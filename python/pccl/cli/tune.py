@@ -9,6 +9,7 @@ import typer
 from pccl._version import __version__
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
+from pccl.whole_file import check_writable
 
 if TYPE_CHECKING:
     from pccl.bench import tune as tuning
@@ -58,7 +59,9 @@ def tune(
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
-    file = tuning.path()
+    file = None if dry_run else tuning.path()
+    if file is not None:
+        check_writable(file)
     sizes = sizes_between(1 << 10, bytes_of(largest), 4)
     jobs = [
         tuning.Job(ranks=count, sizes=sizes, rounds=rounds, transports=transports)
@@ -76,16 +79,16 @@ def tune(
                 _show(cell, heading=not cells or _table_of(cells[-1]) != _table_of(cell))
             cells.append(cell)
             step()
-    table = "" if dry_run else tuning.table_of(cells)
-    if not dry_run:
+    table = "" if file is None else tuning.table_of(cells)
+    if file is not None:
         tuning.save(table, file)
     if as_json:
         rows = [*map(dataclasses.asdict, cells)]
-        kept_in = None if dry_run else str(file)
+        kept_in = None if file is None else str(file)
         terminal.print_json({"pccl": __version__, "kept_in": kept_in, "cells": rows})
     else:
         print(table, end="")
-        print("nothing is kept: a dry run" if dry_run else f"kept in {file}")
+        print("nothing is kept: a dry run" if file is None else f"kept in {file}")
 
 
 def _warn_if_busy() -> None:

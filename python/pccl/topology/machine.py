@@ -7,7 +7,7 @@ import typing
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from pccl import _core
+from pccl import _core, given_file
 from pccl.errors import InvalidArgumentError
 from pccl.topology import figure, plan_plot, plot
 from pccl.topology.values import Link
@@ -34,6 +34,7 @@ __all__ = [
 
 _FileName: TypeAlias = str | FilePath
 
+_MOST_XML = 8 << 20
 _MACHINES = FilePath(__file__).with_name("machines")
 
 
@@ -132,10 +133,12 @@ class Topology:
         ------
         InvalidArgumentError
             The file is none, or of another machine; the message says where.
+        UnavailableError
+            It is no regular file.
         OSError
             The file cannot be read.
         """
-        text = FilePath(path).read_text(encoding="utf-8")
+        text = given_file.text_of(path, _MOST_XML)
         return [Plan(plan, self) for plan in self._core.read_plans(text, str(path))]
 
     def to_xml(self, path: _FileName | None = None) -> str:
