@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -33,6 +34,9 @@ namespace {
 
 /// For a largest buffer of `nbytes`.
 Piece of_bytes(Piece piece, double nbytes) {
+    if (!(nbytes >= 0) || std::isinf(nbytes))
+        throw_status(
+            Status::invalid_argument(concat("nbytes is ", nbytes, ": give bytes from 0 on")));
     const schedule::Shape& shape = piece.shape;
     piece.block_bytes = nbytes / std::max(blocks(shape.kind, Buffer::kInput, shape.ranks),
                                           blocks(shape.kind, Buffer::kOutput, shape.ranks));
@@ -66,15 +70,16 @@ std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
 }
 
 Replay replay(const Piece& piece, const Network& network, double nbytes) {
-    return released([&] { return schedule::replay(of_bytes(piece, nbytes), network); });
+    const Piece sized = of_bytes(piece, nbytes);
+    return released([&] { return schedule::replay(sized, network); });
 }
 
 /// Seconds, bytes of the longest message and receivers of each.
 std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& piece,
                                                                   const Network& network,
                                                                   double nbytes) {
-    const auto found =
-        released([&] { return schedule::replay_in_rounds(of_bytes(piece, nbytes), network); });
+    const Piece sized = of_bytes(piece, nbytes);
+    const auto found = released([&] { return schedule::replay_in_rounds(sized, network); });
     std::vector<std::tuple<double, double, std::vector<Rank>>> rounds;
     rounds.reserve(found.size());
     for (const schedule::Round& each : found)

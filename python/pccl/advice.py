@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pccl import phase_costs
 from pccl.table import Table, html_table
+from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ def advise(
     Raises
     ------
     ValueError
-        A group does not fit on the ring.
+        A group does not fit on the ring, or ``reconfiguration`` is negative or infinite.
 
     Examples
     --------
@@ -117,6 +118,7 @@ def advise(
     >>> pccl.advise([groups], links, reconfiguration=25e-3)
     <pccl.Advice switch: 300.8 ms on the ring, 62.7 ms switched>
     """
+    duration_of(reconfiguration, "reconfiguration")
     costs = Table(_cost_of(operation, on, reconfiguration) for operation in operations)
     has_groups = any(cost.operation.kind == "all_reduce" for cost in costs)
     return Advice(

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import TYPE_CHECKING, NamedTuple
+
+from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,8 +83,10 @@ class Circuits:
     def __post_init__(self) -> None:
         if self.ranks < 2 or self.ports not in {1, 2}:
             raise ValueError("there must be at least 2 ranks, with 1 or 2 ports each")
-        if self.bandwidth <= 0 or self.alpha < 0 or self.delta < 0:
-            raise ValueError("bandwidth must be more than 0, alpha and delta at least 0")
+        if not 0 < self.bandwidth < math.inf:
+            raise ValueError(f"bandwidth is {self.bandwidth}: give bytes a second above 0")
+        duration_of(self.alpha, "alpha")
+        duration_of(self.delta, "delta")
 
     def step(self, nbytes: float, *, hops: int = 1) -> float:
         """Return the seconds of a step over some links of one port.
@@ -263,7 +268,13 @@ def least_switched(steps: Sequence[PairedStep], reconfiguration: float) -> WithS
         One after the other.
     reconfiguration
         Seconds that it takes to change circuits.
+
+    Raises
+    ------
+    ValueError
+        ``reconfiguration`` is negative, infinite, or no number (NaN).
     """
+    duration_of(reconfiguration, "reconfiguration")
     ring: tuple[int, ...] = ()
     best = {ring: WithSwitches(0.0, 0)}
     for partners, on_ring, on_circuits in steps:

@@ -21,6 +21,7 @@ Otherwise every step of every rank is played, up to 4 million.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from typing import TYPE_CHECKING, Literal
 
@@ -29,6 +30,7 @@ from pccl.replay_results import Replay
 from pccl.replay_steps import StepTime
 from pccl.sizes import bytes_of
 from pccl.table import Table
+from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +52,11 @@ class Speed:
         Seconds that a message takes whatever it carries: alpha.
     hop
         Seconds for each link on its way: delta.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range, infinite, or none (NaN).
     """
 
     bandwidth: float
@@ -57,8 +64,10 @@ class Speed:
     hop: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.bandwidth <= 0 or self.start < 0 or self.hop < 0:
-            raise ValueError("bandwidth must be more than 0, start and hop at least 0")
+        if not 0 < self.bandwidth < math.inf:
+            raise ValueError(f"bandwidth is {self.bandwidth}: give bytes a second above 0")
+        duration_of(self.start, "start")
+        duration_of(self.hop, "hop")
 
     @property
     def _core(self) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pccl import _core, table
 from pccl.errors import InvalidArgumentError
 from pccl.sizes import bytes_of
+from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,8 +113,9 @@ def replay_switched(
     Raises
     ------
     InvalidArgumentError
-        A phase has no network.
+        A phase has no network, or ``reconfiguration`` is negative, infinite, or no number.
     """
+    duration_of(reconfiguration, "reconfiguration")
     size = bytes_of(nbytes)
     schedule = capsule.schedule
     parts: table.Table[PhaseReplay] = table.Table([])

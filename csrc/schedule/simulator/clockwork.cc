@@ -49,7 +49,8 @@ bool Clockwork::run() {
         if (graph_[id].needs == 0) begin(id);
     while (!queue_.empty()) {
         now_ = queue_.top().time;
-        while (!queue_.empty() && queue_.top().time == now_) {
+        // Not "== now_", which no time is that is no number: then this would go on for ever.
+        while (!queue_.empty() && !(queue_.top().time > now_)) {
             const Entry entry = queue_.top();
             queue_.pop();
             happen(entry);

@@ -51,6 +51,14 @@ TEST(ReplayTest, ARingTakesItsClosedForm) {
     }
 }
 
+TEST(ReplayTest, TimesThatAreNoNumbersEndToo) {
+    const double nan = std::nan("");
+    for (const LinkSpeed& speed :
+         {LinkSpeed{nan, kDelta, kBandwidth}, LinkSpeed{kAlpha, nan, kBandwidth},
+          LinkSpeed{kAlpha, kDelta, nan}})
+        played("ring", CollectiveKind::kAllReduce, one_switch(4, speed));
+}
+
 TEST(ReplayTest, HalvingAndDoublingTakeTheirClosedForm) {
     for (const int n : {2, 8, 64, 256}) {
         const Network network = one_switch(n, kSpeed);
