@@ -14,6 +14,7 @@
 #include "csrc/base/nearest.h"
 #include "csrc/base/stderr_sink.h"
 #include "csrc/base/text.h"
+#include "csrc/base/time_limit.h"
 
 namespace pccl {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t kLongestName = 256;
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kLongestShown = 64;
+constexpr std::string_view kPrefix = "PCCL_";
 constexpr std::array<std::string_view, 6> kLevels = {"trace",   "debug", "info",
                                                      "warning", "error", "off"};
 
@@ -45,10 +47,23 @@ std::string lower(std::string_view text) {
     return result;
 }
 
+/// "1500", "inf"; nullopt for what is no whole number, and for negative ones.
+std::optional<std::chrono::milliseconds> milliseconds_in(std::string_view text) {
+    if (lower(text) == "inf") return kNoLimit;
+    std::int64_t parsed = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, parsed);
+    if (stop != end || text.starts_with('-')) return std::nullopt;
+    if (error == std::errc::result_out_of_range) return kNoLimit;
+    if (error != std::errc{}) return std::nullopt;
+    return std::min<std::chrono::milliseconds>(std::chrono::milliseconds(parsed), kNoLimit);
+}
+
 class Parser {
    public:
-    Parser(const Lookup& lookup, std::vector<std::string>& warnings)
-        : lookup_(lookup), warnings_(warnings) {}
+    Parser(const Lookup& lookup, std::vector<std::string>& unusable,
+           std::vector<std::string>& warnings)
+        : lookup_(lookup), unusable_(unusable), warnings_(warnings) {}
 
     void level(const char* key, LogLevel& target) {
         const auto value = find(key);
@@ -74,6 +89,17 @@ class Parser {
         return std::nullopt;
     }
 
+    /// Milliseconds from `low` on; kNoLimit for "inf" and for more than there are in that.
+    void time(const char* key, std::chrono::milliseconds low, std::chrono::milliseconds& target) {
+        const auto value = find(key);
+        if (!value) return;
+        if (const auto parsed = milliseconds_in(*value); parsed && *parsed >= low)
+            target = *parsed;
+        else
+            refuse(key, *value,
+                   concat("use whole milliseconds from ", low.count(), " on, or inf for no limit"));
+    }
+
     void text(const char* key, std::string_view alphabet, const char* right, std::string& target) {
         const auto value = find(key);
         if (!value) return;
@@ -95,6 +121,13 @@ class Parser {
         target = *value;
     }
 
+    /// One that keeps somebody out: an empty value would let them in.
+    void guard(const char* key, std::string& target) {
+        if (lookup_(key) != nullptr && !find(key))
+            return refuse(key, "", "name a file, or unset the variable");
+        path(key, target);
+    }
+
     /// By another library's name where ours says nothing.
     void path(const char* key, const char* other, std::string& target) {
         path(other, target);
@@ -110,11 +143,14 @@ class Parser {
     }
 
     void refuse(const char* key, std::string_view value, std::string_view right) {
-        warnings_.push_back(
-            concat(key, "=\"", shown(value), "\" is not usable and is ignored: ", right));
+        const bool is_own = std::string_view(key).starts_with(kPrefix);
+        (is_own ? unusable_ : warnings_)
+            .push_back(concat(key, "=\"", shown(value), "\" is not usable",
+                              is_own ? ": " : " and is ignored: ", right));
     }
 
     const Lookup& lookup_;
+    std::vector<std::string>& unusable_;
     std::vector<std::string>& warnings_;
 };
 
@@ -146,6 +182,7 @@ Config read_environment() {
     for (std::string& unknown : warn_of_unknown(names_in_environment()))
         warnings.push_back(std::move(unknown));
     // Not through log(), which takes its level from here.
+    warnings.insert(warnings.end(), config.unusable.begin(), config.unusable.end());
     if (config.log_level <= LogLevel::kWarning)
         for (const std::string& warning : warnings) log_about_settings(warning);
     return config;
@@ -157,20 +194,20 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     constexpr std::int64_t kMostSockets = 16;
     constexpr auto kLeastRing = static_cast<std::int64_t>(4 * kKiB);
     constexpr auto kMostRing = static_cast<std::int64_t>(1024 * kMiB);
-    constexpr std::int64_t kLeastPeerTimeoutMs = 100;
-    constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
+    constexpr std::chrono::milliseconds kLeastConnectTimeout(1);
+    constexpr std::chrono::milliseconds kLeastPeerTimeout(100);
 
     Config config;
-    Parser parser(lookup, warnings);
+    Parser parser(lookup, config.unusable, warnings);
     parser.level("PCCL_LOG_LEVEL", config.log_level);
-    parser.text("PCCL_TRANSPORTS", "_,", "use a list such as shm,tcp", config.transports);
-    parser.text("PCCL_SOCKET_IFNAME", "=^,.:/_-@",
+    parser.text("PCCL_TRANSPORTS", "_, ", "use a list such as shm,tcp", config.transports);
+    parser.text("PCCL_SOCKET_IFNAME", "=^,.:/_-@ ",
                 "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
                 config.socket_ifname);
-    parser.text("PCCL_MANAGEMENT_IFNAME", "=^,.:/_-@",
+    parser.text("PCCL_MANAGEMENT_IFNAME", "=^,.:/_-@ ",
                 "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
                 config.management_ifname);
-    parser.path("PCCL_SECRET_FILE", config.secret_file);
+    parser.guard("PCCL_SECRET_FILE", config.secret_file);
     parser.path("PCCL_TUNING_FILE", config.tuning_file);
     parser.path("PCCL_COSTS_FILE", config.costs_file);
     parser.path("HOME", config.cache_folder);
@@ -181,8 +218,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
         config.tcp_sockets = static_cast<int>(*sockets);
     if (const auto bytes = parser.number("PCCL_SHM_RING_BYTES", kLeastRing, kMostRing, true))
         config.shm_ring_bytes = static_cast<std::size_t>(*bytes);
-    if (const auto ms = parser.number("PCCL_CONNECT_TIMEOUT_MS", 1, kDayMs))
-        config.connect_timeout = std::chrono::milliseconds(*ms);
+    parser.time("PCCL_CONNECT_TIMEOUT_MS", kLeastConnectTimeout, config.connect_timeout);
     if (const auto access = parser.number("PCCL_GPU_PEER_ACCESS", 0, 1))
         config.gpu_peer_access = *access == 1;
     if (const auto engines = parser.number("PCCL_GPU_COPY_ENGINES", 0, 1))
@@ -191,18 +227,17 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
-    if (const auto ms = parser.number("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeoutMs, kDayMs))
-        config.peer_timeout = std::chrono::milliseconds(*ms);
+    parser.time("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeout, config.peer_timeout);
+    config.peer_timeout = std::min(config.peer_timeout, kLongestPeerTimeout);
     parser.path("PCCL_CAPSULES", config.capsules);
-    parser.path("PCCL_TRUSTED_KEYS", config.trusted_keys);
+    parser.guard("PCCL_TRUSTED_KEYS", config.trusted_keys);
     parser.path("PCCL_CLUSTER", config.cluster);
-    parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
+    parser.text("PCCL_ALGORITHM", "_=,- ", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);
     return config;
 }
 
 std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names) {
-    constexpr std::string_view kPrefix = "PCCL_";
     // What all names begin with makes none of them nearer than another.
     std::vector<std::string_view> known = keys();
     std::erase_if(known, [&](std::string_view name) { return !name.starts_with(kPrefix); });
@@ -218,6 +253,13 @@ std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names
                    meant.empty() ? "" : concat("; did you mean ", kPrefix, meant, "?")));
     }
     return warnings;
+}
+
+Status check_settings(const Config& config) {
+    if (config.unusable.empty()) return Status::ok();
+    std::string text;
+    for (const std::string& line : config.unusable) text += concat(text.empty() ? "" : "; ", line);
+    return Status::invalid_argument(std::move(text));
 }
 
 const Config& process_config() {

@@ -16,6 +16,7 @@
 #include "csrc/bindings/py_memory.h"
 #include "csrc/bindings/py_operator.h"
 #include "csrc/bindings/quick_call.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/kept_costs.h"
 
@@ -41,12 +42,11 @@ void def_call(Class& cls, const char* name, Method method, const Args&... args) 
 }
 
 void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks) {
+    const auto limit = in_milliseconds(duration_of(timeout));
     Status status;
     {
         const py::gil_scoped_release released;
-        const auto limit = std::chrono::duration<double>(timeout);
-        status = (*self).monitored_barrier(
-            std::chrono::duration_cast<std::chrono::milliseconds>(limit), wait_all_ranks);
+        status = (*self).monitored_barrier(limit, wait_all_ranks);
     }
     throw_unless_ok(status);
 }

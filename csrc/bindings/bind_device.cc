@@ -15,10 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
@@ -62,9 +64,9 @@ struct PyDeviceGroup {
 std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
                                           const py::object& rendezvous, int device, double timeout,
                                           const std::string& algorithm, const std::string& name) {
+    throw_unless_ok(check_settings());
     throw_unless_ok(pccl::check_algorithm_list(algorithm));
-    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::duration<double>(timeout));
+    const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
     const Place place = place_in(rendezvous, rank, world_size);
     made->store = store_at(rendezvous, place, name, Deadline::after(limit));

@@ -10,6 +10,7 @@
 #include "csrc/bindings/done_queue.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
+#include "csrc/bindings/seconds.h"
 
 namespace pccl::bindings {
 
@@ -19,12 +20,6 @@ namespace {
 
 double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();
-}
-
-Deadline deadline_of(std::optional<double> seconds) {
-    if (!seconds) return Deadline::never();
-    return Deadline::after(
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
 }
 
 py::dict times_of(const runtime::Event& event) {
@@ -62,8 +57,9 @@ std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, Buffer
 }
 
 Status wait_for(const runtime::Event& event, std::optional<double> seconds) {
+    const Deadline deadline = deadline_after(seconds);
     const py::gil_scoped_release released;
-    return event.wait(deadline_of(seconds));
+    return event.wait(deadline);
 }
 
 void PyEvent::wait(std::optional<double> seconds) const {

@@ -43,11 +43,12 @@ py::bytes bytes_of(std::span<const std::byte> bytes) {
 std::unique_ptr<Session> open_session(const std::string& name, const std::string& listen,
                                       const std::string& transports, int tcp_sockets,
                                       double connect_timeout) {
-    const p2p::SessionOptions options{.name = name,
-                                      .listen = listen,
-                                      .transports = transports,
-                                      .tcp_sockets = tcp_sockets,
-                                      .connect_timeout = duration_of(connect_timeout)};
+    const p2p::SessionOptions options{
+        .name = name,
+        .listen = listen,
+        .transports = transports,
+        .tcp_sockets = tcp_sockets,
+        .connect_timeout = duration_of(connect_timeout, "connect_timeout")};
     return released([&] { return Session::create(options); });
 }
 

@@ -3,7 +3,6 @@
 
 #include <pybind11/stl.h>
 
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/comm/phase/phase_network.h"
 
 namespace pccl::bindings {
@@ -91,7 +91,7 @@ std::pair<bool, std::string> switch_phase(PhaseNetwork& self, const std::string&
     const comm::PhaseRequest request{
         .phase = phase,
         .dry_run = dry_run,
-        .timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(timeout)),
+        .timeout = positive_duration_of(timeout),
         .transact = [&](const std::function<Status()>& drain) { return switches.transact(drain); },
         .read_back = [&] { return switches.read_back(); }};
     const auto done = [&] {

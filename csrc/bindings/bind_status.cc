@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "csrc/base/config.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
@@ -16,10 +17,10 @@ namespace {
 
 py::bytes ask_status(const std::string& door, const py::bytes& group, std::uint32_t first,
                      double timeout_s) {
+    throw_unless_ok(check_settings());
     const std::string key = group;
-    return released([&] {
-        return runtime::ask_status(door, key, first, Deadline::after(milliseconds_of(timeout_s)));
-    });
+    const Deadline deadline = Deadline::after(duration_of(timeout_s, "timeout_s"));
+    return released([&] { return runtime::ask_status(door, key, first, deadline); });
 }
 
 }  // namespace

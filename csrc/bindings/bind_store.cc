@@ -9,10 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/interruptible.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/bindings/p2p_waits.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/bootstrap/open_store.h"
 
 namespace pccl::bindings {
@@ -54,6 +55,7 @@ class SharedStore {
 };
 
 std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, double timeout) {
+    throw_unless_ok(check_settings());
     const Deadline deadline = deadline_after(timeout);
     // Of a store that two share: rank 0 makes it, or serves it.
     const auto attempt = [&](const Cancellation& cancellation) {

@@ -1,4 +1,4 @@
-// Waits of pccl.p2p: times as Python has them, and Ctrl-C.
+// Waits of pccl.p2p, and Ctrl-C.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,23 +11,13 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/sliced_wait.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
 /// How often a wait looks for signals.
 inline constexpr Duration kSignalSlice = std::chrono::milliseconds(50);
-
-inline Duration duration_of(double seconds) {
-    constexpr double kMost = 1e9;  // beyond that: never
-    if (!(seconds >= 0)) throw_status(Status::invalid_argument("a timeout is at least 0 s"));
-    if (seconds > kMost) return Duration(-1);
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
-inline Deadline deadline_after(std::optional<double> seconds) {
-    return seconds ? Deadline::after(duration_of(*seconds)) : Deadline::never();
-}
 
 /// Without the GIL. `wait` and `ending` as wait_in_slices() of csrc/base/sliced_wait.h has them.
 /// `session` is the peer; empty: any.
@@ -51,6 +41,7 @@ inline std::optional<Status> unless_timeout(const Status& said) {
 template <typename Handle>
 void wait_for_end(const Handle& handle, std::optional<double> timeout) {
     const std::string& peer = handle.peer().name;
+    static_cast<void>(deadline_after(timeout));  // also a wrong one of what is done is refused
     if (handle.is_complete()) return throw_unless_ok(handle.status(), peer);
     wait_for_signals_too(
         timeout, [&](Deadline deadline) { return handle.wait(deadline); },

@@ -22,12 +22,8 @@ transport::TransportFlags transports_of(const std::string& text) {
     return value_or_throw(runtime::transports_named(text));
 }
 
-/// Of a group.
-std::chrono::milliseconds limit_of(double seconds) {
-    if (!(seconds > 0))
-        throw_status(
-            Status::invalid_argument(concat("a timeout of ", seconds, " s; it must be above 0")));
-    return milliseconds_of(seconds);
+std::chrono::milliseconds timeout_of_group(double seconds) {
+    return in_milliseconds(positive_duration_of(seconds));
 }
 
 /// What is not asynchronous is waited for on the caller's thread.
@@ -43,12 +39,12 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
-                      Deadline::after(limit_of(options.timeout)))) {
+                      Deadline::after(timeout_of_group(options.timeout)))) {
     comm::CommunicatorOptions wanted{.rank = options.place.rank,
                                      .size = options.place.world_size,
                                      .store = store_,
                                      .name = options.name,
-                                     .timeout = limit_of(options.timeout),
+                                     .timeout = timeout_of_group(options.timeout),
                                      .transports = transports_of(options.transports),
                                      .algorithm = options.algorithm,
                                      .runtime = nullptr,
@@ -98,12 +94,14 @@ void PyCommunicator::refuse(Call& call, comm::OptionalTimeout timeout) {
 
 PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,
                                             std::optional<double> timeout) {
-    return wait_here([&] { return bound.run(timeout_of(timeout)); });
+    const auto limit = timeout_of(timeout);
+    return wait_here([&] { return bound.run(limit); });
 }
 
 PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buffers buffers,
                                                 std::optional<double> timeout) {
-    const runtime::Event event = released([&] { return bound.execute(timeout_of(timeout)); });
+    const auto limit = timeout_of(timeout);
+    const runtime::Event event = released([&] { return bound.execute(limit); });
     return hand_out(event, std::move(buffers));
 }
 
@@ -188,9 +186,9 @@ PyCommunicator::Outcome PyCommunicator::send(const py::object& x, Rank peer, int
     const Block block = buffers.add(x.ptr(), Access::kRead);
     const DataType type = buffers.type();
     const auto bytes = payload_of(block, type);
-    return exchange(std::move(buffers), options, [&] {
-        return communicator_->send(peer, tag, bytes, message_options(type, options));
-    });
+    const comm::MessageOptions how = message_options(type, options);
+    return exchange(std::move(buffers), options,
+                    [&] { return communicator_->send(peer, tag, bytes, how); });
 }
 
 PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, int tag,
@@ -199,17 +197,19 @@ PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, 
     const Block block = buffers.add(x.ptr(), Access::kWrite);
     const DataType type = buffers.type();
     const auto bytes = payload_of(block, type);
-    return exchange(std::move(buffers), options, [&] {
-        return communicator_->receive(peer, tag, bytes, message_options(type, options));
-    });
+    const comm::MessageOptions how = message_options(type, options);
+    return exchange(std::move(buffers), options,
+                    [&] { return communicator_->receive(peer, tag, bytes, how); });
 }
 
 PyCommunicator::Outcome PyCommunicator::barrier(const CallOptions& options) {
-    return wait_here([&] { return communicator_->barrier(timeout_of(options.timeout)); });
+    const auto limit = timeout_of(options.timeout);
+    return wait_here([&] { return communicator_->barrier(limit); });
 }
 
 py::object PyCommunicator::health(double timeout) const {
-    const auto peers = released([&] { return communicator_->survey(milliseconds_of(timeout)); });
+    const auto limit = in_milliseconds(duration_of(timeout));
+    const auto peers = released([&] { return communicator_->survey(limit); });
     const py::object make = py::module_::import("pccl.peer_health").attr("PeerHealth");
     py::list all;
     for (const comm::PeerHealth& peer : peers) {
@@ -241,7 +241,8 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
 
 std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, int key,
                                                       std::optional<double> timeout) {
-    auto part = released([&] { return communicator_->split(color, key, timeout_of(timeout)); });
+    const auto limit = timeout_of(timeout);
+    auto part = released([&] { return communicator_->split(color, key, limit); });
     if (part == nullptr) return nullptr;
     return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
 }
@@ -256,17 +257,19 @@ capsule::Capsule PyCommunicator::load(const py::object& capsule,
                 : std::string();
     std::optional<Result<capsule::CapsuleFile>> file;
     if (!is_path) file = core.cast<capsule::CapsuleFile>();
+    const auto limit = timeout_of(timeout);
     return released([&] {
         if (!file) file = capsule::CapsuleFile::read(path);
-        return communicator_->load(*file, sizes, timeout_of(timeout));
+        return communicator_->load(*file, sizes, limit);
     });
 }
 
 void PyCommunicator::unload(const std::string& name, std::optional<double> timeout) {
+    const auto limit = timeout_of(timeout);
     Status status;
     {
         const py::gil_scoped_release released;
-        status = communicator_->unload(name, timeout_of(timeout));
+        status = communicator_->unload(name, limit);
     }
     throw_unless_ok(status);
 }

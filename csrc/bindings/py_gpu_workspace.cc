@@ -107,18 +107,18 @@ PyGpuWorkspace::PyGpuWorkspace(comm::Communicator& communicator, std::string nam
     : name_(std::move(name)), bytes_(bytes), rank_(communicator.rank()), device_(0) {
     const Result<int> gpu = gpu_named(device);
     device_ = gpu.is_ok() ? *gpu : 0;
+    const auto limit = timeout_of(timeout);
     workspace_ = value_or_throw([&]() -> Result<std::shared_ptr<device::DeviceWorkspace>> {
         const py::gil_scoped_release released;
-        PCCL_ASSIGN_OR_RETURN(auto store, communicator.agree_on_space(name_, bytes_, gpu.status(),
-                                                                      timeout_of(timeout)));
-        return device::create_interruptibly(
-            {.rank = rank_,
-             .size = communicator.size(),
-             .store = std::move(store),
-             .device = device_,
-             .bytes = bytes_,
-             .timeout = timeout_of(timeout).value_or(communicator.timeout())},
-            extension::check_signals);
+        PCCL_ASSIGN_OR_RETURN(auto store,
+                              communicator.agree_on_space(name_, bytes_, gpu.status(), limit));
+        return device::create_interruptibly({.rank = rank_,
+                                             .size = communicator.size(),
+                                             .store = std::move(store),
+                                             .device = device_,
+                                             .bytes = bytes_,
+                                             .timeout = limit.value_or(communicator.timeout())},
+                                            extension::check_signals);
     }());
 }
 

@@ -67,8 +67,8 @@ py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const 
     if (device != "cpu")
         throw_status(Status::unsupported(
             concat("no workspace on device '", device, "': \"cpu\", \"cuda\" or \"cuda:N\" work")));
-    static_cast<void>(
-        released([&] { return comm.get_operator_space(name, bytes, timeout_of(timeout)); }));
+    const auto limit = timeout_of(timeout);
+    static_cast<void>(released([&] { return comm.get_operator_space(name, bytes, limit); }));
     return py::cast(std::make_unique<PyWorkspace>(communicator_, name, bytes));
 }
 

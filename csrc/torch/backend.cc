@@ -14,6 +14,7 @@
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
 #include "csrc/torch/store_adaptor.h"
+#include "csrc/torch/timeouts.h"
 
 namespace pccl::backend {
 
@@ -170,10 +171,10 @@ PcclBackend::WorkPtr PcclBackend::launch_all(const Request& request, std::span<C
 }
 
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
+    const auto timeout = timeout_of(request.timeout, request.title);
     Status status;
     for (Call& call : calls) {
-        status = call.staging().own_reason(
-            communicator_->run(call.piece(0), timeout_of(request.timeout)));
+        status = call.staging().own_reason(communicator_->run(call.piece(0), timeout));
         if (!status.is_ok()) break;
     }
     if (status.is_ok()) {
@@ -187,6 +188,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 }
 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
+    const auto timeout = timeout_of(request.timeout, request.title);
     std::vector<runtime::Event> events;
     std::vector<PcclWork::Stage> stages;
     events.reserve(calls.size());
@@ -194,7 +196,7 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
     Status status;
     for (Call& call : calls) {
         for (std::size_t piece = 0; piece < call.pieces() && status.is_ok(); ++piece) {
-            auto event = communicator_->submit(call.piece(piece), timeout_of(request.timeout));
+            auto event = communicator_->submit(call.piece(piece), timeout);
             status = event.status();
             if (status.is_ok()) events.push_back(std::move(*event));
         }
@@ -257,10 +259,11 @@ std::shared_ptr<const device::DeviceGroup> PcclBackend::gpus_to_explain() const 
 }
 
 void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+    constexpr std::string_view kTitle = "pccl:monitored_barrier";
+    const auto given = timeout_of(options.timeout, kTitle);
     ++sequence_;
-    const auto timeout = timeout_of(options.timeout).value_or(communicator_->timeout());
-    throw_unless_ok("pccl:monitored_barrier",
-                    communicator_->monitored_barrier(timeout, wait_all_ranks));
+    throw_unless_ok(kTitle, communicator_->monitored_barrier(
+                                given.value_or(communicator_->timeout()), wait_all_ranks));
 }
 
 std::uint64_t PcclBackend::getSequenceNumberForGroup() { return sequence_; }
@@ -313,7 +316,7 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
                                                            const Options& wanted) const {
     auto options = c10::make_intrusive<PcclOptions>(*options_);
     options->switches_phases = false;
-    options->timeout = wanted.timeout;
+    options->timeout = limit_of(wanted.timeout, "pccl:split");
     options->group_name = wanted.group_name;
     options->group_desc = wanted.group_desc;
     options->global_ranks_in_group.clear();
@@ -368,9 +371,9 @@ at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
 }
 
 void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {
-    options_->timeout = timeout;
-    communicator_->set_timeout(timeout);
-    gpu_.set_timeout(timeout);
+    options_->timeout = limit_of(timeout, "pccl:set_timeout");
+    communicator_->set_timeout(options_->timeout);
+    gpu_.set_timeout(options_->timeout);
 }
 
 c10d::ErrorType PcclBackend::getError() {

@@ -21,6 +21,7 @@
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
+#include "csrc/torch/timeouts.h"
 
 namespace pccl::backend {
 
@@ -53,7 +54,7 @@ std::shared_ptr<comm::PhaseNetwork> network_of(const py::object& cluster, int ra
 BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     const auto own =
         options ? c10::make_intrusive<PcclOptions>(*options) : c10::make_intrusive<PcclOptions>();
-    own->timeout = group.timeout;
+    own->timeout = limit_of(group.timeout, "pccl:init_process_group");
     own->group_name = group.name;
     own->global_ranks_in_group = group.global_ranks;
     own->gpu = group.gpu;
@@ -176,7 +177,7 @@ using Fares = std::tuple<std::string_view, std::string, std::optional<double>, s
 
 std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds timeout) {
     std::vector<Fares> all;
-    auto peers = self.communicator().survey(timeout);
+    auto peers = self.communicator().survey(limit_of(timeout, "pccl:health"));
     throw_unless_ok("pccl:health", peers.status());
     for (comm::PeerHealth& peer : *peers) {
         std::optional<double> seconds;

@@ -19,6 +19,7 @@
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
+#include "csrc/torch/timeouts.h"
 
 namespace pccl::backend {
 
@@ -160,8 +161,9 @@ GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) 
         void* const stream = native_handle(streams_of(device), on);
         std::vector<Collective> collectives;
         for (const Call& call : calls) collectives.push_back(call.collective());
-        throw_unless_ok(request.title, group.launch_all(collectives, stream,
-                                                        {.timeout = timeout_of(request.timeout)}));
+        throw_unless_ok(request.title,
+                        group.launch_all(collectives, stream,
+                                         {.timeout = timeout_of(request.timeout, request.title)}));
         for (Call& call : calls) {
             throw_unless_ok(request.title, call.staging().finish());
             if (request.async) keep_until(call.staging(), on);

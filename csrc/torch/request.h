@@ -24,11 +24,4 @@ struct Request {
     std::uint64_t sequence = 0;  // of collectives; a message has that of the one before
 };
 
-/// None where torch has set none: then the group's counts.
-[[nodiscard]] inline std::optional<std::chrono::milliseconds> timeout_of(
-    std::chrono::milliseconds timeout) {
-    if (timeout == c10d::kUnsetTimeout) return std::nullopt;
-    return timeout;
-}
-
 }  // namespace pccl::backend

@@ -10,6 +10,7 @@
 
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
+#include "csrc/torch/timeouts.h"
 
 namespace pccl::backend {
 
@@ -54,7 +55,7 @@ PcclBackend::WorkPtr PcclBackend::allreduce_sparse(Tensors& tensors,
     const Entries mine = entries_of(tensor);
     const auto gather = [&](const at::Tensor& input, const Tensors& outputs) {
         const Status status = communicator_->run(all_gather_call(outputs, input).collective(),
-                                                 timeout_of(options.timeout));
+                                                 timeout_of(options.timeout, work->title()));
         if (status.is_ok()) return;
         work->finish_now(status);
         throw_status(work->title(), status);

@@ -8,6 +8,7 @@
 #include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/profiling.h"
+#include "csrc/torch/timeouts.h"
 
 namespace pccl::backend {
 
@@ -23,8 +24,10 @@ c10::intrusive_ptr<Future> make_future(const std::vector<at::Tensor>& outputs) {
                                        std::move(devices));
 }
 
-Deadline deadline_of(std::chrono::milliseconds timeout) {
-    return timeout <= kNoTimeout ? Deadline::never() : Deadline::after(timeout);
+/// Without a timeout c10d passes kNoTimeout, which is 0.
+Deadline deadline_of(std::chrono::milliseconds timeout, std::string_view operation) {
+    return timeout == kNoTimeout ? Deadline::never()
+                                 : Deadline::after(limit_of(timeout, operation));
 }
 
 }  // namespace
@@ -63,7 +66,7 @@ void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Stag
 
 bool PcclWork::wait(std::chrono::milliseconds timeout) {
     if (!isCompleted()) {
-        const Deadline deadline = deadline_of(timeout);
+        const Deadline deadline = deadline_of(timeout, title_);
         for (const runtime::Event& event : events_) {
             const Status status = event.wait(deadline);
             if (!event.is_done()) throw_status(title_, status);

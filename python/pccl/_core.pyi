@@ -286,7 +286,8 @@ class Communicator:
 
     Collectives run in the order in which they are called, which must be the same on every rank.
     Without ``async_op`` a call returns when its buffers are ready, and returns None. ``timeout``
-    is in seconds, and replaces the group's own.
+    is in seconds, and replaces the group's own; ``float("inf")`` is no limit, and so is whatever is
+    longer than 292 years.
 
     Where a collective has one block for each rank, ``out`` or ``x`` is one buffer that holds them
     all, equally long and in the order of ranks, or a list of buffers, which may differ in length.
@@ -305,7 +306,7 @@ class Communicator:
         by one process alone. At ``"env://"`` groups of one name are told apart by the order in
         which each process makes them. docs/security.md says what protects it.
     timeout
-        Seconds that an operation, or the rendezvous, may take; above 0.
+        Seconds that an operation, or the rendezvous, may take; above 0. Infinite: no limit.
     name
         For messages.
     transports
@@ -3072,7 +3073,7 @@ class Controller:
         phase
             Which one.
         timeout
-            Of each step, in seconds.
+            Of each step, in seconds; an hour at most, also where more is given.
         dry_run
             Only have the switches check it.
         adopt
@@ -3090,7 +3091,7 @@ class Controller:
         Raises
         ------
         InvalidArgumentError
-            There is no such phase, or the timeout is not from 0 to 3600 s.
+            There is no such phase, or the timeout is not above 0 s.
         MismatchError
             The switches show circuits of no phase.
         UnavailableError
@@ -3107,7 +3108,7 @@ class Controller:
         Raises
         ------
         InvalidArgumentError
-            The timeout is not from 0 to 3600 s.
+            The timeout is not above 0 s.
         """
     def adopt(self, timeout: float) -> None:
         """Take the phase that all switches show for the current one.
@@ -3128,7 +3129,7 @@ class Controller:
         Parameters
         ----------
         timeout
-            In seconds, from 0 to 3600; that of waiting before is the switches'.
+            In seconds, an hour at most; that of waiting before is the switches'.
 
         Returns
         -------

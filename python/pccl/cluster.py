@@ -176,7 +176,7 @@ class Cluster:
         dry_run
             Only have the switches check the change.
         timeout
-            Of each step on all switches, in seconds.
+            Of each step on all switches, in seconds; an hour at most, also where more is given.
         adopt
             Take what the switches show for what is meant, whatever that is: overwrites it.
         progress
@@ -236,7 +236,7 @@ class Cluster:
         Raises
         ------
         InvalidArgumentError
-            The timeout is not from 0 to 3600 s.
+            The timeout is not above 0 s.
         """
         return Table(
             Sight(each["name"], pairs_of(each["circuits"]), each["fault"], tuple(each["dark"]))
@@ -254,7 +254,7 @@ class Cluster:
         Raises
         ------
         InvalidArgumentError
-            The timeout is not from 0 to 3600 s.
+            The timeout is not above 0 s.
         """
         return self._inspect(timeout)["phase"] or None
 
@@ -322,7 +322,7 @@ class Cluster:
         rounds
             How often the second is switched to; 1 or more.
         timeout
-            Of each step on all switches, in seconds.
+            Of each step on all switches, in seconds; an hour at most, also where more is given.
 
         Returns
         -------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from pccl.cluster_results import Pairs, arrows
 from pccl.errors import InvalidArgumentError, MismatchError
 from pccl.table import Table
+from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,8 +81,9 @@ def watch(
     MismatchError
         No phase is given, and the switches show none.
     """
-    if not interval > 0:
-        raise InvalidArgumentError(f"an interval of {interval} s; it must be above 0")
+    if interval == 0:
+        raise InvalidArgumentError("interval is 0 s: it must be above 0")
+    interval = limit_of(interval, "interval")
     meant = phase or cluster.phase_shown(timeout=timeout)
     if meant is None:
         raise MismatchError("the switches show no phase of the file: name the one that is meant")

@@ -13,6 +13,7 @@ import typing
 
 from pccl import flight, flight_files
 from pccl.errors import Error
+from pccl.time_limits import limit_of
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,8 +108,13 @@ def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
         Of each where it may listen, as ``_core.ask_status`` takes it.
     timeout_s
         How long each answer may take, in seconds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``timeout_s`` is negative, or no number.
     """
-    survey = _Survey(timeout_s)
+    survey = _Survey(limit_of(timeout_s, "timeout_s"))
     survey.ask([_Member(doors[0], doors) for doors in processes])
     heard = {(process.host, process.pid): process for process in survey.heard}
     return Job(tuple(heard.values()), tuple(survey.unheard))

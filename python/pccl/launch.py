@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, PeerLostError
+from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,9 +107,12 @@ def run(
         ``fn`` raised an exception in a rank, or the rank's process ended. The others are ended.
     pccl.CollectiveTimeoutError
         The ranks have taken too long.
+    pccl.InvalidArgumentError
+        ``timeout`` is negative, or ``ranks`` less than 1.
     """
     from pccl import copies
 
+    limit = None if timeout is None else limit_of(timeout)
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         job = Path(folder, "job")
         job.write_bytes(copies.dumps((fn, args, kwargs, cluster)))
@@ -116,7 +120,7 @@ def run(
         # What can be imported here can be there, whatever has been done to sys.path.
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         with _Job(lambda rank: [*command, str(rank)], ranks, PYTHONPATH=path) as started:
-            failed = started.wait(timeout)
+            failed = started.wait(limit)
         outcomes = [_outcome_of(Path(folder, f"result-{rank}")) for rank in range(ranks)]
     if failed or any(isinstance(outcome, Failure) for outcome in outcomes):
         raise _why(outcomes, failed)

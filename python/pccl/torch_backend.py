@@ -12,6 +12,7 @@ from pccl import _register
 from pccl.errors import MismatchError, PeerLostError
 from pccl.peer_health import PeerHealth
 from pccl.table import Table
+from pccl.time_limits import limit_of_timedelta
 
 if typing.TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -68,7 +69,7 @@ def monitored_barrier(
     backend = require_backend(group, "monitored_barrier")
     if timeout is None:
         timeout = backend.options._timeout
-    backend.monitored_barrier(timeout, wait_all_ranks)
+    backend.monitored_barrier(limit_of_timedelta(timeout), wait_all_ranks)
 
 
 def health(
@@ -94,7 +95,7 @@ def health(
     ValueError
         ``group`` has no backend "pccl".
     """
-    answers = require_backend(group, "health").health(timeout)
+    answers = require_backend(group, "health").health(limit_of_timedelta(timeout))
     return Table(
         PeerHealth(
             rank, state, detail, last, calls, operation, tuple(awaited), on_gpu, tuple(there)

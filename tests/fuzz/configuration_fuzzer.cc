@@ -37,7 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             return found == environment.end() ? nullptr : found->second.c_str();
         },
         warnings);
+    if (config.connect_timeout.count() < 1 || config.peer_timeout > kLongestPeerTimeout)
+        std::abort();
     if (config.tcp_sockets < 1 || config.tcp_sockets > 16) std::abort();
+    warnings.insert(warnings.end(), config.unusable.begin(), config.unusable.end());
     for (const std::string& warning : warnings)
         if (warning.find('\n') != std::string::npos) std::abort();
     static_cast<void>(transport::TransportFlags::parse(config.transports));

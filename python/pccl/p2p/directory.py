@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
+from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -342,7 +343,7 @@ class Directory:
         }
 
     def _await(self, peer: str, timeout: float) -> bytes:
-        until = time.monotonic() + timeout
+        until = time.monotonic() + limit_of(timeout)
         while (value := self._store.get(peer)) is None:
             if time.monotonic() >= until:
                 raise CollectiveTimeoutError(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["EtcdStore"]
 
 _MOST_ANSWER = 64 << 20  # bytes
+_LONGEST_TIMEOUT = 2e6  # seconds
 _RENEWALS = 3  # in the time of a lease
 
 
@@ -56,14 +57,16 @@ class EtcdStore:
         """
         if not endpoint.startswith(("http://", "https://")):
             raise InvalidArgumentError(f"etcd is at http://host:port or https://, not {endpoint!r}")
-        if lease < 1 or timeout <= 0:
+        if not (1 <= lease < math.inf and timeout > 0):
             raise InvalidArgumentError(
-                f"a lease takes 1 s or longer and an answer some time, not {lease} and {timeout} s"
+                f"lease is {lease} and timeout {timeout}: a lease takes 1 s or longer, and an end, "
+                "and an answer some time"
             )
         self._endpoint = endpoint.rstrip("/")
         self._prefix = prefix
         self._lease = lease
-        self._timeout = timeout
+        # Sockets take some 24 days at most.
+        self._timeout = timeout if timeout < _LONGEST_TIMEOUT else None
         self._lock = threading.Lock()  # guards what follows
         self._lease_id: str | None = None
         self._own: dict[str, bytes] = {}

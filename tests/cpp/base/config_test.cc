@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 
 namespace pccl {
@@ -41,6 +42,7 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_TRUE(parsed.config.gpu_peer_access);
     EXPECT_FALSE(parsed.config.gpu_copy_engines);
     EXPECT_THAT(parsed.warnings, IsEmpty());
+    EXPECT_TRUE(check_settings(parsed.config).is_ok());
 }
 
 TEST(ConfigTest, ReadsEveryKey) {
@@ -58,6 +60,7 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
                                  {"PCCL_ALGORITHM", "all_reduce=ring,all_gather=bruck"}});
     EXPECT_THAT(parsed.warnings, IsEmpty());
+    EXPECT_THAT(parsed.config.unusable, IsEmpty());
     EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
     EXPECT_FALSE(parsed.config.gpu_peer_access);
@@ -90,16 +93,39 @@ TEST(ConfigTest, EmptyValuesCountAsUnset) {
     const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", ""}, {"PCCL_LOG_LEVEL", "  "}});
     EXPECT_EQ(parsed.config.tcp_sockets, 2);
     EXPECT_THAT(parsed.warnings, IsEmpty());
+    EXPECT_THAT(parsed.config.unusable, IsEmpty());
 }
 
-TEST(ConfigTest, ABadValueIsNamedWithItsRemedyAndIgnored) {
+TEST(ConfigTest, AnEmptyValueOfWhatKeepsOthersOutIsNotUsable) {
+    for (const std::string key : {"PCCL_SECRET_FILE", "PCCL_TRUSTED_KEYS"})
+        for (const std::string value : {"", "  "})
+            EXPECT_THAT(parse({{key, value}}).config.unusable,
+                        ElementsAre(AllOf(HasSubstr(key), HasSubstr("unset"))));
+}
+
+TEST(ConfigTest, APathThatIsTooLongIsNotUsable) {
+    const std::string path(4097, 'x');
+    for (const std::string key :
+         {"PCCL_SECRET_FILE", "PCCL_TRUSTED_KEYS", "PCCL_TUNING_FILE", "PCCL_TOPO_FILE"})
+        EXPECT_THAT(parse({{key, path}}).config.unusable,
+                    ElementsAre(AllOf(HasSubstr(key), HasSubstr("4096"))));
+    const Parsed others = parse({{"HOME", path}, {"NCCL_TOPO_FILE", path}});
+    EXPECT_THAT(others.config.unusable, IsEmpty());
+    EXPECT_THAT(others.warnings, SizeIs(2));
+}
+
+TEST(ConfigTest, ABadValueIsNamedWithItsRemedyAndEndsTheStart) {
     const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", "17"}, {"PCCL_LOG_LEVEL", "loud"}});
     EXPECT_EQ(parsed.config.tcp_sockets, 2);
     EXPECT_EQ(parsed.config.log_level, LogLevel::kWarning);
     EXPECT_THAT(
-        parsed.warnings,
+        parsed.config.unusable,
         ElementsAre(AllOf(HasSubstr("PCCL_LOG_LEVEL"), HasSubstr("loud"), HasSubstr("trace")),
                     AllOf(HasSubstr("PCCL_TCP_SOCKETS"), HasSubstr("17"), HasSubstr("1 to 16"))));
+    const Status refused = check_settings(parsed.config);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    for (const std::string& line : parsed.config.unusable)
+        EXPECT_THAT(refused.message(), HasSubstr(line));
 }
 
 class BadNumberTest : public testing::TestWithParam<const char*> {};
@@ -107,24 +133,35 @@ class BadNumberTest : public testing::TestWithParam<const char*> {};
 TEST_P(BadNumberTest, LeavesTheDefault) {
     const Parsed parsed = parse({{"PCCL_CONNECT_TIMEOUT_MS", GetParam()}});
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
-    EXPECT_THAT(parsed.warnings, SizeIs(1));
+    EXPECT_THAT(parsed.config.unusable, SizeIs(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Values, BadNumberTest,
                          testing::Values("0", "-1", "10s", "1e3", "0x10", "1 2",
-                                         "99999999999999999999", "nan", "+5", "\xff"));
+                                         "-99999999999999999999", "nan", "-inf", "+5", "\xff"));
+
+TEST(ConfigTest, TimesWithoutLimitAreInfiniteOrTooLarge) {
+    for (const std::string value : {"inf", "INF", "99999999999999999999", "9223372036854775807"}) {
+        const Parsed parsed =
+            parse({{"PCCL_CONNECT_TIMEOUT_MS", value}, {"PCCL_PEER_TIMEOUT_MS", value}});
+        EXPECT_THAT(parsed.config.unusable, IsEmpty());
+        EXPECT_TRUE(Deadline::after(parsed.config.connect_timeout).is_never()) << value;
+        EXPECT_EQ(parsed.config.peer_timeout, kLongestPeerTimeout) << value;
+    }
+}
 
 TEST(ConfigTest, ZeroRingBytesMeansAutomaticButTinyRingsAreRefused) {
     EXPECT_THAT(parse({{"PCCL_SHM_RING_BYTES", "0"}}).warnings, IsEmpty());
-    EXPECT_THAT(parse({{"PCCL_SHM_RING_BYTES", "100"}}).warnings, SizeIs(1));
+    EXPECT_THAT(parse({{"PCCL_SHM_RING_BYTES", "100"}}).config.unusable, SizeIs(1));
 }
 
-TEST(ConfigTest, WarningsAreOneShortPrintableLine) {
+TEST(ConfigTest, WhatIsNotUsableIsOneShortPrintableLine) {
     const Parsed parsed =
         parse({{"PCCL_TRANSPORTS", "shm\n\x1b[2Jtcp" + std::string(10'000, 'x')}});
-    ASSERT_THAT(parsed.warnings, SizeIs(1));
-    EXPECT_LT(parsed.warnings[0].size(), 300U);
-    for (const char c : parsed.warnings[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
+    const std::vector<std::string>& lines = parsed.config.unusable;
+    ASSERT_THAT(lines, SizeIs(1));
+    EXPECT_LT(lines[0].size(), 300U);
+    for (const char c : lines[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_TRUE(parsed.config.transports.empty());
     EXPECT_TRUE(parsed.config.gpu_peer_access);
 }

@@ -1,0 +1,36 @@
+// Timeouts as torch gives them: whole milliseconds, made of timedeltas.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "csrc/base/text.h"
+#include "csrc/base/time_limit.h"
+#include "csrc/torch/errors.h"
+
+namespace pccl::backend {
+
+/// kNoLimit for what is longer than that. Throws, as `operation`, for negative ones.
+[[nodiscard]] inline std::chrono::milliseconds limit_of(std::chrono::milliseconds given,
+                                                        std::string_view operation) {
+    // A timedelta of more than 292,000 years, such as timedelta.max, overflows in pybind11's
+    // conversion to microseconds, and mostly arrives as less than nobody means.
+    constexpr std::chrono::milliseconds kLeastMeant = -std::chrono::years(100);
+    if (given > kNoLimit || given < kLeastMeant) return kNoLimit;
+    if (given >= std::chrono::milliseconds::zero()) return given;
+    throw_status(operation, Status::invalid_argument(
+                                concat("timeout is ", given.count(),
+                                       " ms: give a timedelta from 0 on, or timedelta.max for no "
+                                       "limit")));
+}
+
+/// None where torch has set none: then the group's counts.
+[[nodiscard]] inline std::optional<std::chrono::milliseconds> timeout_of(
+    std::chrono::milliseconds timeout, std::string_view operation) {
+    if (timeout == c10d::kUnsetTimeout) return std::nullopt;
+    return limit_of(timeout, operation);
+}
+
+}  // namespace pccl::backend
