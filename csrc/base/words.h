@@ -24,6 +24,16 @@ inline std::string_view next_line(std::string_view& text) {
     return line;
 }
 
+/// Takes the first item off a list whose items stand between `separator`s, without the blanks
+/// around it.
+inline std::string_view next_item(std::string_view& list, char separator = ',') {
+    constexpr std::string_view kBlank = " \t";
+    std::string_view item = list.substr(0, list.find(separator));
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+    item.remove_prefix(std::min(item.find_first_not_of(kBlank), item.size()));
+    return item.substr(0, item.find_last_not_of(kBlank) + 1);
+}
+
 /// Whether a line says nothing: it is empty, or starts with #.
 inline bool is_comment(std::string_view line) {
     const std::string_view word = next_word(line);

@@ -1,6 +1,5 @@
 #include "csrc/bootstrap/secret_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -29,8 +28,7 @@ Result<transport::Secret> secret_from_file(const std::string& path,
     const auto refuse = [&what](const auto&... why) {
         return Status::invalid_argument(concat(what, why...));
     };
-    // A pipe of that name must not be waited for.
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd file = sys::open_to_read(path);
     if (!file.is_open()) return refuse(Status::from_errno(errno, "").message());
     PCCL_TRY(sys::check_private(file.get(), what, kForbidden));
     const auto key = sys::read_open(file.get(), kLongest + 1);
@@ -44,8 +42,9 @@ Result<transport::Secret> secret_from_file(const std::string& path,
 Result<std::optional<transport::Secret>> job_secret(const transport::GroupId& group) {
     const std::string& file = process_config().secret_file;
     if (file.empty()) return std::optional<transport::Secret>();
-    PCCL_ASSIGN_OR_RETURN(const transport::Secret secret, secret_from_file(file, group));
-    return std::optional(secret);
+    auto secret = secret_from_file(file, group);
+    if (!secret.is_ok()) return secret.status().with_context("PCCL_SECRET_FILE");
+    return std::optional(*secret);
 }
 
 }  // namespace pccl::bootstrap

@@ -1,13 +1,17 @@
 #include "csrc/capsule/signature.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <span>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/sys/private_file.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::capsule {
@@ -98,10 +102,19 @@ Result<TrustedKeys> TrustedKeys::parse(std::string_view text) {
 }
 
 Result<TrustedKeys> TrustedKeys::read(const std::string& path) {
-    PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(path, kMostKeyBytes));
+    constexpr mode_t kWriting = S_IWGRP | S_IWOTH;
+    const std::string what = concat("the file of trusted keys ", path);
+    const UniqueFd file = sys::open_to_read(path);
+    if (!file.is_open()) return Status::invalid_argument(Status::from_errno(errno, what).message());
+    PCCL_TRY(sys::check_private(file.get(), what, {.of_own = kWriting, .of_root = kWriting}));
+    PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_open(file.get(), kMostKeyBytes + 1));
+    if (text.size() > kMostKeyBytes)
+        return Status::invalid_argument(concat(what, " has more than ", kMostKeyBytes, " bytes"));
     auto trusted = parse(text);
-    if (trusted.is_ok()) return trusted;
-    return trusted.status().with_context(path);
+    if (!trusted.is_ok()) return trusted.status().with_context(path);
+    if (!trusted->keys_.empty()) return trusted;
+    return Status::invalid_argument(
+        concat(what, " has no key: every capsule would be refused; put one a line"));
 }
 
 Status TrustedKeys::check(const std::optional<Seal>& seal) const {

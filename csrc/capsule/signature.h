@@ -39,7 +39,8 @@ class PCCL_API TrustedKeys {
     /// A key of 64 hexadecimal digits a line, and what a person wants to say behind it; lines that
     /// begin with # say nothing. kInvalidArgument names the line.
     [[nodiscard]] static Result<TrustedKeys> parse(std::string_view text);
-    /// Of a file; errors with its path.
+    /// Of a file that this user or root owns, and that nobody else may write: who can, says whom to
+    /// trust. kInvalidArgument with its path, also where it has no key.
     [[nodiscard]] static Result<TrustedKeys> read(const std::string& path);
 
     /// kInvalidArgument where nobody signed it, or somebody whose key is not here.

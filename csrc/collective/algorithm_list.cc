@@ -4,6 +4,7 @@
 
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 #include "csrc/collective/board_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/schedule.h"
@@ -16,17 +17,10 @@ struct Item {
     std::string_view algorithm;
 };
 
-std::string_view take_until(char separator, std::string_view& text) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    const std::string_view taken = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return taken;
-}
-
 Item take_item(std::string_view& list) {
-    std::string_view item = take_until(',', list);
-    const std::string_view collective = take_until('=', item);
-    return {collective, item};
+    std::string_view item = next_item(list);
+    const std::string_view collective = next_item(item, '=');
+    return {collective, next_item(item, '\0')};
 }
 
 constexpr std::size_t kLongestShown = 32;

@@ -23,31 +23,37 @@ using capsule::CapsuleFile;
 
 constexpr std::size_t kMostFiles = 256;
 
-void add_folder(const fs::path& folder, std::vector<std::string>& files) {
+Status add_folder(const fs::path& folder, std::vector<std::string>& files) {
     std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; entry != end; entry.increment(error)) {
-        if (error) break;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error))
         if (entry->path().extension() == ".capsule") files.push_back(entry->path().string());
-    }
+    if (!error) return Status::ok();
+    return Status::unavailable(
+        concat("the folder ", folder.string(), " cannot be read: ", error.message()));
 }
 
-std::vector<std::string> files_of(std::string_view paths) {
+Status add_files(const std::string& path, std::vector<std::string>& files) {
+    std::error_code error;
+    const fs::file_status found = fs::status(path, error);
+    if (fs::is_directory(found)) return add_folder(path, files);
+    files.push_back(path);
+    if (fs::is_regular_file(found)) return Status::ok();
+    return Status::unavailable(concat(
+        path, fs::exists(found) ? " is neither a file nor a folder" : ": there is no such file",
+        "; name files, and folders of files *.capsule, between \":\""));
+}
+
+Result<std::vector<std::string>> files_of(std::string_view paths) {
     std::vector<std::string> files;
     while (!paths.empty()) {
         const std::string_view path = paths.substr(0, paths.find(':'));
         paths.remove_prefix(std::min(path.size() + 1, paths.size()));
-        std::error_code error;
-        if (fs::is_directory(path, error))
-            add_folder(path, files);
-        else if (!path.empty())
-            files.emplace_back(path);
+        if (!path.empty()) PCCL_TRY(add_files(std::string(path), files));
     }
-    if (files.size() > kMostFiles) {
-        log(LogLevel::kWarning, "PCCL_CAPSULES names ", files.size(), " files; at most ",
-            kMostFiles, " are read, so that none is");
-        files.clear();
-    }
-    return files;
+    if (files.size() <= kMostFiles) return files;
+    return Status::invalid_argument(
+        concat("it names ", files.size(), " files; at most ", kMostFiles, " are read"));
 }
 
 Result<Capsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
@@ -62,9 +68,10 @@ Result<Capsule> usable_in(const Result<CapsuleFile>& file, int ranks) {
 
 }  // namespace
 
-std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
+Result<std::vector<Capsule>> given_capsules(std::string_view paths, int ranks) {
+    PCCL_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(paths));
     std::vector<Capsule> capsules;
-    for (const std::string& path : files_of(paths)) {
+    for (const std::string& path : files) {
         const auto file = CapsuleFile::read(path);
         // Proving takes long, and whoever has many groups has capsules for each.
         if (file.is_ok() && !file->has(ranks)) continue;

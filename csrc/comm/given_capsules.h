@@ -14,8 +14,10 @@
 namespace pccl::comm {
 
 /// Those for so many ranks, by their names, of `paths`: files, and folders of files *.capsule,
-/// separated by ":". What is no capsule is named in the log, and left out.
-[[nodiscard]] std::vector<capsule::Capsule> given_capsules(std::string_view paths, int ranks);
+/// separated by ":". What is no capsule is named in the log, and left out. kUnavailable where a
+/// path names nothing, or what is neither; kInvalidArgument for too many files.
+[[nodiscard]] Result<std::vector<capsule::Capsule>> given_capsules(std::string_view paths,
+                                                                   int ranks);
 
 /// Stands for all of them; 0 for none.
 [[nodiscard]] std::uint64_t digest_of(const std::vector<capsule::Capsule>& capsules);

@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
+#include "csrc/capsule/trust.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/given_capsules.h"
@@ -65,6 +66,8 @@ Status check(const CommunicatorOptions& options) {
 
 /// Takes the runtime and the place of this process where the options name none.
 Status use_this_process(CommunicatorOptions& options) {
+    PCCL_TRY(check_settings());
+    PCCL_TRY(capsule::check_trust());
     if (!options.gpu.empty()) {
         PCCL_ASSIGN_OR_RETURN(options.gpu, bootstrap::bus_id_of(options.gpu));
     }
@@ -136,10 +139,12 @@ Status Joining::make_ready() {
     PCCL_ASSIGN_OR_RETURN(meeting_.lobby, bootstrap::lobby_at(options_.store));
     if (const Status own = use_this_process(options_); !own.is_ok()) return agreed(own);
     if (options_.size == 1) return Status::ok();
-    // Where they are measured, now: before the other ranks have anything to do.
-    if (options_.rank == 0) static_cast<void>(costs::process_costs());
-    given_ = given_capsules(process_config().capsules, options_.size);
-    return Status::ok();
+    auto given = given_capsules(process_config().capsules, options_.size);
+    if (!given.is_ok()) return agreed(given.status().with_context("PCCL_CAPSULES"));
+    given_ = *std::move(given);
+    if (options_.rank != 0) return Status::ok();
+    const Status offered = offer_as_first();
+    return offered.is_ok() ? offered : agreed(offered);
 }
 
 Status Joining::meet() {
@@ -173,18 +178,20 @@ Status Joining::look_for_lost(std::span<const bootstrap::Endpoint> present, Rank
 }
 
 Status Joining::exchange_roster() {
-    if (options_.rank == 0) offer_as_first();
     PCCL_ASSIGN_OR_RETURN(
         roster_, bootstrap::exchange_roster(*options_.store, roster_.endpoints.front(), meeting_));
     return check_same_capsules(roster_.endpoints);
 }
 
-void Joining::offer_as_first() {
-    meeting_.tuning = load_tuning();
+Status Joining::offer_as_first() {
+    PCCL_TRY(costs::check_costs_file());
+    PCCL_ASSIGN_OR_RETURN(meeting_.tuning, load_tuning());
+    // Where they are measured, now: before the other ranks have anything to do.
     meeting_.costs = costs::process_costs().text();
     meeting_.describe = [this](const bootstrap::Roster& met) {
         return job_on_one_host(*options_.locality, met);
     };
+    return Status::ok();
 }
 
 Status Joining::choose_alike() {

@@ -42,7 +42,7 @@ class Joining {
     Status enroll();
     Status exchange_roster();
     /// What rank 0 has for all.
-    void offer_as_first();
+    [[nodiscard]] Status offer_as_first();
     Status choose_alike();
 
     /// Ranks on several hosts check that they lay schedules out alike; those of one host have it

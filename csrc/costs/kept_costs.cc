@@ -120,6 +120,14 @@ MachineCosts costs_from(const Keeping& keeping) {
     return costs;
 }
 
+Status check_costs_file(const Config& config) {
+    if (are_off(config) || config.costs_file.empty()) return Status::ok();
+    const Status found =
+        sys::read_private(config.costs_file, MachineCosts::kMostBytes + 1).status();
+    if (found.is_ok() || found.code() == StatusCode::kUnavailable) return Status::ok();
+    return found.with_context(concat("PCCL_COSTS_FILE: ", config.costs_file));
+}
+
 bool are_off(const Config& config) { return config.costs_file == kOff; }
 
 const MachineCosts& process_costs() {

@@ -35,6 +35,10 @@ struct Keeping {
 /// place.
 [[nodiscard]] PCCL_API std::string costs_path(const Config& config = process_config());
 
+/// kInvalidArgument where PCCL_COSTS_FILE names what is there, and no file of this user's or
+/// root's alone. Groups begin with it.
+[[nodiscard]] PCCL_API Status check_costs_file(const Config& config = process_config());
+
 /// PCCL_COSTS_FILE=off: nothing is measured or read.
 [[nodiscard]] PCCL_API bool are_off(const Config& config = process_config());
 

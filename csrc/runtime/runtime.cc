@@ -88,6 +88,7 @@ Status Runtime::start() {
     if (!stop_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
     PCCL_TRY(watch(stop_.get()));
     for (const int fd : control().poll_fds()) PCCL_TRY(watch(fd));
+    PCCL_TRY(check_flight_folder());
     flight_signal_ = FlightSignal::install();
     if (flight_signal_) PCCL_TRY(watch(flight_signal_->fd()));
     acceptor_ =

@@ -70,15 +70,30 @@ bool is_any_of(transport::TransportFlags allowed, Reach reach) {
     });
 }
 
+/// An interface that somebody has named is used, or the start ends: it would be missed only where a
+/// peer is on another host. One that `listen` names is looked for before.
+Status check_named_interfaces(const NetworkOptions& options,
+                              const transport::SocketControlPlane& control) {
+    std::string names = options.interface.empty() ? "" : "PCCL_SOCKET_IFNAME";
+    if (!options.management.empty())
+        names += names.empty() ? "PCCL_MANAGEMENT_IFNAME" : " or PCCL_MANAGEMENT_IFNAME";
+    if (names.empty() || !is_any_of(options.allowed, Reach::kNetwork)) return Status::ok();
+    return control.between_hosts().status().with_context(names);
+}
+
 Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const NetworkOptions& options) {
+    PCCL_TRY(check_settings());
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
-    return transport::SocketControlPlane::create(
-        {.within_host = is_any_of(options.allowed, Reach::kHost),
-         .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
-         .interface = options.interface,
-         .management = options.management,
-         .stream = transport::tcp::TcpOptions().stream,
-         .job = job});
+    PCCL_ASSIGN_OR_RETURN(auto control,
+                          transport::SocketControlPlane::create(
+                              {.within_host = is_any_of(options.allowed, Reach::kHost),
+                               .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
+                               .interface = options.interface,
+                               .management = options.management,
+                               .stream = transport::tcp::TcpOptions().stream,
+                               .job = job}));
+    PCCL_TRY(check_named_interfaces(options, *control));
+    return control;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 
 namespace pccl::transport {
 namespace {
@@ -18,8 +19,7 @@ std::string_view to_string(TransportKind kind) { return kNames.at(static_cast<st
 Result<TransportFlags> TransportFlags::parse(std::string_view text) {
     TransportFlags flags;
     while (!text.empty()) {
-        const std::string_view word = text.substr(0, text.find(','));
-        text.remove_prefix(std::min(word.size() + 1, text.size()));
+        const std::string_view word = next_item(text);
         const auto found = std::find(kNames.begin(), kNames.end(), word);
         if (found == kNames.end()) {
             return Status::invalid_argument(

@@ -270,6 +270,17 @@ def handle_for(cluster: Cluster | None, world_size: int) -> object | None:
 
 @functools.cache
 def from_environment() -> Cluster | None:
-    """Return the cluster that ``PCCL_CLUSTER`` names; None: none."""
-    path = os.environ.get("PCCL_CLUSTER", "")
-    return Cluster.load(path) if path else None
+    """Return the cluster that ``PCCL_CLUSTER`` names; None: none.
+
+    Raises
+    ------
+    Error
+        What ``Cluster.load`` says, with the variable's name.
+    """
+    path = os.environ.get("PCCL_CLUSTER", "").strip()
+    try:
+        return Cluster.load(path) if path else None
+    except OSError as error:
+        raise UnavailableError(f"PCCL_CLUSTER: {path}: {error.strerror}") from None
+    except Error as error:
+        raise type(error)(f"PCCL_CLUSTER: {error}") from None

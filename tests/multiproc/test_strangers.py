@@ -454,7 +454,7 @@ def test_strangers_at_the_store(
     secret = tmp_path / "secret"
     secret.write_bytes(os.urandom(32))
     secret.chmod(0o600)
-    environment = {**os.environ, "PCCL_SECRET_FILE": str(secret) if has_secret else ""}
+    environment = {**os.environ, "PCCL_SECRET_FILE": str(secret)} if has_secret else None
     command = [sys.executable, "-c", RANK_OF_FEW_DESCRIPTORS]
     log = tmp_path / "log"
     ranks = []

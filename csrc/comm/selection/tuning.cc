@@ -1,9 +1,10 @@
 #include "csrc/comm/selection/tuning.h"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -103,18 +104,19 @@ std::string tuning_path() {
     return concat(config.cache_folder, "/pccl/tuning-", sys::machine_name(), ".txt");
 }
 
-std::string load_tuning() {
+Result<std::string> load_tuning() {
     const std::string path = tuning_path();
-    std::ifstream file(path);
-    if (path.empty() || !file) return {};
-    std::string text(Tuning::kMostBytes + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    const Result<Tuning> tuning = Tuning::parse(text);
+    std::error_code error;
+    if (path.empty() || (!std::filesystem::exists(path, error) && !error)) return std::string();
     const auto ignore = [&](const auto&... why) {
         log(LogLevel::kWarning, path, " is ignored: ", why..., "; pccl tune writes a new one");
         return std::string();
     };
+    auto text = sys::read_start(path, Tuning::kMostBytes + 1);
+    if (!text.is_ok() && !process_config().tuning_file.empty())
+        return text.status().with_context("PCCL_TUNING_FILE");
+    if (!text.is_ok()) return ignore(text.status().message());
+    const Result<Tuning> tuning = Tuning::parse(*text);
     if (!tuning.is_ok()) return ignore(tuning.status().message());
     if (tuning->topology().empty()) return text;
     const std::string here = topology_hash();

@@ -62,7 +62,9 @@ class Tuning {
 /// is named after the machine. Empty where the environment names no such place.
 [[nodiscard]] PCCL_API std::string tuning_path();
 
-/// What is kept there; empty without a file. What cannot be used is named in a warning, and empty.
-[[nodiscard]] std::string load_tuning();
+/// What is kept there; empty without a file. What is no tuning, or that of another machine, is
+/// named in a warning, and empty. kUnavailable where a file that PCCL_TUNING_FILE names cannot be
+/// read; one in the cache is named in a warning, too.
+[[nodiscard]] Result<std::string> load_tuning();
 
 }  // namespace pccl::comm

@@ -23,6 +23,13 @@ namespace {
 
 std::atomic<int> signalled_fd{-1};
 
+/// Empty where none is to be kept.
+std::string record_path() {
+    const std::string& folder = process_config().flight_dir;
+    if (folder.empty()) return {};
+    return concat(folder, "/flight-", sys::host_name(), "-", ::getpid(), ".json");
+}
+
 void on_signal(int) {
     const int saved = errno;
     const std::uint64_t one = 1;
@@ -46,10 +53,15 @@ std::string flight_record_json(const std::string& reason) {
     return record.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+Status check_flight_folder() {
+    const std::string path = record_path();
+    if (path.empty()) return Status::ok();
+    return sys::check_writable(path).with_context("PCCL_FLIGHT_DIR");
+}
+
 void dump_flight_record(const std::string& reason) {
-    const std::string& folder = process_config().flight_dir;
-    if (folder.empty()) return;
-    const std::string path = concat(folder, "/flight-", sys::host_name(), "-", ::getpid(), ".json");
+    const std::string path = record_path();
+    if (path.empty()) return;
     const Status written = sys::write_file(path, flight_record_json(reason) + '\n');
     if (!written.is_ok())
         return log(LogLevel::kWarning, "no flight record is kept: ", written.message());

@@ -18,6 +18,10 @@ namespace pccl::runtime {
 /// variable is not set. Logs what goes wrong.
 PCCL_API void dump_flight_record(const std::string& reason);
 
+/// Whether that can be written: a process begins with it, for when a call has failed it is too
+/// late.
+[[nodiscard]] PCCL_API Status check_flight_folder();
+
 /// While it lives, SIGUSR1 asks for a dump, where PCCL_FLIGHT_DIR is set and the program does
 /// nothing with the signal itself. One in a process.
 class FlightSignal {

@@ -18,6 +18,7 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/base/words.h"
 
 namespace pccl::sys {
 namespace {
@@ -51,9 +52,7 @@ Result<int> prefix_of(const sockaddr* netmask, std::size_t bytes) {
 std::vector<std::string_view> split(std::string_view text) {
     std::vector<std::string_view> words;
     while (!text.empty()) {
-        const std::size_t comma = std::min(text.find(','), text.size());
-        if (comma > 0) words.push_back(text.substr(0, comma));
-        text.remove_prefix(std::min(comma + 1, text.size()));
+        if (const std::string_view word = next_item(text); !word.empty()) words.push_back(word);
     }
     return words;
 }

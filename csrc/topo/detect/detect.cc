@@ -47,13 +47,15 @@ Result<std::optional<Machine>> described(const Config& config, Warnings& warning
     if (!is_users && !std::filesystem::exists(kVendorFile, error)) return std::optional<Machine>();
     const std::string path = is_users ? config.topo_file : kVendorFile;
     const Source source = is_users ? Source::kUserFile : Source::kVendorFile;
-    PCCL_ASSIGN_OR_RETURN(Machine machine, machine_of(path, source, warnings));
-    return std::optional(std::move(machine));
+    auto machine = machine_of(path, source, warnings);
+    if (machine.is_ok()) return std::optional(*std::move(machine));
+    return is_users ? machine.status().with_context("PCCL_TOPO_FILE") : machine.status();
 }
 
 }  // namespace
 
 Result<Topology> detect(const LoadOptions& options, const Config& config) {
+    PCCL_TRY(check_settings(config));
     const sys::Sysfs sysfs;
     Warnings warnings;
     const auto gpus = gpus_of_nvml();
@@ -71,7 +73,8 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
     PCCL_ASSIGN_OR_RETURN(Topology topology,
                           Topology::make(std::move(machine), known, std::move(warnings)));
     if (!config.topo_dump_file.empty())
-        PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml()));
+        PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml())
+                     .with_context("PCCL_TOPO_DUMP_FILE"));
     return topology.with(load_calibration(topology.digest(), config));
 }
 

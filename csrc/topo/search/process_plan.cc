@@ -31,14 +31,18 @@ Status dump(const Plan& plan, const Topology& topology, const std::string& path)
 }  // namespace
 
 Result<Plan> plan(const Topology& topology, const SearchOptions& options, const Config& config) {
+    PCCL_TRY(check_settings(config));
     if (!config.graph_file.empty()) {
-        PCCL_ASSIGN_OR_RETURN(std::vector<Plan> plans, load_plans(config.graph_file, topology));
-        for (Plan& known : plans)
+        auto plans = load_plans(config.graph_file, topology);
+        if (!plans.is_ok()) return plans.status().with_context("PCCL_GRAPH_FILE");
+        for (Plan& known : *plans)
             if (known.pattern == options.pattern && (known.nodes > 1) == (options.nodes > 1))
                 return std::move(known);
     }
     PCCL_ASSIGN_OR_RETURN(Plan found, search(topology, options));
-    if (!config.graph_dump_file.empty()) PCCL_TRY(dump(found, topology, config.graph_dump_file));
+    if (!config.graph_dump_file.empty())
+        PCCL_TRY(
+            dump(found, topology, config.graph_dump_file).with_context("PCCL_GRAPH_DUMP_FILE"));
     return found;
 }
 

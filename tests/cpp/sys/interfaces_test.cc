@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
     MadeUpHost, ChooseInterfaceTest,
     testing::Values(
         Choice{"", "docker0", "172.17.0.1"}, Choice{"eth", "eth0", "10.1.2.3"},
-        Choice{"ib,eth", "ib0", "192.168.7.1"}, Choice{"nope,eth", "eth0", "10.1.2.3"},
+        Choice{"ib,eth", "ib0", "192.168.7.1"}, Choice{"nope, eth", "eth0", "10.1.2.3"},
         Choice{"=eth10", "eth10", "10.9.0.1"}, Choice{"=eth1,lo", "lo", "127.0.0.1"},
         Choice{"eth1", "eth10", "10.9.0.1"}, Choice{"wan", "wan0", "fd99::30"},
         Choice{"^lo,docker", "eth0", "10.1.2.3"}, Choice{"^=lo,docker0,eth0", "eth10", "10.9.0.1"},

@@ -10,6 +10,7 @@ TEST(TransportFlagsTest, PrintsWhatItParsed) {
     for (const std::string text : {"", "shm", "shm,tcp", "loopback,shm,tcp,verbs,nvlink,netplugin"})
         EXPECT_EQ(TransportFlags::parse(text)->to_string(), text);
     EXPECT_EQ(TransportFlags::parse("tcp,shm,tcp")->to_string(), "shm,tcp");
+    EXPECT_EQ(TransportFlags::parse(" shm,\ttcp ")->to_string(), "shm,tcp");
     EXPECT_EQ(TransportFlags::parse("loopback,shm,tcp,verbs,nvlink,netplugin").value(),
               TransportFlags::all());
 }
@@ -20,6 +21,7 @@ TEST(TransportFlagsTest, NamesTheUnknownWordAndTheKnownOnes) {
     EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("\"tpc\""),
                                                  testing::HasSubstr("loopback,shm,tcp")));
     EXPECT_FALSE(TransportFlags::parse("shm,,tcp").is_ok());
+    EXPECT_FALSE(TransportFlags::parse("shm tcp").is_ok());
     EXPECT_FALSE(TransportFlags::parse("SHM").is_ok());
 }
 
