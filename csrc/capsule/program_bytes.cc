@@ -191,6 +191,10 @@ class Reader {
 
     Status read(Port& port) {
         PCCL_TRY(number(port.peer));
+        // Turning it would make another rank of it, or no number at all.
+        if (copies_ > 1 && port.peer >= copies_)
+            return refuse("peer ", port.peer, " is no rank before byte ", at_, "; ranks are 0 to ",
+                          copies_ - 1);
         return number(port.channel);
     }
 

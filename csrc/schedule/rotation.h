@@ -18,7 +18,8 @@ enum class Symmetry : std::uint8_t {
 
 [[nodiscard]] PCCL_API std::string_view to_string(Symmetry symmetry);
 
-/// Rank 0's program, seen from `rank`. kRotatedChunks needs chunks that `ranks` divides.
+/// Rank 0's program, whose peers are ranks, seen from `rank`. kRotatedChunks needs chunks that
+/// `ranks` divides.
 [[nodiscard]] PCCL_API Program rotated(const Program& first, const Shape& shape, Symmetry symmetry,
                                        Rank rank);
 [[nodiscard]] PCCL_API std::vector<Program> rotations(const Program& first, const Shape& shape,

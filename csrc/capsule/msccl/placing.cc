@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/capsule/limits.h"
 
 namespace pccl::capsule::msccl {
 namespace {
@@ -141,7 +142,7 @@ Result<Placing> Placing::make(const Algo& algo, Working working) {
                 if (has_dst(step.action)) PCCL_TRY(placing.check(step, rank, step.dst));
             }
     PCCL_TRY(placing.find_indices());
-    placing.number_scratch();
+    PCCL_TRY(placing.number_scratch());
     return placing;
 }
 
@@ -202,7 +203,7 @@ Status Placing::find_indices() {
     return Status::ok();
 }
 
-void Placing::number_scratch() {
+Status Placing::number_scratch() {
     const int own = working_ == Working::kInScratch ? chunks_of(Buffer::kInput) : 0;
     const int whole = works_on_one_buffer() ? std::max(own, chunks_of(Buffer::kOutput)) : own;
     for (const std::vector<int>& indices : index_) {
@@ -211,12 +212,20 @@ void Placing::number_scratch() {
         int size = whole;
         for (const int index : indices) {
             int& row = rows[static_cast<std::size_t>(std::max(index, 0))];
-            numbers.push_back(row++ * algo_->chunks + std::max(index, 0));
+            const long long number =
+                static_cast<long long>(row++) * algo_->chunks + std::max(index, 0);
+            if (number >= kMostPlaces)
+                return Status::unsupported(
+                    concat("gpu ", numbers_.size(), " has ", indices.size(),
+                           " chunks of scratch, which take more than ", kMostPlaces,
+                           " where each has the index that it has in a block"));
+            numbers.push_back(static_cast<int>(number));
             size = std::max(size, numbers.back() + 1);
         }
         numbers_.push_back(std::move(numbers));
         scratch_chunks_.push_back(size);
     }
+    return Status::ok();
 }
 
 Slices Placing::slices(Rank rank, const Span& span, int count) const {

@@ -49,7 +49,7 @@ class Placing {
     [[nodiscard]] schedule::Slice place(Rank rank, schedule::Buffer buffer, int chunk) const;
     [[nodiscard]] Status check(const Step& step, Rank rank, const Span& span) const;
     [[nodiscard]] Status find_indices();
-    void number_scratch();
+    Status number_scratch();
 
     const Algo* algo_;
     Working working_;

@@ -242,6 +242,19 @@ TEST(CapsuleTest, WrongProgramsAreRefusedWithTheStep) {
                 HasSubstr("rank 2 lane 0 step 1"));
 }
 
+TEST(CapsuleTest, APeerThatIsNoRankIsNotTurned) {
+    const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
+    const std::string programs = program_bytes(ring);
+    ASSERT_EQ(ring.programs[0].lanes[0][0].to.peer, 1);
+    for (const Rank peer : {4, 2'147'483'647}) {
+        Schedule wrong = ring;
+        wrong.programs[0].lanes[0][0].to.peer = peer;
+        EXPECT_THAT(why_not(file_of(capsule_of(ring).manifest(),
+                                    program_bytes(wrong, schedule::Symmetry::kRotatedChunks), 2)),
+                    HasSubstr(concat("peer ", peer, " is no rank before byte ")));
+    }
+}
+
 TEST(CapsuleTest, EveryTruncationAndEveryFlippedBitIsRefused) {
     const std::string bytes = capsule_of(schedule::testing::star(3)).bytes();
     for (std::size_t length = 0; length < bytes.size(); ++length)
