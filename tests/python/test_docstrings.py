@@ -186,7 +186,6 @@ NEVER_RAISE = {
     "pccl.phase_costs.all_to_all_rotating",
     "pccl.phase_costs.group_on_ring",
     "pccl.phase_costs.group_switched",
-    "pccl.phase_costs.least_switched",
     "pccl.phase_costs.ring_all_reduce",
     "pccl.register",
     "pccl.schedule_steps.Step.row",

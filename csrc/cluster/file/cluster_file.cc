@@ -156,6 +156,8 @@ class FileReader {
     }
 
     Status read_devices(const Json& list) {
+        if (list.empty())
+            return refused(concat(top_, " devices"), "must list the ranks' devices: it has none");
         for (std::size_t i = 0; i < list.size(); ++i) {
             PCCL_ASSIGN_OR_RETURN(
                 Device read, read_device(list[i], item(top_, "devices", i), static_cast<long>(i)));

@@ -54,9 +54,11 @@ TEST(ClusterFileTest, ReadsAnElectricalSwitchAndItsPorts) {
     EXPECT_EQ(read->switches[1].dialect, "pccl-vlan");
     EXPECT_THAT(read->switches[1].ports, ElementsAre(9, 4));
     EXPECT_THAT(read->switches[0].ports, SizeIs(0)) << "nobody else is on an optical one";
-    EXPECT_EQ(
-        parse(R"({"switches": [{"name": "e", "dialect": "ietf-interfaces"}]})")->switches[0].kind,
-        SwitchKind::kPorts);
+    EXPECT_EQ(parse(R"({"switches": [{"name": "e", "dialect": "ietf-interfaces"}],
+                        "devices": [{"ports": {"e": 1}}]})")
+                  ->switches[0]
+                  .kind,
+              SwitchKind::kPorts);
     EXPECT_EQ(refusal(with_switch(R"(, "kind": "electrical", "dialect": "polatis")")),
               "c.yaml: switches[0].dialect: must be one of pccl-vlan, ietf-interfaces");
     EXPECT_EQ(refusal(with_switch(R"(, "kind": "acoustic")")),
@@ -121,6 +123,8 @@ TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
     EXPECT_EQ(refusal("{"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[[[[[[[[[[]]]]]]]]]]"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[]"), "c.yaml: must be a mapping of keys to values");
+    for (const std::string_view empty : {"{}", R"({"devices": []})"})
+        EXPECT_EQ(refusal(empty), "c.yaml: devices: must list the ranks' devices: it has none");
     EXPECT_EQ(refusal(with_switch(R"(, "settle_ms": -1)")),
               "c.yaml: switches[0].settle_ms: must be a whole number from 0 to 600000");
     EXPECT_EQ(refusal(with_switch(R"(, "settle_ms": 18446744073709551615)")),
