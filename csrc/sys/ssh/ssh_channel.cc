@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "csrc/base/printable.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/private_file.h"
@@ -165,7 +166,8 @@ class LibsshChannel final : public SshChannel {
     }
 
     [[nodiscard]] Status lost() const {
-        const std::string_view why = call_.last_error(session_);
+        // It quotes what the host said.
+        const std::string why = printable(call_.last_error(session_), 400);
         return Status::peer_lost(kNoRank, concat("SSH failed: ", why.empty() ? "no reason" : why));
     }
 
