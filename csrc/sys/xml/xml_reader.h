@@ -10,14 +10,9 @@
 
 #include "csrc/base/export.h"
 #include "csrc/base/status.h"
+#include "csrc/sys/xml/xml_bounds.h"
 
 namespace pccl::sys {
-
-struct XmlReaderLimits {
-    std::size_t bytes = std::size_t{16} << 20U;
-    std::size_t elements = std::size_t{1} << 18U;
-    int depth = 64;
-};
 
 /// A value: an element with what is in it.
 struct PCCL_API XmlElement {
@@ -47,8 +42,9 @@ struct PCCL_API XmlElement {
 [[nodiscard]] PCCL_API std::string_view trimmed(std::string_view text);
 /// `text` as it may stand between tags and in attributes.
 [[nodiscard]] PCCL_API std::string escaped_xml(std::string_view text);
-/// The root of a document in UTF-8. kInvalidArgument says what is wrong; kUnsupported where libxml2
-/// is not installed, and how to install it.
+/// The root of a document in UTF-8. Checks the limits before libxml2 gets the text.
+/// kInvalidArgument says what is wrong; kUnsupported where libxml2 is not installed, and how to
+/// install it.
 [[nodiscard]] PCCL_API Result<XmlElement> read_xml(std::string_view text,
                                                    const XmlReaderLimits& limits = {});
 
