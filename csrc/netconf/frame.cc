@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view kEnd = "]]>]]>";
 constexpr std::string_view kHeaderStart = "\n#";
 constexpr std::string_view kEndOfChunks = "#\n";  // behind kHeaderStart
-constexpr std::size_t kMostDigits = 10;           // chunk-size is at most 4294967295
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+constexpr std::size_t kMostDigits = 10;  // chunk-size is at most 4294967295
 
 }  // namespace
 
@@ -34,7 +35,15 @@ Result<std::optional<std::string>> FrameReader::next() {
     return framing_ == Framing::kEndOfMessage ? next_ended() : next_chunked();
 }
 
+bool FrameReader::skip_white_space(std::size_t kept) {
+    const std::string_view rest = this->rest();
+    const std::size_t blanks = rest.find_first_not_of(kWhiteSpace);
+    taken_ += std::min(blanks, rest.size()) - std::min({blanks, rest.size(), kept});
+    return blanks != std::string_view::npos;
+}
+
 Result<std::optional<std::string>> FrameReader::next_ended() {
+    if (looked_at_ == 0 && !skip_white_space(0)) return std::optional<std::string>{};
     const std::string_view rest = this->rest();
     const std::size_t end = rest.find(kEnd, looked_at_);
     if (std::min(end, rest.size()) > most_bytes_)
@@ -62,6 +71,8 @@ Result<std::optional<std::string>> FrameReader::next_chunked() {
 }
 
 Result<bool> FrameReader::read_header() {
+    // A message begins with its first chunk, whose line feed is the last byte of white space.
+    if (message_.empty() && !skip_white_space(1)) return false;
     const std::string_view rest = this->rest();
     const std::size_t compared = std::min(rest.size(), kHeaderStart.size());
     if (rest.substr(0, compared) != kHeaderStart.substr(0, compared))

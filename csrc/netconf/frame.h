@@ -1,7 +1,8 @@
 // Where a NETCONF message begins and ends in a stream of bytes (RFC 6242, section 4).
 //
 // Hellos and base:1.0 end a message with ]]>]]>; base:1.1 sends it in chunks, "\n#<size>\n<bytes>",
-// and ends it with "\n##\n".
+// and ends it with "\n##\n". White space between two messages is skipped: many servers send a line
+// feed behind ]]>]]>.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,9 @@ class PCCL_API FrameReader {
     [[nodiscard]] Result<bool> read_header();
     [[nodiscard]] Result<std::size_t> size_in(std::string_view digits) const;
     void take_of_chunk();
+    /// Moves to the first byte between messages that is no white space; false: there is none yet.
+    /// `kept` bytes of white space before that one are left.
+    bool skip_white_space(std::size_t kept);
     /// What was added and not taken.
     [[nodiscard]] std::string_view rest() const { return std::string_view(buffer_).substr(taken_); }
 

@@ -4,6 +4,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/netconf/message.h"
 #include "csrc/sys/xml/xml_reader.h"
 
 namespace pccl::netconf {
@@ -36,7 +37,7 @@ std::string client_hello() {
 }
 
 Result<Capabilities> parse_hello(std::string_view message) {
-    const auto root = sys::read_xml(message);
+    const auto root = read_message(message);
     if (root.status().code() == StatusCode::kUnsupported) return root.status();
     if (!root.is_ok()) return no_hello(root.status().message());
     if (root->name != "hello" || root->name_space != kBaseNamespace)

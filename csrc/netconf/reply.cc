@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "csrc/base/printable.h"
 #include "csrc/base/text.h"
 #include "csrc/netconf/hello.h"
 
@@ -31,13 +32,7 @@ StatusCode code_of(std::string_view tag) {
     return found == kCodes.end() ? StatusCode::kInvalidArgument : found->code;
 }
 
-/// One line, and nothing that could disturb a terminal.
-std::string shown(std::string_view text) {
-    std::string line(text.substr(0, kMostShown));
-    for (char& each : line)
-        if (static_cast<unsigned char>(each) < ' ' || each == '\x7f') each = ' ';
-    return line;
-}
+std::string shown(std::string_view text) { return printable(text, kMostShown); }
 
 RpcError error_in(const sys::XmlElement& element) {
     const auto text = [&](std::string_view name) { return shown(element.text_of(name)); };
@@ -71,7 +66,7 @@ Status Reply::status() const {
     return {code_of(errors.front().tag), std::move(message)};
 }
 
-Result<Reply> parse_reply(const sys::XmlElement& root) {
+Result<Reply> parse_reply(sys::XmlElement root) {
     if (root.name != "rpc-reply" || root.name_space != kBaseNamespace)
         return Status::peer_lost(kNoRank, "no NETCONF: the root of an answer is not <rpc-reply>");
     Reply reply;
@@ -82,7 +77,7 @@ Result<Reply> parse_reply(const sys::XmlElement& root) {
         auto& list = error.severity == "warning" ? reply.warnings : reply.errors;
         if (list.size() < kMostErrors) list.push_back(std::move(error));
     }
-    reply.content = root;
+    reply.content = std::move(root);
     return reply;
 }
 

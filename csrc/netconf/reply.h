@@ -21,6 +21,8 @@ struct PCCL_API RpcError {
     std::string message;
     std::string session_id;  // of lock-denied: who holds the lock; "0": no NETCONF session
 
+    /// Whether another session is named that stands in the way.
+    [[nodiscard]] bool names_session() const { return !session_id.empty() && session_id != "0"; }
     /// "lock-denied: it is locked (held by session 7)"
     [[nodiscard]] std::string to_string() const;
     friend bool operator==(const RpcError&, const RpcError&) = default;
@@ -39,6 +41,6 @@ struct PCCL_API Reply {
 };
 
 /// kPeerLost where it is no reply.
-[[nodiscard]] PCCL_API Result<Reply> parse_reply(const sys::XmlElement& root);
+[[nodiscard]] PCCL_API Result<Reply> parse_reply(sys::XmlElement root);
 
 }  // namespace pccl::netconf

@@ -6,11 +6,14 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/netconf/message.h"
 #include "csrc/netconf/nonsense.h"
-#include "csrc/sys/xml/xml_reader.h"
 
 namespace pccl::netconf {
 namespace {
+
+/// How long advance() reads messages that are no reply before it returns to its caller.
+constexpr Duration kSlice = std::chrono::milliseconds(20);
 
 std::string_view operation_in(std::string_view xml) {
     xml.remove_prefix(std::min<std::size_t>(xml.size(), 1));
@@ -57,12 +60,16 @@ void Session::request(std::string_view operation) {
 }
 
 Result<std::optional<Reply>> Session::advance() {
-    for (;;) {
+    // Messages that are no reply may come without end, and callers have deadlines.
+    const Deadline slice = Deadline::after(kSlice);
+    do {
         PCCL_ASSIGN_OR_RETURN(const auto message, exchange());
         if (!message) return std::optional<Reply>{};
         PCCL_ASSIGN_OR_RETURN(auto reply, keep(reply_in(*message)));
         if (reply) return reply;
-    }
+    } while (!slice.passed());
+    has_unread_ = true;
+    return std::optional<Reply>{};
 }
 
 Result<Reply> Session::call(std::string_view operation, Deadline deadline) {
@@ -116,10 +123,10 @@ Status Session::read_available() {
 }
 
 Result<std::optional<Reply>> Session::reply_in(std::string_view message) const {
-    const auto root = sys::read_xml(message);
+    auto root = read_message(message);
     if (!root.is_ok()) return nonsense(root.status().message());
     if (root->name == "notification") return std::optional<Reply>{};
-    PCCL_ASSIGN_OR_RETURN(auto reply, parse_reply(*root));
+    PCCL_ASSIGN_OR_RETURN(auto reply, parse_reply(std::move(root).value()));
     const auto id = number_in<std::uint64_t>(reply.message_id, 1, message_id_);
     if (!id) return nonsense("a reply carries no message-id of ours");
     if (*id != message_id_) return std::optional<Reply>{};

@@ -36,7 +36,7 @@ class PCCL_API Session {
     /// Begins a request, an operation as XML.
     void request(std::string_view operation);
     /// Carries it on; the reply once it is there. Replies to earlier requests are dropped, and
-    /// notifications.
+    /// notifications. Returns soon however many of these there are.
     [[nodiscard]] Result<std::optional<Reply>> advance();
     /// Both, until the deadline.
     [[nodiscard]] Result<Reply> call(std::string_view operation, Deadline deadline);

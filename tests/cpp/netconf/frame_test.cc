@@ -77,6 +77,43 @@ TEST(FrameTest, ChangesItsFramingBehindAHello) {
     EXPECT_FALSE(reader.next()->has_value());
 }
 
+TEST(FrameTest, SkipsWhiteSpaceBetweenMessages) {
+    for (const std::size_t at_a_time : {1, 2, 1000}) {
+        EXPECT_THAT(read(FrameReader(), "\n<a/>]]>]]>\n\r\n <b/>]]>]]>\n", at_a_time).messages,
+                    ElementsAre("<a/>", "<b/>"));
+        const Read chunks =
+            read(chunked(), concat("\n \r\n", kExample, "\n\n", kExample, "\n"), at_a_time);
+        EXPECT_THAT(chunks.messages, ElementsAre(kSaid, kSaid));
+        EXPECT_TRUE(chunks.fault.is_ok()) << chunks.fault.message();
+    }
+    FrameReader reader;
+    reader.add("<hello/>]]>]]>\n\n#4\n<a/>\n##\n");
+    EXPECT_EQ(reader.next()->value(), "<hello/>");
+    reader.set_framing(Framing::kChunked);
+    EXPECT_EQ(reader.next()->value(), "<a/>");
+}
+
+TEST(FrameTest, AllowsNoneWithinAMessage) {
+    EXPECT_THAT(read(chunked(), "\n#2\n<a\n\n#2\n/>\n##\n").fault.message(),
+                HasSubstr("does not begin with a line feed and #"));
+    EXPECT_THAT(read(chunked(), "\n #4\n<a/>").fault.message(), HasSubstr("does not begin with"));
+}
+
+TEST(FrameTest, KeepsNoWhiteSpaceThatNeverEnds) {
+    FrameReader reader(8);
+    FrameReader chunks = chunked(8);
+    for (int i = 0; i < 100; ++i) {
+        reader.add(std::string(1000, '\n'));
+        chunks.add(std::string(1000, '\n'));
+        EXPECT_FALSE(reader.next()->has_value());
+        EXPECT_FALSE(chunks.next()->has_value());
+    }
+    reader.add("<a/>]]>]]>");
+    chunks.add("#4\n<a/>\n##\n");
+    EXPECT_EQ(reader.next()->value(), "<a/>");
+    EXPECT_EQ(chunks.next()->value(), "<a/>");
+}
+
 TEST(FrameTest, DoesNotTakeAnEndInsideAChunkForOne) {
     EXPECT_THAT(read(chunked(), "\n#6\n]]>]]>\n##\n").messages, ElementsAre("]]>]]>"));
 }

@@ -17,6 +17,7 @@ struct Script {
     std::size_t at_a_time = 1U << 20U;  // bytes each way
     Status end = Status::ok();          // what reading gives once all is read
     Status refusal = Status::ok();      // what connecting gives
+    std::string without_end = {};       // said again and again, once all else is read
 };
 
 class ScriptedStream final : public ByteStream {
@@ -34,6 +35,10 @@ class ScriptedStream final : public ByteStream {
     }
     Result<std::size_t> read_some(std::span<char> into) override {
         const std::size_t got = std::min({into.size(), script_.said.size(), script_.at_a_time});
+        if (got == 0 && !script_.without_end.empty()) {
+            script_.said = script_.without_end;
+            return read_some(into);
+        }
         if (got == 0) PCCL_TRY(script_.end);
         std::copy_n(script_.said.begin(), got, into.begin());
         script_.said.erase(0, got);

@@ -143,6 +143,61 @@ TEST_F(SessionTest, DropsLateRepliesAndNotifications) {
     EXPECT_NE(second->content.child("ok"), nullptr);
 }
 
+// Each would go on for ever if advance() did as long as there are messages.
+TEST_F(SessionTest, HoldsItsDeadlineAgainstMessagesWithoutEnd) {
+    for (const std::string& message :
+         {std::string("<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"/>"),
+          reply("1", "<data/>")}) {
+        Script script{.said = server_hello("01")};
+        Session session(std::make_unique<ScriptedStream>(script));
+        ASSERT_TRUE(session.connect(patience()).is_ok());
+        session.request("<get/>");
+        script.without_end = framed(message, Framing::kChunked);
+        const auto late = session.call("<commit/>", soon());
+        EXPECT_EQ(late.status().code(), StatusCode::kTimeout);
+        EXPECT_TRUE(session.is_over());
+    }
+}
+
+TEST_F(SessionTest, GoesOnBehindManyMessagesThatAreNoReply) {
+    ASSERT_TRUE(connect().is_ok());
+    for (int i = 0; i < 20000; ++i) answers("<notification/>");
+    answers(reply("1"));
+    EXPECT_TRUE(commit().is_ok());
+}
+
+TEST_F(SessionTest, TakesWhiteSpaceAroundMessagesAndBeforeDeclarations) {
+    const std::string declared = "\n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    for (const std::string_view versions : {"0", "01"}) {
+        const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
+        Script script{.said = "\r\n " + server_hello(versions) + "\n"};
+        Session session(std::make_unique<ScriptedStream>(script));
+        ASSERT_TRUE(session.connect(patience()).is_ok());
+        for (const std::string_view id : {"1", "2"}) {
+            script.said += framed(declared + reply(id) + "\n", framing) + "\n";
+            const auto got = session.call("<commit/>", patience());
+            EXPECT_TRUE(got.is_ok()) << got.status().message();
+        }
+    }
+}
+
+TEST_F(SessionTest, ShowsNothingOfAnErrorThatDisturbsATerminal) {
+    ASSERT_TRUE(connect().is_ok());
+    answers(reply("1",
+                  "<rpc-error><error-tag>x\xc2\x9b"
+                  "2J</error-tag><error-severity>error"
+                  "</error-severity><error-message>a\xe2\x80\xae"
+                  "b\n\x7f"
+                  "c\xc2\x85"
+                  "d"
+                  "</error-message></rpc-error>"));
+    EXPECT_EQ(commit()->status().message(), "x?2J: a?b ?c?d");
+    answers(
+        "<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><p\xe2\x80\x8d:a/>"
+        "</rpc-reply>");
+    EXPECT_THAT(commit().status().message(), HasSubstr("undeclared prefix in <p?:a>"));
+}
+
 TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
     const std::string bomb = "<!DOCTYPE a [<!ENTITY b \"c\">]>" + reply("1");
     for (const std::string_view message :

@@ -1,0 +1,17 @@
+// A message of NETCONF as XML.
+#pragma once
+
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/xml/xml_reader.h"
+
+namespace pccl::netconf {
+
+/// Returns its root. White space around it is no part of the XML: some servers send it before the
+/// XML declaration, which has to come first. Errors as those of read_xml().
+inline Result<sys::XmlElement> read_message(std::string_view message) {
+    return sys::read_xml(sys::trimmed(message));
+}
+
+}  // namespace pccl::netconf
