@@ -8,6 +8,7 @@ namespace pccl::netconf {
 namespace {
 
 std::string_view name_of(Datastore store) {
+    if (store == Datastore::kStartup) return "<startup/>";
     return store == Datastore::kRunning ? "<running/>" : "<candidate/>";
 }
 
@@ -47,6 +48,11 @@ std::string lock(Datastore target) { return on("lock", "target", target); }
 std::string unlock(Datastore target) { return on("unlock", "target", target); }
 
 std::string discard_changes() { return "<discard-changes/>"; }
+
+std::string copy_config(Datastore source, Datastore target) {
+    return concat("<copy-config><target>", name_of(target), "</target><source>", name_of(source),
+                  "</source></copy-config>");
+}
 
 std::string commit(std::string_view persist_id) { return with_id("commit", persist_id); }
 

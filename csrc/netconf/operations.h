@@ -9,7 +9,7 @@
 
 namespace pccl::netconf {
 
-enum class Datastore { kRunning, kCandidate };
+enum class Datastore { kRunning, kCandidate, kStartup };
 
 /// How an <edit-config> is carried out.
 struct EditArgs {
@@ -33,6 +33,8 @@ struct ConfirmArgs {
 [[nodiscard]] PCCL_API std::string lock(Datastore target);
 [[nodiscard]] PCCL_API std::string unlock(Datastore target);
 [[nodiscard]] PCCL_API std::string discard_changes();
+/// Replaces all of `target` by what is in `source`.
+[[nodiscard]] PCCL_API std::string copy_config(Datastore source, Datastore target);
 /// For good; `persist_id` where another session began it.
 [[nodiscard]] PCCL_API std::string commit(std::string_view persist_id = {});
 /// Undone by the server unless a commit follows in time.

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "csrc/base/printable.h"
+#include "csrc/netconf/difference.h"
 #include "csrc/netconf/frame.h"
 #include "csrc/netconf/hello.h"
 #include "csrc/netconf/reply.h"
@@ -32,6 +34,24 @@ void frame_again(std::string_view message) {
     if (!message.empty() && (!again.is_ok() || *again != std::string(message))) std::abort();
 }
 
+std::size_t elements_in(const sys::XmlElement& element) {
+    std::size_t count = 1;
+    for (const sys::XmlElement& each : element.children) count += elements_in(each);
+    return count;
+}
+
+/// What libxml2 reads must have been counted before it got the text.
+void read_bounded(std::string_view bytes) {
+    const sys::XmlReaderLimits limits{.elements = 8, .depth = 4};
+    const auto root = sys::read_xml(bytes, limits);
+    if (root.is_ok() && elements_in(*root) > limits.elements) std::abort();
+}
+
+void show(std::string_view bytes) {
+    const std::string line = printable(bytes, bytes.size());
+    if (line.size() > bytes.size() || line != printable(line, line.size())) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -40,7 +60,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_frames(bytes, netconf::Framing::kChunked);
     frame_again(bytes);
     static_cast<void>(netconf::parse_hello(bytes));
+    read_bounded(bytes);
+    show(bytes);
     const auto root = sys::read_xml(bytes);
+    if (root.is_ok() && !netconf::differences(*root, *root).empty()) std::abort();
     if (root.is_ok()) static_cast<void>(netconf::parse_reply(*root));
     return 0;
 }

@@ -49,6 +49,11 @@ TEST(OperationsTest, CommitsForGoodOrForATime) {
               "<cancel-commit><persist-id>a&lt;b</persist-id></cancel-commit>");
 }
 
+TEST(OperationsTest, CopiesAWholeDatastore) {
+    EXPECT_EQ(copy_config(Datastore::kRunning, Datastore::kStartup),
+              "<copy-config><target><startup/></target><source><running/></source></copy-config>");
+}
+
 TEST(OperationsTest, DiscardsChanges) { EXPECT_EQ(discard_changes(), "<discard-changes/>"); }
 
 }  // namespace

@@ -1,0 +1,113 @@
+#include "csrc/netconf/difference.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/printable.h"
+#include "csrc/base/text.h"
+
+namespace pccl::netconf {
+namespace {
+
+using sys::XmlElement;
+
+constexpr int kMostDescents = 8;  // each compares all that is below once more
+constexpr std::size_t kMostDifferences = 4;
+constexpr std::size_t kLongestDifference = 120;
+
+/// Equal for elements that are the same but for the order of their children, and for attributes,
+/// which configurations have no use for.
+std::size_t digest(const XmlElement& element) {
+    std::vector<std::size_t> parts;
+    parts.reserve(element.children.size() + 3);
+    for (const XmlElement& each : element.children) parts.push_back(digest(each));
+    std::ranges::sort(parts);
+    const std::hash<std::string_view> hash;
+    parts.push_back(hash(element.name));
+    parts.push_back(hash(element.name_space));
+    if (element.children.empty()) parts.push_back(hash(sys::trimmed(element.text)));
+    return hash({reinterpret_cast<const char*>(parts.data()), parts.size() * sizeof(std::size_t)});
+}
+
+/// "pair (ingress 1, egress 2)", "enabled true"
+std::string described(const XmlElement& element) {
+    std::string inside(sys::trimmed(element.text));
+    if (!element.children.empty())
+        inside = concat("(", some_of(element.children, kMostDifferences, described), ")");
+    return inside.empty() ? element.name : concat(element.name, " ", inside);
+}
+
+Difference difference(std::string_view what, const XmlElement& element) {
+    return {.text = concat(what, " ", printable(described(element), kLongestDifference)),
+            .name_space = element.name_space};
+}
+
+/// The children of an element, by what is in them.
+using Children = std::vector<std::pair<std::size_t, const XmlElement*>>;
+
+Children children_of(const XmlElement& element) {
+    Children children;
+    children.reserve(element.children.size());
+    for (const XmlElement& each : element.children) children.emplace_back(digest(each), &each);
+    std::ranges::sort(children, {}, &Children::value_type::first);
+    return children;
+}
+
+/// By their names, those of `all` that have no equal among `others`, as they were listed.
+std::map<std::string_view, std::vector<const XmlElement*>> only_in(const Children& all,
+                                                                   const Children& others) {
+    Children left;
+    std::ranges::set_difference(all, others, std::back_inserter(left), {},
+                                &Children::value_type::first, &Children::value_type::first);
+    std::ranges::sort(left, std::less(), &Children::value_type::second);
+    std::map<std::string_view, std::vector<const XmlElement*>> by_name;
+    for (const auto& [what, element] : left) by_name[element->name].push_back(element);
+    return by_name;
+}
+
+/// Whether there is one, and it has more than leaves in it: it is compared part by part. One that
+/// has leaves alone, as the entries of lists have, differs as a whole.
+bool is_container(const std::vector<const XmlElement*>& these) {
+    return these.size() == 1 &&
+           std::ranges::any_of(these.front()->children,
+                               [](const XmlElement& each) { return !each.children.empty(); });
+}
+
+void compare(const XmlElement& before, const XmlElement& after, int descents,
+             std::vector<Difference>& found) {
+    const Children old_ones = children_of(before);
+    const Children new_ones = children_of(after);
+    auto removed = only_in(old_ones, new_ones);
+    auto added = only_in(new_ones, old_ones);
+    for (auto& [name, elements] : added) {
+        const auto old = removed.find(name);
+        const bool is_same = descents > 0 && old != removed.end() && is_container(old->second) &&
+                             is_container(elements);
+        if (is_same) {
+            compare(*old->second.front(), *elements.front(), descents - 1, found);
+            removed.erase(old);
+            continue;
+        }
+        for (const XmlElement* each : elements) found.push_back(difference("adds", *each));
+    }
+    for (const auto& [name, elements] : removed)
+        for (const XmlElement* each : elements) found.push_back(difference("removes", *each));
+}
+
+}  // namespace
+
+std::vector<Difference> differences(const XmlElement& before, const XmlElement& after) {
+    std::vector<Difference> found;
+    compare(before, after, kMostDescents, found);
+    return found;
+}
+
+std::string to_string(const std::vector<Difference>& these) {
+    return some_of(these, kMostDifferences, [](const Difference& each) { return each.text; });
+}
+
+}  // namespace pccl::netconf
