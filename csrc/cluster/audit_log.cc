@@ -1,6 +1,7 @@
 #include "csrc/cluster/audit_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/private_file.h"
 
@@ -28,12 +30,43 @@ std::string now_in_words() {
     return concat(text.data(), ".", fraction.substr(1), "Z");
 }
 
+std::string stamped(std::string_view event) {
+    return concat("{\"time\":\"", now_in_words(), "\",\"user\":", ::geteuid(),
+                  ",\"pid\":", ::getpid(), ",", event.substr(1));
+}
+
+/// Keeps other controllers out, so that what is taken back is this one's; 0, or an errno. File
+/// systems that have no locks do without.
+int lock_file(int fd) {
+    constexpr Duration kBetweenTries = std::chrono::milliseconds(5);
+    const Deadline deadline = Deadline::after(std::chrono::seconds(2));
+    while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EINTR) continue;
+        if (errno != EWOULDBLOCK) return 0;
+        if (deadline.passed()) return EWOULDBLOCK;
+        system_clock().sleep_for(kBetweenTries);
+    }
+    return 0;
+}
+
+/// Whether the file ends in the middle of a line, as a process that died while it wrote leaves it.
+bool ends_in_line(int fd, off_t size) {
+    char last = '\n';
+    return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+/// Sets space aside behind the end; 0, or an errno. File systems that cannot do without.
+int reserve(int fd, off_t size, std::size_t bytes) {
+    if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, size, static_cast<off_t>(bytes)) == 0) return 0;
+    return errno == ENOSPC || errno == EDQUOT ? errno : 0;
+}
+
 }  // namespace
 
 Result<AuditLog> AuditLog::open(const std::string& path) {
     if (path.empty()) return AuditLog({}, path);
-    // A pipe must not be waited for: one that nobody reads is no such device.
-    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    // A pipe must not be waited for, and is refused below.
+    const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     UniqueFd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
     if (!file.is_open())
         return Status::from_errno(errno, concat("cannot append to the audit log ", path));
@@ -42,19 +75,65 @@ Result<AuditLog> AuditLog::open(const std::string& path) {
     return AuditLog(std::move(file), path);
 }
 
-Status AuditLog::add(std::string_view event) {
-    std::string text = concat("{\"time\":\"", now_in_words(), "\",\"user\":", ::geteuid(),
-                              ",\"pid\":", ::getpid(), ",", event.substr(1));
-    if (kept_.size() == kMostKept) kept_.pop_front();
-    kept_.push_back(text);
-    if (!file_.is_open()) return Status::ok();
-    text += '\n';
-    // In one call, so that lines of several processes do not mix.
-    const ssize_t written = ::write(file_.get(), text.data(), text.size());
-    if (written != static_cast<ssize_t>(text.size()) || ::fdatasync(file_.get()) != 0)
-        return Status::from_errno(written < 0 ? errno : ENOSPC,
-                                  concat("cannot write to the audit log ", path_));
+AuditLog::~AuditLog() { static_cast<void>(write_waiting()); }
+
+Status AuditLog::add(std::string_view event, std::size_t room) {
+    std::string line = stamped(event);
+    PCCL_TRY(write_waiting());
+    PCCL_TRY(write(line + '\n', room));
+    keep(std::move(line));
     return Status::ok();
+}
+
+Status AuditLog::add_done(std::string_view event) {
+    std::string line = stamped(event);
+    if (file_.is_open()) waiting_ += line + '\n';
+    keep(std::move(line));
+    return write_waiting();
+}
+
+void AuditLog::keep(std::string line) {
+    if (kept_.size() == kMostKept) kept_.pop_front();
+    kept_.push_back(std::move(line));
+}
+
+Status AuditLog::write_waiting() {
+    if (waiting_.empty()) return Status::ok();
+    PCCL_TRY(write(waiting_, 0).with_context("the audit log lacks what was done"));
+    waiting_.clear();
+    return Status::ok();
+}
+
+Status AuditLog::write(std::string_view lines, std::size_t room) {
+    if (!file_.is_open()) return Status::ok();
+    if (const int error = lock_file(file_.get()); error != 0) return fault(error);
+    const ScopeExit unlock([this] { ::flock(file_.get(), LOCK_UN); });
+    return append(std::string(lines), room);
+}
+
+/// All of it, or nothing: half a line would hide what follows it.
+Status AuditLog::append(std::string lines, std::size_t room) {
+    struct stat file {};
+    if (::fstat(file_.get(), &file) != 0) return fault(errno);
+    if (ends_in_line(file_.get(), file.st_size)) lines.insert(lines.begin(), '\n');
+    const auto take_back = [&] { return ::ftruncate(file_.get(), file.st_size) == 0; };
+    if (const int error = reserve(file_.get(), file.st_size, lines.size() + room); error != 0) {
+        static_cast<void>(take_back());  // part of it may have been set aside
+        return fault(error);
+    }
+    const ssize_t written = ::write(file_.get(), lines.data(), lines.size());
+    const bool is_whole = written == static_cast<ssize_t>(lines.size());
+    if (is_whole && ::fdatasync(file_.get()) == 0) return Status::ok();
+    const int error = written >= 0 && !is_whole ? ENOSPC : errno;
+    if (written > 0) static_cast<void>(take_back());
+    return fault(error);
+}
+
+Status AuditLog::fault(int error) const {
+    if (error == EWOULDBLOCK)
+        return Status::unavailable(
+            concat("cannot write to the audit log ", path_, ": another process has it locked"));
+    return Status::from_errno(error, concat("cannot write to the audit log ", path_));
 }
 
 }  // namespace pccl::cluster
