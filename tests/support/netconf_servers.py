@@ -1,4 +1,5 @@
-"""Real NETCONF servers on loopback ports: yuma123's netconfd behind OpenSSH, with PCCL's module.
+"""Real NETCONF servers on loopback ports, with PCCL's modules: yuma123's netconfd behind OpenSSH,
+or, where ``PCCL_NETOPEER2`` names the folder that tools/netopeer2.sh has built, netopeer2.
 
     with netconf_servers(2) as bed:
         cluster = pccl.Cluster(bed.description(ranks=4, phases={"ring": {"links": "ring"}}))
@@ -20,9 +21,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where it is run as a program
+from support import netopeer2
+from support.servers import PATIENCE, await_start, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,11 +44,16 @@ NETCONFD = "/usr/sbin/netconfd"
 SUBSYSTEM = "/usr/sbin/netconf-subsystem"
 YANGCLI = "/usr/bin/yangcli"
 
-PATIENCE = 20.0  # seconds for servers to start or end
+
+def is_netopeer2() -> bool:
+    """Whether tests run on netopeer2."""
+    return netopeer2.is_wanted()
 
 
 def missing() -> str:
     """Say what is not installed that the servers need; empty: nothing."""
+    if is_netopeer2():
+        return netopeer2.missing()
     needed = {SSHD: "openssh-server", NETCONFD: "netconfd", "/usr/bin/ssh-keygen": "openssh-client"}
     packages = [package for path, package in needed.items() if not Path(path).exists()]
     return f"not installed: {' '.join(packages)} (tools/setup_netconf_servers.sh)" * bool(packages)
@@ -92,17 +101,23 @@ class Server:
         """Where sshd's subsystem reaches it."""
         return self.folder / "ncxserver.sock"
 
-    def start(self, *, hardware: dict[str, str] | None = None) -> None:
-        """Start it with nothing connected; it keeps its state in its own folder."""
+    def start(self, *, hardware: dict[str, str] | None = None, keeps_startup: bool = False) -> None:
+        """Start it with nothing connected, or with its startup configuration.
+
+        It keeps its state in its own folder.
+        """
         self.folder.mkdir(exist_ok=True)
         self.socket.unlink(missing_ok=True)
+        startup = self.folder / "startup-cfg.xml"
+        if keeps_startup and not startup.exists():
+            startup.write_text('<config xmlns="urn:ietf:params:xml:ns:netconf:base:1.0"/>')
         command = [
             NETCONFD,
             f"--modpath={MODULES}",
             *(f"--module={name}" for name in MODULES_SERVED),
             f"--ncxserver-sockname={self.socket}",
             f"--port={self.port}",
-            "--no-startup",
+            f"--startup={startup}" if keeps_startup else "--no-startup",
             "--with-startup=true",  # no copy in the user's home at each commit
             "--access-control=off",
             f"--superuser={user()}",
@@ -117,12 +132,12 @@ class Server:
                 stdout=output,
                 stderr=output,
             )
-        _await(self.socket.exists, f"netconfd on port {self.port}", self.folder / "output")
+        await_start(self.socket.exists, f"netconfd on port {self.port}", self.folder / "output")
 
     def stop(self) -> None:
         """End it, with all sessions."""
         if self.process is not None:
-            _stop(self.process)
+            stop(self.process)
         self.process = None
 
 
@@ -133,7 +148,7 @@ class TestBed:
     __test__ = False  # no test case, whatever its name says
 
     folder: Path
-    servers: list[Server]
+    servers: list[Server] | list[netopeer2.Server]
 
     @property
     def key_file(self) -> Path:
@@ -175,10 +190,16 @@ def netconf_servers(count: int, ports: list[int] | None = None) -> Iterator[Test
         folder = Path(end.enter_context(tempfile.TemporaryDirectory(prefix="pccl-netconf-")))
         make_keys(folder)
         chosen = ports or _free_ports(count)
-        bed = TestBed(folder, [Server(port, folder / f"switch{port}") for port in chosen])
+        if is_netopeer2():
+            bed = TestBed(folder, netopeer2.servers(folder, chosen, user()))
+        else:
+            bed = TestBed(folder, [Server(port, folder / f"switch{port}") for port in chosen])
         for server in bed.servers:
             end.callback(server.stop)
             server.start()
+        if is_netopeer2():  # which speaks SSH by itself
+            yield bed
+            return
         ways = " ".join(f"--ncxserver-sockname={each.port}@{each.socket}" for each in bed.servers)
         end.enter_context(sshd(folder, ports=chosen, subsystem=f"{SUBSYSTEM} {ways}"))
         yield bed
@@ -252,28 +273,10 @@ Subsystem netconf "{subsystem}"
         return log.exists() and log.read_text().count("Server listening") >= len(ports)
 
     try:
-        _await(listens, "sshd", log)
+        await_start(listens, "sshd", log)
         yield
     finally:
-        _stop(process)
-
-
-def _await(is_there: Any, what: str, log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_there():
-        if time.monotonic() > deadline:
-            said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-            raise RuntimeError(f"{what} has not started within {PATIENCE:.0f} s: {said}")
-        time.sleep(0.02)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        stop(process)
 
 
 def main() -> None:
@@ -300,5 +303,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     main()
