@@ -75,10 +75,11 @@ class Cluster:
         self._phases = {each["name"]: pairs_of(each["links"]) for each in told["phases"]}
         self._ranks = len(told["devices"])
         self._switches = [each["name"] for each in told["switches"]]
+        self._has_addresses = any(each["host"] for each in told["switches"])
         self._network = PhaseNetwork(
             self._ranks,
             [(each["name"], pairs_of(each["links"]), each["forward"]) for each in told["phases"]],
-            has_hosts=any(each["host"] for each in told["switches"]),
+            has_hosts=self.has_addresses,
         )
 
     @classmethod
@@ -106,6 +107,11 @@ class Cluster:
     def ranks(self) -> int:
         """How many devices there are."""
         return self._ranks
+
+    @property
+    def has_addresses(self) -> bool:
+        """Whether a switch is a device of its own, and not a fabric in this process."""
+        return self._has_addresses
 
     @property
     def current(self) -> str | None:
@@ -290,7 +296,9 @@ class Cluster:
         phase
             What is meant; None for the phase that the switches show at first.
         interval
-            Seconds between two looks; above 0.
+            Seconds between two looks; above 0. Switches with an address are left alone for at least
+            2 s between two looks: some take an unconfirmed commit back only once nobody has asked
+            them anything for a second.
         timeout
             In seconds. A switch that does not answer in time has a fault.
 

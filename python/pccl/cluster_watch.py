@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from pccl.cluster_results import Plan, Sight, Switched
     from pccl.table import Fields
 
-__all__ = ["Drift", "Measured", "StepMedian", "measure", "watch"]
+__all__ = ["SHORTEST_REST", "Drift", "Measured", "StepMedian", "measure", "watch"]
+
+SHORTEST_REST = 2.0
+"""Seconds between two looks at switches: some servers (netconfd) take an unconfirmed commit back
+only once nobody has asked them anything for a second."""
 
 
 class _Cluster(Protocol):
     """What is asked of a ``pccl.Cluster``."""
 
+    @property
+    def has_addresses(self) -> bool: ...
     def plan(self, source: str | None, target: str) -> Plan: ...
     def show(self, *, timeout: float) -> Table[Sight]: ...
     def phase_shown(self, *, timeout: float) -> str | None: ...
@@ -74,6 +80,8 @@ def watch(
 ) -> Iterator[Table[Drift]]:
     """Yield what differs, at once and again whenever that changes, until the caller ends it.
 
+    Switches with an address are left alone for ``SHORTEST_REST`` between two looks, at least.
+
     Raises
     ------
     InvalidArgumentError
@@ -88,6 +96,7 @@ def watch(
     if meant is None:
         raise MismatchError("the switches show no phase of the file: name the one that is meant")
     wanted = {each.name: each.add for each in cluster.plan(None, meant).switches}
+    rest = max(interval, SHORTEST_REST if cluster.has_addresses else 0.0)
     last: Table[Drift] | None = None
     while True:
         sights = cluster.show(timeout=timeout)
@@ -95,14 +104,15 @@ def watch(
         if now != last:
             yield now
         last = now
-        time.sleep(interval)
+        time.sleep(rest)
 
 
 def _drift(sight: Sight, phase: str, wanted: Pairs) -> Drift:
     if sight.fault:
         return Drift(sight.name, phase, (), (), sight.fault)
-    missing = tuple(pair for pair in wanted if pair not in sight.circuits)
-    foreign = tuple(pair for pair in sight.circuits if pair not in wanted)
+    shown, meant = set(sight.circuits), set(wanted)
+    missing = tuple(pair for pair in wanted if pair not in shown)
+    foreign = tuple(pair for pair in sight.circuits if pair not in meant)
     return Drift(sight.name, phase, missing, foreign, "")
 
 

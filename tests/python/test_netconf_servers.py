@@ -43,6 +43,9 @@ PHASES = {
     "pairs": {"links": [[0, 2], [1, 3]], "duplex": True},
     "dark": {"links": []},
 }
+EDIT = """<nc:config xmlns:nc="urn:ietf:params:xml:ns:netconf:base:1.0">
+<cross-connects xmlns="urn:pccl:yang:optical-switch"><pair><ingress>100</ingress>
+<egress>101</egress></pair></cross-connects></nc:config>"""
 RING = {(1, 2), (2, 3), (3, 4), (4, 1)}
 PAIRS = {(1, 3), (3, 1), (2, 4), (4, 2)}
 
@@ -394,6 +397,18 @@ def test_names_who_holds_the_lock(bed: TestBed) -> None:
             cluster.switch("ring")
         assert denied.value.result.outcome == "refused"
     assert cluster.switch("ring").outcome == "switched"
+
+
+def test_watching_lets_a_server_take_back_what_nobody_confirms(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    drifts = cluster.watch("ring", interval=0.1)
+    assert next(drifts)[0].is_as_meant
+    with ncclient_session(bed) as session:
+        session.edit_config(EDIT, target="candidate")
+        session.commit(confirmed=True, timeout="4", persist="watched")
+    assert next(drifts)[0].foreign == ((100, 101),)
+    assert next(drifts)[0].is_as_meant  # netconfd waits for a second without questions
 
 
 def test_sessions_leave_no_descriptor(bed: TestBed) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
+from pccl.cluster_results import Sight
+from pccl.table import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,6 +218,29 @@ def test_watching_tells_what_has_changed_against_what_is_meant(file: Path) -> No
     assert str(drift).startswith("fabric: not ring: ")
     cluster.switch("ring")
     assert next(changes)[0].is_as_meant
+
+
+def test_watching_leaves_switches_with_an_address_alone_between_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr("pccl.cluster_watch.time.sleep", rests.append)
+    switch = {
+        "name": "s",
+        "address": "netconf://nobody@127.0.0.1:9",
+        "accept_any_host_key": True,
+        "key_file": "/nowhere",
+    }
+    told = {"devices": [{"ports": {"s": 1}}, {"ports": {"s": 2}}], "switches": [switch]}
+    cluster = pccl.Cluster(told | {"phases": {"a": {"links": [[0, 1]]}}})
+    faults: list[str] = []
+    monkeypatch.setattr(cluster, "show", lambda timeout: Table([Sight("s", (), faults.pop())]))
+    for interval, rest in [(0.1, 2.0), (5.0, 5.0)]:
+        faults += ["it has changed", "at first"]
+        drifts = cluster.watch("a", interval=interval)
+        next(drifts)
+        next(drifts)
+        assert rests.pop() == rest
 
 
 def test_watching_wants_to_know_what_is_meant(file: Path) -> None:

@@ -128,7 +128,10 @@ def watch(
         str | None,
         typer.Argument(metavar="PHASE", help="What is meant; else what is shown at first."),
     ] = None,
-    interval: Annotated[float, typer.Option(help="Between two looks, seconds.")] = 1.0,
+    interval: Annotated[
+        float,
+        typer.Option(help="Between two looks, seconds; of switches with an address at least 2."),
+    ] = 1.0,
     looks: Annotated[
         int | None, typer.Option(min=1, help="End after so many changes; else at Ctrl-C.")
     ] = None,
