@@ -59,6 +59,18 @@ std::string plan(const ClusterContext& self, const std::string& source, const st
     return json_of(value_or_throw(self.plan(source, target)));
 }
 
+/// What `work` gives, called without the GIL. Ctrl-C goes on from there, once whatever was begun
+/// has been ended.
+template <typename Work>
+auto uninterrupted(const Work& work) {
+    auto result = [&] {
+        const py::gil_scoped_release released;
+        return work();
+    }();
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return result;
+}
+
 /// Called between two steps of a transaction. What Python raises in it ends that; Ctrl-C goes on
 /// from there once everything has been ended.
 Status drained(const py::object& drain) {
@@ -83,35 +95,24 @@ std::string switch_to(ClusterContext& self, const std::string& phase, double tim
     if (!drain.is_none()) options.drain = [&] { return drained(drain); };
     if (progress != nullptr)
         options.watch = [&](const cluster::Progress& now) { progress->write(now); };
-    const auto report = released([&] { return self.switch_phase(phase, options); });
-    // Whatever was begun has been ended by now; Ctrl-C goes on from here.
-    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-    return json_of(report);
+    return json_of(
+        value_or_throw(uninterrupted([&] { return self.switch_phase(phase, options); })));
 }
 
 std::string inspect(ClusterContext& self, double timeout) {
     const Duration longest = time_limit(timeout);
-    return json_of(
-        released([&]() -> Result<cluster::Inspection> { return self.inspect(longest); }));
+    return json_of(uninterrupted([&] { return self.inspect(longest, &extension::check_signals); }));
 }
 
 void adopt(ClusterContext& self, double timeout) {
     const Duration longest = time_limit(timeout);
-    released([&]() -> Result<bool> {
-        PCCL_TRY(self.adopt(longest));
-        return true;
-    });
+    throw_unless_ok(uninterrupted([&] { return self.adopt(longest, &extension::check_signals); }));
 }
 
 std::string inherit(ClusterContext& self, double timeout) {
     const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                          .interrupted = &extension::check_signals};
-    auto shown = [&] {
-        const py::gil_scoped_release released;
-        return self.inherit(options);
-    }();
-    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-    return value_or_throw(std::move(shown));
+    return value_or_throw(uninterrupted([&] { return self.inherit(options); }));
 }
 
 }  // namespace

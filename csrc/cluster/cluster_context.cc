@@ -137,19 +137,19 @@ std::optional<CircuitsBySwitch> ClusterContext::proven() const {
     return circuits;
 }
 
-Inspection ClusterContext::inspect(Duration timeout) {
+Inspection ClusterContext::inspect(Duration timeout, const Interrupted& interrupted) {
     std::vector<NamedDriver> drivers;
     drivers.reserve(switches_.size());
     for (const auto& each : switches_) drivers.push_back({each->name(), &each->driver()});
-    Inspection inspection{.switches = look_at(drivers, timeout), .phase = {}};
+    Inspection inspection{.switches = look_at(drivers, timeout, interrupted), .phase = {}};
     const auto shown = shown_by(inspection.switches);
     if (shown.is_ok()) inspection.phase = phase_with(*shown);
     return inspection;
 }
 
-Status ClusterContext::adopt(Duration timeout) {
+Status ClusterContext::adopt(Duration timeout, const Interrupted& interrupted) {
     PCCL_TRY(check_nothing_prepared());
-    return adopt(inspect(timeout));
+    return adopt(inspect(timeout, interrupted));
 }
 
 Status ClusterContext::adopt(const Inspection& inspection) {
@@ -177,7 +177,7 @@ Status ClusterContext::await_confirm_timeouts(const SwitchOptions& options) cons
 Result<std::string> ClusterContext::inherit(const SwitchOptions& options) {
     PCCL_TRY(check_nothing_prepared());
     PCCL_TRY(await_confirm_timeouts(options));
-    const Inspection inspection = inspect(options.step_timeout);
+    const Inspection inspection = inspect(options.step_timeout, options.interrupted);
     const auto shown = shown_by(inspection.switches);
     if (shown.is_ok() && is_dark(*shown)) {
         current_.clear();
@@ -193,7 +193,7 @@ Result<CircuitsBySwitch> ClusterContext::origin(const SwitchOptions& options, bo
         PCCL_TRY(degraded());
         if (auto known = proven()) return *std::move(known);
     }
-    const Inspection inspection = inspect(options.step_timeout);
+    const Inspection inspection = inspect(options.step_timeout, options.interrupted);
     PCCL_ASSIGN_OR_RETURN(CircuitsBySwitch shown, shown_by(inspection.switches));
     if (may_be_any || !inspection.phase.empty() || is_dark(shown)) return shown;
     return no_phase(inspection.switches);

@@ -65,10 +65,10 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Status degraded() const;
 
     /// Reads all switches. Nothing is changed.
-    [[nodiscard]] Inspection inspect(Duration timeout);
+    [[nodiscard]] Inspection inspect(Duration timeout, const Interrupted& interrupted = {});
     /// The same; the phase they show is then the current one, and nothing is degraded any more.
     /// kMismatch where they show no phase, with what differs from the nearest.
-    [[nodiscard]] Status adopt(Duration timeout);
+    [[nodiscard]] Status adopt(Duration timeout, const Interrupted& interrupted = {});
     /// Where another controller is gone in the middle of a switch: leaves the switches alone until
     /// they have taken back what it has not confirmed, and adopts the phase that they then show,
     /// which is returned; empty: all are dark. Errors as of adopt(), or of `options.interrupted`.

@@ -10,12 +10,20 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-void scatter_to(Step step, std::vector<Part>& parts, const Indices& who, Duration timeout) {
+/// How the switches are looked at.
+struct Look {
+    Duration timeout{};  // of each step
+    const Interrupted& interrupted;
+};
+
+Status scatter_to(Step step, std::vector<Part>& parts, const Indices& who, const Look& look) {
     std::vector<Part> chosen;
     chosen.reserve(who.size());
     for (const std::size_t i : who) chosen.push_back(parts[i]);
-    scatter(step, chosen, timeout);
+    const Status interruption =
+        scatter(step, chosen, look.timeout, {.interrupted = look.interrupted});
     for (std::size_t k = 0; k < who.size(); ++k) parts[who[k]] = chosen[k];
+    return interruption;
 }
 
 Indices succeeded(const std::vector<Part>& parts, Indices who) {
@@ -23,27 +31,35 @@ Indices succeeded(const std::vector<Part>& parts, Indices who) {
     return who;
 }
 
-void read_all(std::vector<Part>& parts, Duration timeout) {
+Status read_all(std::vector<Part>& parts, const Look& look) {
     Indices left(parts.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
     for (int attempt = 0; attempt < 2 && !left.empty(); ++attempt) {
-        scatter_to(Step::kConnect, parts, left, timeout);
+        PCCL_TRY(scatter_to(Step::kConnect, parts, left, look));
         left = succeeded(parts, std::move(left));
-        scatter_to(Step::kRead, parts, left, timeout);
-        scatter_to(Step::kLight, parts, succeeded(parts, left), timeout);
+        PCCL_TRY(scatter_to(Step::kRead, parts, left, look));
+        PCCL_TRY(scatter_to(Step::kLight, parts, succeeded(parts, left), look));
         std::erase_if(
             left, [&](std::size_t i) { return parts[i].status.code() != StatusCode::kPeerLost; });
     }
+    return Status::ok();
+}
+
+/// Those that answered before an interruption were not read to the end, either.
+void mark_interrupted(std::vector<Part>& parts, const Status& interruption) {
+    for (Part& part : parts)
+        if (part.status.is_ok()) part.status = interruption;
 }
 
 }  // namespace
 
-std::vector<Sight> look_at(const std::vector<NamedDriver>& switches, Duration timeout) {
+std::vector<Sight> look_at(const std::vector<NamedDriver>& switches, Duration timeout,
+                           const Interrupted& interrupted) {
     std::vector<Part> parts;
     parts.reserve(switches.size());
     for (const NamedDriver& each : switches)
         parts.push_back({.driver = each.driver, .intent = {}, .status = {}});
-    read_all(parts, timeout);
+    mark_interrupted(parts, read_all(parts, {.timeout = timeout, .interrupted = interrupted}));
     std::vector<Sight> sights;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];

@@ -8,6 +8,7 @@
 #include "csrc/base/status.h"
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/model/circuits.h"
+#include "csrc/cluster/scatter.h"
 
 namespace pccl::cluster {
 
@@ -30,8 +31,8 @@ struct NamedDriver {
 };
 
 /// What each has connected, `timeout` for each step; where a session has ended since it was last
-/// used, over a new one.
-[[nodiscard]] std::vector<Sight> look_at(const std::vector<NamedDriver>& switches,
-                                         Duration timeout);
+/// used, over a new one. What is not seen yet when it is interrupted has a status.
+[[nodiscard]] std::vector<Sight> look_at(const std::vector<NamedDriver>& switches, Duration timeout,
+                                         const Interrupted& interrupted = {});
 
 }  // namespace pccl::cluster

@@ -35,17 +35,19 @@ void await_news(const std::vector<Part*>& pending, Duration longest) {
     sys::wait_for_any(interests, longest);
 }
 
-Status late(Step step, Duration timeout) {
+Status late(Step step, Duration timeout, const Status& interruption) {
+    if (!interruption.is_ok())
+        return Status::timeout(
+            concat("no answer to ", to_string(step), " before the interruption"));
     const double seconds = std::chrono::duration<double>(timeout).count();
     return Status::timeout(concat("no answer to ", to_string(step), " within ", seconds, " s"));
 }
 
 }  // namespace
 
-void scatter(Step step, std::span<Part> parts, Duration timeout,
-             const std::function<void(std::size_t)>& ended) {
+Status scatter(Step step, std::span<Part> parts, Duration timeout, const ScatterCalls& calls) {
     const Ended tell = [&](Part& part) {
-        if (ended) ended(static_cast<std::size_t>(&part - parts.data()));
+        if (calls.ended) calls.ended(static_cast<std::size_t>(&part - parts.data()));
     };
     const TimePoint begun = system_clock().now();
     const Deadline deadline = Deadline::from(begun, timeout);
@@ -55,16 +57,19 @@ void scatter(Step step, std::span<Part> parts, Duration timeout,
         part.driver->begin(step, part.intent);
         pending.push_back(&part);
     }
+    Status interruption;
     for (advance_all(pending, begun, tell); !pending.empty(); advance_all(pending, begun, tell)) {
-        if (deadline.passed()) break;
+        if (calls.interrupted) interruption = calls.interrupted();
+        if (deadline.passed() || !interruption.is_ok()) break;
         await_news(pending, deadline.slice());
     }
     for (Part* part : pending) {
-        part->status = late(step, timeout);
-        part->took = timeout;
+        part->status = late(step, timeout, interruption);
+        part->took = system_clock().now() - begun;
         part->driver->abandon(part->status);
         tell(*part);
     }
+    return interruption;
 }
 
 }  // namespace pccl::cluster

@@ -19,10 +19,18 @@ struct Part {
     Duration took{};
 };
 
-/// Begins the step everywhere, then waits for all of them. What has no answer within `timeout`
-/// ends with kTimeout, and its session with it.
-/// `ended` is told of each as it ends, by its place.
-PCCL_API void scatter(Step step, std::span<Part> parts, Duration timeout,
-                      const std::function<void(std::size_t)>& ended = {});
+/// Asked about 20 times a second; an error ends a wait.
+using Interrupted = std::function<Status()>;
+
+struct ScatterCalls {
+    std::function<void(std::size_t)> ended = {};  // told of each as it ends, by its place
+    Interrupted interrupted = {};
+};
+
+/// Begins the step everywhere, then waits for all of them. What has no answer within `timeout`, or
+/// when the wait is interrupted, ends with kTimeout, and its session with it. Returns what
+/// interrupted it.
+PCCL_API Status scatter(Step step, std::span<Part> parts, Duration timeout,
+                        const ScatterCalls& calls = {});
 
 }  // namespace pccl::cluster

@@ -7,6 +7,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/cluster/progress.h"
+#include "csrc/cluster/scatter.h"
 
 namespace pccl::cluster {
 
@@ -20,8 +21,9 @@ struct SwitchOptions {
     bool adopt = false;
     /// Called when all are prepared and none has committed; an error ends the transaction.
     std::function<Status()> drain = {};
-    /// Asked between steps; an error is a failure of that step.
-    std::function<Status()> interrupted = {};
+    /// Asked between steps, and while those last that change nothing; an error is a failure of
+    /// that step.
+    Interrupted interrupted = {};
     Watch watch = {};
     const Clock* clock = &system_clock();  // for settling, and for waiting on confirm timeouts
 };

@@ -314,11 +314,21 @@ class Transaction::Steps {
                              .status = Status::ok()});
         }
         teller_.begin(to_string(step), who);
-        scatter(step, parts, step_timeout(),
-                [&](std::size_t k) { teller_.end(who[k], parts[k].status); });
+        const Status interruption =
+            scatter(step, parts, step_timeout(),
+                    {.ended = [&](std::size_t k) { teller_.end(who[k], parts[k].status); },
+                     .interrupted = changes_nothing(step) ? options_.interrupted : nullptr});
         for (std::size_t k = 0; k < who.size(); ++k) take_in(step, who[k], parts[k]);
+        PCCL_TRY(interruption);
         PCCL_TRY(failure_of(who));
         return why_stop();
+    }
+
+    /// Whether it may be given up in its middle, at once, with the session.
+    [[nodiscard]] bool changes_nothing(Step step) const {
+        const auto was_told = [](const State& each) { return each.has_been_told; };
+        return may_be_interrupted_ && step != Step::kPrepare &&
+               std::ranges::none_of(states_, was_told);
     }
 
     [[nodiscard]] Duration step_timeout() const {

@@ -306,6 +306,18 @@ def test_a_server_that_says_nothing_ends_with_the_deadline(bed: TestBed) -> None
             cluster.switch("ring", timeout=0.3)
 
 
+@pytest.mark.parametrize("call", ["show", "switch", "adopt"])
+def test_ctrl_c_is_heard_while_a_server_says_nothing(bed: TestBed, call: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        cluster = cluster_of(bed, address=f"netconf://nobody@127.0.0.1:{port}")
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            getattr(cluster, call)(*(["ring"] if call == "switch" else []), timeout=3600.0)
+        timer.join()
+
+
 @pytest.mark.parametrize(
     "words", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n" + 999 * b"\0"]
 )

@@ -201,7 +201,7 @@ TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
     std::vector<Part> parts = {
         {.driver = dead.get(), .intent = {.from = kRing, .to = kPairs}, .status = {}}};
     for (const Step step : {Step::kConnect, Step::kLock, Step::kPrepare, Step::kCommit}) {
-        scatter(step, parts, std::chrono::seconds(1));
+        static_cast<void>(scatter(step, parts, std::chrono::seconds(1)));
         ASSERT_TRUE(parts[0].status.is_ok()) << parts[0].status.message();
     }
     ASSERT_EQ(a().running(), kPairs);
@@ -234,6 +234,18 @@ TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {
     EXPECT_EQ(inspection.phase, "");
     EXPECT_FALSE(inspection.switches[0].status.is_ok());
     EXPECT_TRUE(inspection.switches[1].status.is_ok());
+}
+
+TEST_F(ClusterTest, HearsAnInterruptionWhileASwitchSaysNothing) {
+    auto cluster = open();
+    a().traits.hang = "get-config";
+    SwitchOptions options{.step_timeout = std::chrono::hours(1)};
+    options.interrupted = [] { return Status::aborted("a signal"); };
+    EXPECT_THAT(
+        cluster->inspect(options.step_timeout, options.interrupted).switches[0].status.message(),
+        HasSubstr("no answer to read before the interruption"));
+    options.adopt = true;
+    EXPECT_FALSE(cluster->switch_phase("ring", options).is_ok());
 }
 
 TEST_F(ClusterTest, KeepsAnAuditLogThatOthersCannotWrite) {
