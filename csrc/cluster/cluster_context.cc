@@ -18,10 +18,15 @@ std::string_view goal_name(const std::string& phase) {
     return phase.empty() ? kCommands : std::string_view(phase);
 }
 
-/// kMismatch, with all that the switches show.
-Status no_phase(const std::vector<Sight>& sights) {
+/// kMismatch, with all that the switches show, which is not what this process knows of them.
+Status not_as_known(const Inspection& inspection) {
+    if (!inspection.phase.empty())
+        return {StatusCode::kMismatch, concat("the switches show phase ", inspection.phase,
+                                              ": somebody else has changed it since, or a switch "
+                                              "has restarted; adopt() takes that for the current "
+                                              "phase, and switching with adopt overwrites it")};
     std::string shown;
-    for (const Sight& each : sights)
+    for (const Sight& each : inspection.switches)
         shown += concat(shown.empty() ? "" : "; ", each.name, ": ", to_string(each.circuits));
     return {StatusCode::kMismatch, concat("the switches show circuits of no phase (", shown,
                                           "); to overwrite them, switch with adopt")};
@@ -154,7 +159,7 @@ Status ClusterContext::adopt(Duration timeout, const Interrupted& interrupted) {
 
 Status ClusterContext::adopt(const Inspection& inspection) {
     PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch shown, shown_by(inspection.switches));
-    if (inspection.phase.empty()) return no_phase(inspection.switches);
+    if (inspection.phase.empty()) return not_as_known(inspection);
     PCCL_TRY(audit_.add(adoption_json(inspection.phase)));
     current_ = inspection.phase;
     for (const auto& each : switches_) each->prove(shown.at(each->name()));
@@ -196,7 +201,7 @@ Result<CircuitsBySwitch> ClusterContext::origin(const SwitchOptions& options, bo
     const Inspection inspection = inspect(options.step_timeout, options.interrupted);
     PCCL_ASSIGN_OR_RETURN(CircuitsBySwitch shown, shown_by(inspection.switches));
     if (may_be_any || !inspection.phase.empty() || is_dark(shown)) return shown;
-    return no_phase(inspection.switches);
+    return not_as_known(inspection);
 }
 
 Result<ClusterContext::Goal> ClusterContext::goal_of(const std::string& phase,
@@ -253,7 +258,7 @@ std::vector<Member> ClusterContext::members_of(const Goal& goal) {
 Result<std::unique_ptr<Transaction>> ClusterContext::begin(const Goal& goal,
                                                            const SwitchOptions& options) {
     std::vector<Member> members = members_of(goal);
-    if (members.empty()) PCCL_TRY(check_shown(goal.to, options.step_timeout));
+    if (members.empty()) PCCL_TRY(check_shown(goal.to, options));
     PCCL_TRY(audit_.add(beginning_json(current_, std::string(goal_name(goal.phase)), members)));
     return std::make_unique<Transaction>(std::move(members), options);
 }
@@ -319,10 +324,10 @@ Result<Report> ClusterContext::carry_out(const Goal& goal, const SwitchOptions& 
     return report;
 }
 
-Status ClusterContext::check_shown(const CircuitsBySwitch& wanted, Duration timeout) {
-    const std::vector<Sight> sights = inspect(timeout).switches;
-    PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch shown, shown_by(sights));
-    return shown == wanted ? Status::ok() : no_phase(sights);
+Status ClusterContext::check_shown(const CircuitsBySwitch& wanted, const SwitchOptions& options) {
+    const Inspection inspection = inspect(options.step_timeout, options.interrupted);
+    PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch shown, shown_by(inspection.switches));
+    return shown == wanted ? Status::ok() : not_as_known(inspection);
 }
 
 void ClusterContext::conclude(const Goal& goal, const Report& report) {

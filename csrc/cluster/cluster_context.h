@@ -138,7 +138,7 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Result<Report> carry_out(const Goal& goal, const SwitchOptions& options);
     [[nodiscard]] Result<Report> commit_alone(Switch& commanded, const SwitchOptions& options);
     /// Whether all switches show these circuits.
-    [[nodiscard]] Status check_shown(const CircuitsBySwitch& wanted, Duration timeout);
+    [[nodiscard]] Status check_shown(const CircuitsBySwitch& wanted, const SwitchOptions& options);
     void conclude(const Goal& goal, const Report& report);
     void take_over(const Goal& goal, const Report& report);
 

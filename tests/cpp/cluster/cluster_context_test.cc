@@ -236,6 +236,19 @@ TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {
     EXPECT_TRUE(inspection.switches[1].status.is_ok());
 }
 
+TEST_F(ClusterTest, SaysWhichPhaseAnotherControllerHasSwitchedTo) {
+    auto cluster = open();
+    auto other = open();
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
+    ASSERT_TRUE(other->switch_phase("pairs", soon()).is_ok());
+    const Status refused = cluster->switch_phase("ring", soon()).status();
+    EXPECT_EQ(refused.code(), StatusCode::kMismatch);
+    EXPECT_EQ(refused.message(),
+              "the switches show phase pairs: somebody else has changed it since, or a switch has "
+              "restarted; adopt() takes that for the current phase, and switching with adopt "
+              "overwrites it");
+}
+
 TEST_F(ClusterTest, HearsAnInterruptionWhileASwitchSaysNothing) {
     auto cluster = open();
     a().traits.hang = "get-config";
