@@ -12,6 +12,8 @@
 namespace pccl::cluster {
 namespace {
 
+/// Bytes of the audit log that the end of a transaction may take, for each switch.
+constexpr std::size_t kRoomForEnd = 8192;
 constexpr std::string_view kCommands = "(commands)";  // no phase has such a name
 
 std::string_view goal_name(const std::string& phase) {
@@ -259,17 +261,20 @@ Result<std::unique_ptr<Transaction>> ClusterContext::begin(const Goal& goal,
                                                            const SwitchOptions& options) {
     std::vector<Member> members = members_of(goal);
     if (members.empty()) PCCL_TRY(check_shown(goal.to, options));
-    PCCL_TRY(audit_.add(beginning_json(current_, std::string(goal_name(goal.phase)), members)));
+    PCCL_TRY(audit_.add(beginning_json(current_, std::string(goal_name(goal.phase)), members),
+                        (1 + members.size()) * kRoomForEnd));
     return std::make_unique<Transaction>(std::move(members), options);
 }
 
 Status ClusterContext::prepare(Goal goal, const SwitchOptions& options) {
     PCCL_ASSIGN_OR_RETURN(auto transaction, begin(goal, options));
     const Status why = transaction->prepare();
-    if (why.is_ok())
+    if (why.is_ok()) {
         prepared_ = Prepared{std::move(goal), std::move(transaction)};
-    else
-        conclude(goal, transaction->leave(why));
+        return why;
+    }
+    Report report = transaction->leave(why);
+    conclude(goal, report);
     return why;
 }
 
@@ -300,7 +305,8 @@ Result<Report> ClusterContext::commit() {
 Status ClusterContext::discard() {
     if (!prepared_) return Status::invalid_argument("nothing is prepared that could be discarded");
     const Prepared prepared = *std::exchange(prepared_, std::nullopt);
-    conclude(prepared.goal, prepared.transaction->leave(Status::aborted("it was discarded")));
+    Report report = prepared.transaction->leave(Status::aborted("it was discarded"));
+    conclude(prepared.goal, report);
     return Status::ok();
 }
 
@@ -330,10 +336,10 @@ Status ClusterContext::check_shown(const CircuitsBySwitch& wanted, const SwitchO
     return shown == wanted ? Status::ok() : not_as_known(inspection);
 }
 
-void ClusterContext::conclude(const Goal& goal, const Report& report) {
+void ClusterContext::conclude(const Goal& goal, Report& report) {
     take_over(goal, report);
-    const Status recorded = audit_.add(ending_json(std::string(goal_name(goal.phase)), report));
-    if (!recorded.is_ok()) log(LogLevel::kWarning, recorded.message());  // what was done is done
+    report.unrecorded = audit_.add_done(ending_json(std::string(goal_name(goal.phase)), report));
+    if (!report.unrecorded.is_ok()) log(LogLevel::kError, report.unrecorded.message());
 }
 
 void ClusterContext::take_over(const Goal& goal, const Report& report) {

@@ -90,7 +90,7 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Result<Report> switch_phase(const std::string& phase,
                                               const SwitchOptions& options = {});
 
-    /// The lines of this process, oldest first.
+    /// The events of this process, oldest first.
     [[nodiscard]] std::vector<std::string> audit() const { return audit_.lines(); }
 
    private:
@@ -139,7 +139,7 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Result<Report> commit_alone(Switch& commanded, const SwitchOptions& options);
     /// Whether all switches show these circuits.
     [[nodiscard]] Status check_shown(const CircuitsBySwitch& wanted, const SwitchOptions& options);
-    void conclude(const Goal& goal, const Report& report);
+    void conclude(const Goal& goal, Report& report);
     void take_over(const Goal& goal, const Report& report);
 
     PhaseBook phases_;

@@ -70,7 +70,8 @@ OrderedJson in_json(const Circuits& circuits) {
 OrderedJson in_json(const Report& report) {
     return {{"outcome", to_string(report.ending)}, {"code", to_string(report.reason.code())},
             {"reason", report.reason.message()},   {"total_ms", in_ms(report.total)},
-            {"dark_ms", in_ms(report.dark)},       {"switches", list_of(report.members)}};
+            {"dark_ms", in_ms(report.dark)},       {"unrecorded", report.unrecorded.message()},
+            {"switches", list_of(report.members)}};
 }
 
 OrderedJson in_json(const Plan& plan) {

@@ -63,6 +63,8 @@ struct Report {
     std::vector<MemberReport> members;
     Duration total{};
     Duration dark{};  // from the first commit to the last proof that light is where it shall be
+    /// Why the end is not in the audit log; ok: it is, or there is no file.
+    Status unrecorded = Status::ok();
 };
 
 /// One in two steps, of which the caller does what is to be done between them. Blocks; each wait of

@@ -163,6 +163,8 @@ class Switched:
 
     ``outcome`` is ``"switched"``, ``"prepared"`` (a dry run), ``"refused"`` (nothing was touched),
     ``"rolled back"`` (all is as before) or ``"degraded"`` (some switch could not be proven).
+    ``unrecorded`` says why this is not in the audit log, as on a full disk; empty: it is, or there
+    is no log.
     """
 
     phase: str
@@ -171,13 +173,16 @@ class Switched:
     total_ms: float
     dark_ms: float
     switches: Table[SwitchTimes]
+    unrecorded: str = ""
 
     def __repr__(self) -> str:
         count = count_of(len(self.switches), "switch")
+        lost = f"; {self.unrecorded}" if self.unrecorded else ""
         if self.outcome == "switched":
-            return f"<pccl.Switched to {self.phase}: {count}, dark for {self.dark_ms:.1f} ms>"
+            dark = f"dark for {self.dark_ms:.1f} ms"
+            return f"<pccl.Switched to {self.phase}: {count}, {dark}{lost}>"
         because = f": {self.reason}" if self.reason else ""
-        return f"<pccl.Switched to {self.phase}: {self.outcome}, {count}{because}>"
+        return f"<pccl.Switched to {self.phase}: {self.outcome}, {count}{because}{lost}>"
 
     def _repr_html_(self) -> str:
         if not self.switches:
@@ -198,6 +203,7 @@ def switched_as_told(phase: str, told: Any) -> Switched:
         reason=told["reason"],
         total_ms=told["total_ms"],
         dark_ms=told["dark_ms"],
+        unrecorded=told["unrecorded"],
         switches=Table(
             SwitchTimes(
                 each["name"],
@@ -221,7 +227,9 @@ def raise_unless_done(phase: str, told: Any) -> Switched:
     result = switched_as_told(phase, told)
     if result.outcome in {"switched", "prepared"}:
         return result
-    raise SwitchError(f"phase {phase}: {result.outcome}: {result.reason}", told["code"], result)
+    lost = f"; {result.unrecorded}" if result.unrecorded else ""
+    message = f"phase {phase}: {result.outcome}: {result.reason}{lost}"
+    raise SwitchError(message, told["code"], result)
 
 
 class SwitchError(Error):

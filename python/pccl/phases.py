@@ -175,6 +175,7 @@ def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
         "reason": "" if is_done else "rank 0 was interrupted, or failed: it says why",
         "total_ms": 0.0,
         "dark_ms": 0.0,
+        "unrecorded": "",
         "switches": [],
     }
 

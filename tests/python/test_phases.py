@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pccl.cluster_results import Sight
 from pccl.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 YAML = """
@@ -203,6 +206,85 @@ def test_the_command_lists_plans_switches_and_shows(file: Path, tmp_path: Path) 
     lines = run("audit", log).stdout.splitlines()
     assert lines[0].endswith("begin, from unknown, to ring")
     assert lines[1].endswith("end, to ring, outcome prepared")
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Stand for a disk that is full: no file gets longer meanwhile."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_the_audit_log_survives_a_full_disk(file: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    file.write_text(f"audit: {log}\n{YAML}")
+    cluster = pccl.Cluster.load(file)
+    cluster.switch("ring")
+    begin, end = log.read_text().splitlines(keepends=True)
+    with files_of_at_most(len(begin + end) + 20):  # begin is cut short: nothing is done
+        with pytest.raises(pccl.Error, match="cannot write to the audit log"):
+            cluster.switch("pairs")
+        assert log.read_text() == begin + end
+        assert cluster.phase_shown() == "ring"
+        assert len(cluster.audit()) == 2
+    with files_of_at_most(2 * len(begin + end) - 40):  # end is: it is done, and told
+        result = cluster.switch("pairs")
+        assert (result.outcome, cluster.current) == ("switched", "pairs")
+        assert "the audit log lacks what was done" in result.unrecorded
+        assert result.unrecorded in repr(result)
+        with pytest.raises(pccl.Error, match="lacks what was done"):
+            cluster.switch("ring")
+        assert cluster.current == "pairs"
+    assert cluster.switch("ring").unrecorded == ""
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [each["event"] for each in events] == 3 * ["begin", "end"]
+    assert events == cluster.audit()
+
+
+def test_the_audit_log_is_shown_behind_a_line_that_was_cut_short(
+    file: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    file.write_text(f"audit: {log}\n{YAML}")
+    pccl.Cluster.load(file).switch("ring")
+    with log.open("ab") as half:
+        half.write(b'{"time":"2026-11-29T00:00:00.000Z","user":0,"ev\x1b[2J\xff')
+    pccl.Cluster.load(file).switch("pairs", adopt=True)
+    with log.open("ab") as nonsense:
+        nonsense.write(b'[1, 2]\n{"event": "begin"}\n')
+    shown = run("audit", log)
+    assert shown.returncode == 2
+    first, second, cut, fourth, fifth, *others = shown.stdout.splitlines()
+    assert [first.split(", ")[2], second.split(", ")[2]] == ["begin", "end"]
+    assert cut.startswith('no event: \'{"time"')
+    assert "\x1b" not in shown.stdout
+    assert [fourth.split(", ")[2], fifth.split(", ")[2]] == ["begin", "end"]
+    assert [each.startswith("no event: ") for each in others] == [True, True]
+
+
+def test_the_command_fails_where_the_audit_log_lacks_what_it_did(
+    file: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    file.write_text(f"audit: {log}\n{YAML}")
+    run("switch", file, "ring")
+    begin, _ = log.read_text().splitlines(keepends=True)
+    size = log.stat().st_size + len(begin) + 40
+    program = (
+        f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+        f"sys.argv = ['pccl', 'phase', 'switch', {str(file)!r}, 'pairs']; "
+        "from pccl.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout.startswith("pairs: switched, ")
+    assert "the audit log lacks what was done" in done.stderr
+    assert done.returncode == 2
 
 
 def test_watching_tells_what_has_changed_against_what_is_meant(file: Path) -> None:

@@ -1,7 +1,7 @@
 """``pccl phase``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -92,16 +92,22 @@ def switch(
     timeout: _Timeout = 5.0,
     as_json: _Json = False,
 ) -> None:
-    """Switch all devices to a phase, or none. Ctrl-C rolls back."""
+    """Switch all devices to a phase, or none. Ctrl-C rolls back.
+
+    Exits with status 2 where it is done, but could not be written into the audit log.
+    """
     import dataclasses
 
     result = _load(file).switch(phase, dry_run=dry_run, adopt=adopt, timeout=timeout)
     if as_json:
         terminal.print_json(dataclasses.asdict(result))
-        return
-    print(f"{phase}: {result.outcome}, {result.total_ms:.1f} ms, dark {result.dark_ms:.1f} ms")
-    for each in result.switches:
-        print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
+    else:
+        print(f"{phase}: {result.outcome}, {result.total_ms:.1f} ms, dark {result.dark_ms:.1f} ms")
+        for each in result.switches:
+            print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
+    if result.unrecorded:
+        terminal.complain(result.unrecorded)
+        raise typer.Exit(2)
 
 
 @app.command("show", epilog=terminal.examples("pccl phase show cluster.json --json"))
@@ -183,19 +189,39 @@ def audit(
     file: Annotated[Path, typer.Argument(metavar="LOG", help="An audit log.")],
     last: Annotated[int, typer.Option(min=1, help="How many events, of the latest.")] = 20,
 ) -> None:
-    """Print the latest events of an audit log, one on each line."""
+    """Print the latest events of an audit log, one on each line.
+
+    Exits with status 2 where a line is no event, as one that was cut short; it is shown.
+    """
     import collections
     import io
-    import json
 
     from pccl import given_file
 
-    with io.TextIOWrapper(given_file.opened(file), encoding="utf-8") as lines:
+    with io.TextIOWrapper(given_file.opened(file), encoding="utf-8", errors="replace") as lines:
         latest = collections.deque(lines, maxlen=last)
+    is_whole = True
     for line in latest:
+        event = _event_in(line)
+        is_whole = is_whole and event is not None
+        print(f"no event: {line[:200]!a}" if event is None else _told(event))
+    if not is_whole:
+        raise typer.Exit(2)
+
+
+def _event_in(line: str) -> "dict[str, Any] | None":
+    """Return what a line of an audit log holds; None: no event."""
+    import json
+
+    try:
         event = json.loads(line)
-        words = [event["time"], f"user {event['user']}", event["event"]]
-        words += [
-            f"{key} {event[key]}" for key in ("from", "to", "phase", "outcome") if key in event
-        ]
-        print(", ".join(words) + (f": {event['reason']}" if event.get("reason") else ""))
+    except (ValueError, RecursionError):
+        return None
+    is_event = isinstance(event, dict) and {"time", "user", "event"} <= event.keys()
+    return event if is_event else None
+
+
+def _told(event: "dict[str, Any]") -> str:
+    words = [event["time"], f"user {event['user']}", event["event"]]
+    words += [f"{key} {event[key]}" for key in ("from", "to", "phase", "outcome") if key in event]
+    return ", ".join(map(str, words)) + (f": {event['reason']}" if event.get("reason") else "")
