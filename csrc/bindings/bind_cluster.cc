@@ -85,12 +85,20 @@ Status drained(const py::object& drain) {
     }
 }
 
-std::string switch_to(ClusterContext& self, const std::string& phase, double timeout, bool dry_run,
-                      bool adopt, const py::object& drain,
+/// What a caller of switch_to wants besides the phase.
+struct Wanted {
+    bool dry_run = false;
+    bool adopt = false;
+    bool discard_candidate = false;
+};
+
+std::string switch_to(ClusterContext& self, const std::string& phase, double timeout,
+                      const Wanted& wanted, const py::object& drain,
                       const std::shared_ptr<ProgressBoard>& progress) {
     cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
-                                   .dry_run = dry_run,
-                                   .adopt = adopt,
+                                   .dry_run = wanted.dry_run,
+                                   .adopt = wanted.adopt,
+                                   .discard_candidate = wanted.discard_candidate,
                                    .interrupted = &extension::check_signals};
     if (!drain.is_none()) options.drain = [&] { return drained(drain); };
     if (progress != nullptr)
@@ -131,8 +139,16 @@ void bind_cluster(extension::Module& module) {
         .def_property_readonly("degraded",
                                [](const ClusterContext& self) { return self.degraded().message(); })
         .def("plan", &plan, arg("source"), arg("target"))
-        .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"),
-             arg("drain") = py::none(), arg("progress") = py::none())
+        .def(
+            "switch_to",
+            [](ClusterContext& self, const std::string& phase, double timeout, bool dry_run,
+               bool adopt, bool discard_candidate, const py::object& drain,
+               const std::shared_ptr<ProgressBoard>& progress) {
+                return switch_to(self, phase, timeout, {dry_run, adopt, discard_candidate}, drain,
+                                 progress);
+            },
+            arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"), arg("discard_candidate"),
+            arg("drain") = py::none(), arg("progress") = py::none())
         .def("inspect", &inspect, arg("timeout"))
         .def("adopt", &adopt, arg("timeout"))
         .def("inherit", &inherit, arg("timeout"))

@@ -247,12 +247,16 @@ std::vector<Member> ClusterContext::members_of(const Goal& goal) {
     for (const auto& each : switches_) {
         const std::string& name = each->name();
         if (goal.from.at(name) == goal.to.at(name)) continue;
-        members.push_back({.name = name,
-                           .driver = &each->driver(),
-                           .from = goal.from.at(name),
-                           .to = goal.to.at(name),
-                           .settle = each->description().settle,
-                           .confirm_timeout = each->description().confirm_timeout});
+        members.push_back(
+            {.name = name,
+             .driver = &each->driver(),
+             .from = goal.from.at(name),
+             .to = goal.to.at(name),
+             .settle = each->description().settle,
+             .confirm_timeout = each->description().confirm_timeout,
+             .is_of_phase = [this, name, to = goal.to.at(name)](const Circuits& these) {
+                 return these == to || is_of_phase(name, these);
+             }});
     }
     return members;
 }
@@ -334,6 +338,13 @@ Status ClusterContext::check_shown(const CircuitsBySwitch& wanted, const SwitchO
     const Inspection inspection = inspect(options.step_timeout, options.interrupted);
     PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch shown, shown_by(inspection.switches));
     return shown == wanted ? Status::ok() : not_as_known(inspection);
+}
+
+bool ClusterContext::is_of_phase(const std::string& of_switch, const Circuits& circuits) const {
+    return std::ranges::any_of(description().phases, [&](const Phase& each) {
+        const auto its_own = circuits_of(description(), each);
+        return its_own.is_ok() && its_own->at(of_switch) == circuits;
+    });
 }
 
 void ClusterContext::conclude(const Goal& goal, Report& report) {

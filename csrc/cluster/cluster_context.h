@@ -139,6 +139,8 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Result<Report> commit_alone(Switch& commanded, const SwitchOptions& options);
     /// Whether all switches show these circuits.
     [[nodiscard]] Status check_shown(const CircuitsBySwitch& wanted, const SwitchOptions& options);
+    /// Whether a phase, or the goal, has these circuits on one switch.
+    [[nodiscard]] bool is_of_phase(const std::string& of_switch, const Circuits& circuits) const;
     void conclude(const Goal& goal, Report& report);
     void take_over(const Goal& goal, const Report& report);
 

@@ -26,6 +26,7 @@ OrderedJson in_json(const MemberReport& member) {
     return {{"name", member.name},
             {"fault", member.status.message()},
             {"found", in_json(member.found)},
+            {"discarded", member.discarded},
             {"steps", steps},
             {"requests", requests}};
 }

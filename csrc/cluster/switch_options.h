@@ -19,6 +19,9 @@ struct SwitchOptions {
     bool dry_run = false;  // no further than prepare
     /// Take what the switches show for what is meant, whatever phase that is.
     bool adopt = false;
+    /// Throw away what others have left in the candidates of switches, instead of refusing; the
+    /// report tells what that was.
+    bool discard_candidate = false;
     /// Called when all are prepared and none has committed; an error ends the transaction.
     std::function<Status()> drain = {};
     /// Asked between steps, and while those last that change nothing; an error is a failure of

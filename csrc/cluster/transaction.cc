@@ -271,8 +271,10 @@ class Transaction::Steps {
         report_.ending = ending;
         if (ending == Ending::kSwitched) report_.reason = Status::ok();
         report_.total = options_.clock->now() - begun_;
-        for (const std::size_t i : everybody_)
+        for (const std::size_t i : everybody_) {
             report_.members[i].exchanges = members_[i].driver->take_exchanges();
+            report_.members[i].discarded = members_[i].driver->take_discarded();
+        }
         return std::move(report_);
     }
 
@@ -281,16 +283,21 @@ class Transaction::Steps {
         may_be_interrupted_ = false;
         teller_.begin_part("release");
         const Indices locked = chosen([](const State& each) { return each.is_locked; });
-        std::vector<Status> statuses;
-        statuses.reserve(report_.members.size());
-        for (const MemberReport& each : report_.members) statuses.push_back(each.status);
+        const std::vector<Status> before = statuses();
         static_cast<void>(run_step(Step::kRelease, locked));
-        for (std::size_t i = 0; i < statuses.size(); ++i) {
+        for (const std::size_t i : everybody_) {
             Status& status = report_.members[i].status;
             // The end of a session releases its locks, too.
             if (!status.is_ok() && states_[i].is_locked) members_[i].driver->abandon(status);
-            status = statuses[i];
+            status = before[i];
         }
+    }
+
+    [[nodiscard]] std::vector<Status> statuses() const {
+        std::vector<Status> all;
+        all.reserve(report_.members.size());
+        for (const MemberReport& each : report_.members) all.push_back(each.status);
+        return all;
     }
 
     template <typename Predicate>
@@ -310,7 +317,9 @@ class Transaction::Steps {
             parts.push_back({.driver = member.driver,
                              .intent = {.from = member.from,
                                         .to = to == nullptr ? member.to : *to,
-                                        .confirm_timeout = member.confirm_timeout},
+                                        .confirm_timeout = member.confirm_timeout,
+                                        .is_of_phase = member.is_of_phase,
+                                        .discards_candidate = may_discard(i)},
                              .status = Status::ok()});
         }
         teller_.begin(to_string(step), who);
@@ -329,6 +338,12 @@ class Transaction::Steps {
         const auto was_told = [](const State& each) { return each.has_been_told; };
         return may_be_interrupted_ && step != Step::kPrepare &&
                std::ranges::none_of(states_, was_told);
+    }
+
+    /// Once it was told to commit, what is in its candidate is of this transaction, which had the
+    /// lock.
+    [[nodiscard]] bool may_discard(std::size_t i) const {
+        return options_.discard_candidate || states_[i].has_been_told;
     }
 
     [[nodiscard]] Duration step_timeout() const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ struct Member {
     Circuits to;
     Duration settle{};
     std::chrono::seconds confirm_timeout{10};
+    /// As in Intent.
+    std::function<bool(const Circuits&)> is_of_phase = nullptr;
 };
 
 enum class Ending {
@@ -55,6 +58,7 @@ struct MemberReport {
     Circuits found;  // when it was last read
     std::vector<StepTime> steps;
     std::vector<Exchange> exchanges;
+    std::string discarded;  // what others had left in its candidate, and was thrown away
 };
 
 struct Report {

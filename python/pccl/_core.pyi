@@ -3063,6 +3063,7 @@ class Controller:
         timeout: float,
         dry_run: bool,
         adopt: bool,
+        discard_candidate: bool,
         drain: Callable[[], None] | None = None,
         progress: ProgressBoard | None = None,
     ) -> str:
@@ -3078,6 +3079,8 @@ class Controller:
             Only have the switches check it.
         adopt
             Take what they show for what is meant, whatever that is.
+        discard_candidate
+            Throw away what others have left in the candidates of switches.
         drain
             Called once all are prepared; what it raises ends that.
         progress

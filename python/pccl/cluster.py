@@ -169,6 +169,7 @@ class Cluster:
         dry_run: bool = False,
         timeout: float = 5.0,
         adopt: bool = False,
+        discard_candidate: bool = False,
         progress: Tell | None = None,
     ) -> Switched:
         """Switch all devices to a phase, or none; Ctrl-C rolls back.
@@ -185,6 +186,10 @@ class Cluster:
             Of each step on all switches, in seconds; an hour at most, also where more is given.
         adopt
             Take what the switches show for what is meant, whatever that is: overwrites it.
+        discard_candidate
+            Throw away edits that somebody has left in the candidate of a switch without committing
+            them. Without it such a switch is refused, and the error names the edits; with it
+            ``switches[i].discarded`` of the result names them.
         progress
             Called from another thread, about ten times a second once it takes more than a second,
             with how far each switch is. None shows that on a terminal or in a notebook.
@@ -210,7 +215,12 @@ class Cluster:
                 "a job is on this cluster: all of its ranks call pccl.switch_phase"
             )
         text = self._switch_text(
-            phase, timeout=timeout, dry_run=dry_run, adopt=adopt, progress=progress
+            phase,
+            timeout=timeout,
+            dry_run=dry_run,
+            adopt=adopt,
+            discard_candidate=discard_candidate,
+            progress=progress,
         )
         return raise_unless_done(phase, json.loads(text))
 
@@ -221,6 +231,7 @@ class Cluster:
         timeout: float,
         dry_run: bool,
         adopt: bool,
+        discard_candidate: bool,
         drain: Callable[[], None] | None = None,
         progress: Tell | None = None,
     ) -> str:
@@ -229,7 +240,9 @@ class Cluster:
         ``drain`` is called once all switches are prepared; what it raises ends that.
         """
         with self._alone() as controller, watched(phase, progress) as board:
-            return controller.switch_to(phase, timeout, dry_run, adopt, drain, board)
+            return controller.switch_to(
+                phase, timeout, dry_run, adopt, discard_candidate, drain, board
+            )
 
     def show(self, *, timeout: float = 5.0) -> Table[Sight]:
         """Read what each switch has connected.

@@ -142,19 +142,28 @@ class StepTime(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SwitchTimes:
-    """What one switch did: its steps in milliseconds, what it was read to have, what went wrong."""
+    """What one switch did: its steps in milliseconds, what it was read to have, what went wrong.
+
+    ``discarded`` names edits of others that were thrown away with its candidate.
+    """
 
     name: str
     steps: tuple[StepTime, ...]
     found: Pairs
     fault: str
+    discarded: str = ""
 
     def row(self) -> Fields:
         """Return its fields, with the sum of each kind of step."""
         sums: dict[str, object] = {}
         for step, ms in self.steps:
             sums[f"{step}_ms"] = float(str(sums.get(f"{step}_ms", 0.0))) + ms
-        return {"switch": self.name, **sums, "fault": self.fault}
+        return {
+            "switch": self.name,
+            **sums,
+            "discarded": self.discarded,
+            "fault": self.fault,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +219,7 @@ def switched_as_told(phase: str, told: Any) -> Switched:
                 tuple(StepTime(step["step"], step["ms"]) for step in each["steps"]),
                 pairs_of(each["found"]),
                 each["fault"],
+                each["discarded"],
             )
             for each in told["switches"]
         ),

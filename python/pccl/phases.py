@@ -42,7 +42,12 @@ _joined: list[Cluster] = []  # that groups of this process are on, the latest la
 
 
 def switch_phase(
-    phase: str, *, dry_run: bool = False, timeout: float = 5.0, progress: Tell | None = None
+    phase: str,
+    *,
+    dry_run: bool = False,
+    timeout: float = 5.0,
+    discard_candidate: bool = False,
+    progress: Tell | None = None,
 ) -> Switched:
     """Switch the network of a job to another phase: a collective call of all of its ranks.
 
@@ -59,6 +64,9 @@ def switch_phase(
     timeout
         In seconds: for all ranks to call this and finish what they have called, and for each step
         on all switches.
+    discard_candidate
+        Of rank 0: throw away edits that somebody has left in the candidate of a switch without
+        committing them. Without it the switch is refused, and the error names the edits.
     progress
         Of rank 0: called from another thread, about ten times a second once it takes more than a
         second, with how far each switch is. None shows that on a terminal or in a notebook.
@@ -84,7 +92,14 @@ def switch_phase(
     UnavailableError
         There is no group here whose cluster could be switched; or messages are not received yet.
     """
-    return _switch(_cluster(), phase, dry_run=dry_run, timeout=timeout, progress=progress)
+    return _switch(
+        _cluster(),
+        phase,
+        dry_run=dry_run,
+        timeout=timeout,
+        discard_candidate=discard_candidate,
+        progress=progress,
+    )
 
 
 def ensure(group: Communicator, phase: str) -> None:
@@ -103,14 +118,25 @@ def ensure(group: Communicator, phase: str) -> None:
 
 
 def _switch(
-    cluster: Cluster, phase: str, *, dry_run: bool, timeout: float, progress: Tell | None = None
+    cluster: Cluster,
+    phase: str,
+    *,
+    dry_run: bool,
+    timeout: float,
+    discard_candidate: bool = False,
+    progress: Tell | None = None,
 ) -> Switched:
     network = _network_of(cluster)
     if phase not in cluster.phases:
         cluster.plan(None, phase)  # it names the nearest
     kept: list[str] = []
     switch = functools.partial(
-        cluster._switch_text, phase, timeout=timeout, dry_run=dry_run, progress=progress
+        cluster._switch_text,
+        phase,
+        timeout=timeout,
+        dry_run=dry_run,
+        discard_candidate=discard_candidate,
+        progress=progress,
     )
     transact = _transaction(switch, dry_run=dry_run, kept=kept)
     read_back = _reader(cluster, phase, network.phase, timeout=timeout, dry_run=dry_run)
@@ -214,7 +240,7 @@ def _reader(
 
 def _shortened(told: dict[str, Any]) -> str:
     """Return a result as other ranks get it: times, without what was asked of each switch."""
-    steps = ("name", "fault", "steps")
+    steps = ("name", "fault", "steps", "discarded")
     switches = [{key: each[key] for key in steps} | {"found": []} for each in told["switches"]]
     text = json.dumps({**told, "switches": switches}, separators=(",", ":"))
     if len(text) <= _MOST_TOLD:

@@ -24,7 +24,7 @@ import pccl
 from support import netconf_servers as servers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from support.netconf_servers import TestBed
 
@@ -253,6 +253,18 @@ def _until(cluster: pccl.Cluster, phase: str) -> None:
     assert cluster.phase_shown() == phase
 
 
+def _once_unlocked(switch: Callable[[], pccl.Switched]) -> pccl.Switched:
+    """Switch once the server has seen the end of the session that held its lock."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            return switch()
+        except pccl.SwitchError as error:
+            if "held by session" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
 def test_the_server_takes_back_what_a_controller_that_died_has_not_confirmed(bed: TestBed) -> None:
     cluster = cluster_of(bed)
     cluster.switch("ring")
@@ -409,6 +421,55 @@ def test_names_who_holds_the_lock(bed: TestBed) -> None:
             cluster.switch("ring")
         assert denied.value.result.outcome == "refused"
     assert cluster.switch("ring").outcome == "switched"
+
+
+def left_edited(bed: TestBed) -> None:
+    """Have another client edit the candidate, and go."""
+    with ncclient_session(bed) as session:
+        session.edit_config(EDIT, target="candidate")
+
+
+def candidate_of(bed: TestBed) -> set[tuple[int, int]]:
+    """Return what is in the candidate, read without PCCL."""
+    with ncclient_session(bed) as session:
+        return pairs_in(ElementTree.fromstring(session.get_config("candidate").data_xml))
+
+
+def test_a_candidate_that_was_left_edited_is_told_and_cleared_on_demand(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    left_edited(bed)
+    words = r"holds edits .*adds pair \(ingress 100, egress 101\).*discard_candidate=True"
+    for _ in range(2):  # the first refusal has thrown nothing away
+        with pytest.raises(pccl.SwitchError, match=words) as refused:
+            cluster.switch("pairs")
+        assert refused.value.result.outcome == "refused"
+        assert candidate_of(bed) == RING | {(100, 101)}
+    result = cluster.switch("pairs", discard_candidate=True)
+    assert result.switches[0].discarded == "adds pair (ingress 100, egress 101)"
+    assert others_read(bed) == PAIRS
+    assert candidate_of(bed) == PAIRS
+
+
+def test_what_a_controller_had_prepared_when_it_died_is_in_nobodys_way(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):  # it ends before it commits
+            other = cluster_of(bed)
+            other._switch_text(
+                "pairs",
+                timeout=5.0,
+                dry_run=False,
+                adopt=True,
+                discard_candidate=False,
+                drain=lambda: os.kill(os.getpid(), signal.SIGKILL),
+            )
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    assert _once_unlocked(lambda: cluster.switch("pairs")).outcome == "switched"
+    assert others_read(bed) == PAIRS
 
 
 def test_watching_lets_a_server_take_back_what_nobody_confirms(bed: TestBed) -> None:

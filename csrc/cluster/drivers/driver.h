@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,11 @@ struct Intent {
     Circuits from;
     Circuits to;
     std::chrono::seconds confirm_timeout{10};
+    /// Whether a phase of the cluster has these circuits on this switch: another controller that
+    /// died before it committed may have left them in the candidate. Null: unknown.
+    std::function<bool(const Circuits&)> is_of_phase = nullptr;
+    /// kLock throws away what others have left in the candidate.
+    bool discards_candidate = false;
 };
 
 /// A request and what came of it, for the audit log. No secrets.
@@ -77,6 +83,9 @@ class PCCL_API Driver {
     /// As the last kLight showed them: ingress ports of circuits without light, in ascending order.
     /// None where the switch does not tell.
     [[nodiscard]] virtual const std::vector<int>& dark() const = 0;
+    /// What kLock has thrown away of others, as people read it; empty: nothing. Since the last
+    /// time.
+    [[nodiscard]] virtual std::string take_discarded() = 0;
     /// Gives the step up, and the session with it.
     virtual void abandon(const Status& why) = 0;
     /// Since the last time.

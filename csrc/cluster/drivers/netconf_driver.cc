@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/netconf/difference.h"
 #include "csrc/netconf/operations.h"
 #include "csrc/netconf/session.h"
 
@@ -14,17 +15,34 @@ namespace pccl::cluster {
 namespace {
 
 using netconf::Datastore;
-using Operations = std::deque<std::string>;
+
+/// What an answer is for.
+enum class Purpose { kCarriedOut, kCircuits, kLight, kLocked, kCandidate, kRunning };
+
+struct Operation {
+    // NOLINTNEXTLINE(google-explicit-constructor): most are no more than XML
+    Operation(std::string text, Purpose what = Purpose::kCarriedOut)
+        : xml(std::move(text)), purpose(what) {}
+
+    std::string xml;
+    Purpose purpose;
+};
+using Operations = std::deque<Operation>;
 
 /// The name of the operation that is the root of `xml`.
 std::string name_in(std::string_view xml) {
     return std::string(xml.substr(1, xml.find_first_of("/>") - 1));
 }
 
+std::vector<int> sorted(std::vector<int> ports) {
+    std::ranges::sort(ports);
+    return ports;
+}
+
 class NetconfDriver final : public Driver {
    public:
     NetconfDriver(const Dialect& dialect, OpenStream open, std::vector<int> ports)
-        : dialect_(dialect), open_(std::move(open)), ports_(std::move(ports)) {}
+        : dialect_(dialect), open_(std::move(open)), ports_(sorted(std::move(ports))) {}
 
     [[nodiscard]] Commitment commitment() const override {
         if (!has("candidate:1.0")) return Commitment::kImmediate;
@@ -36,6 +54,8 @@ class NetconfDriver final : public Driver {
         intent_ = intent;
         fault_ = Status::ok();
         waiting_ = {};
+        refusal_ = Status::ok();
+        has_discarded_ = false;
         is_asking_ = false;
         if (step == Step::kConnect)
             connect();
@@ -61,6 +81,8 @@ class NetconfDriver final : public Driver {
     [[nodiscard]] const Circuits& circuits() const override { return circuits_; }
     [[nodiscard]] const std::vector<int>& dark() const override { return dark_; }
 
+    std::string take_discarded() override { return std::exchange(discarded_, {}); }
+
     void abandon(const Status& why) override {
         if (is_asking_) note(why.message());
         is_asking_ = false;
@@ -81,6 +103,7 @@ class NetconfDriver final : public Driver {
         if (session_ != nullptr) return;
         auto stream = open_();
         fault_ = stream.status();
+        has_lock_ = false;
         if (stream.is_ok())
             session_ = std::make_unique<netconf::Session>(std::move(stream).value());
     }
@@ -91,11 +114,13 @@ class NetconfDriver final : public Driver {
             case Step::kLock:
                 return locking();
             case Step::kRead:
-                return {netconf::get_config(Datastore::kRunning, filter_xml(dialect_))};
+                return {{netconf::get_config(Datastore::kRunning, filter_xml(dialect_)),
+                         Purpose::kCircuits}};
             case Step::kLight:
                 return dialect_.state.empty()
                            ? Operations{}
-                           : Operations{netconf::get(light_filter_xml(dialect_))};
+                           : Operations{
+                                 {netconf::get(light_filter_xml(dialect_)), Purpose::kLight}};
             case Step::kPrepare:
                 return has_candidate() ? editing(intent_.from) : Operations{};
             case Step::kCommit:
@@ -115,13 +140,17 @@ class NetconfDriver final : public Driver {
         return {};
     }
 
-    /// A candidate is everybody's, so what others left in it goes; running is locked only where it
-    /// is written directly, as some servers cannot take a commit back while it is locked.
+    /// A candidate is everybody's: a server refuses to lock one that somebody has edited (RFC 6241,
+    /// 8.3.5.2), and after_lock_was_refused() finds out what is in it. Running is locked only where
+    /// it is written directly, as some servers cannot take a commit back while it is locked.
     [[nodiscard]] Operations locking() const {
-        if (!has_candidate()) return {netconf::lock(Datastore::kRunning)};
-        return {netconf::lock(Datastore::kCandidate), netconf::discard_changes()};
+        if (!has_candidate()) return {{netconf::lock(Datastore::kRunning), Purpose::kLocked}};
+        return {{netconf::lock(Datastore::kCandidate), Purpose::kLocked},
+                netconf::discard_changes()};
     }
+    /// Without the lock, the candidate holds edits of others.
     [[nodiscard]] Operations releasing() const {
+        if (!has_lock_) return {};
         if (!has_candidate()) return {netconf::unlock(Datastore::kRunning)};
         return {netconf::discard_changes(), netconf::unlock(Datastore::kCandidate)};
     }
@@ -165,26 +194,93 @@ class NetconfDriver final : public Driver {
                 if (waiting_.empty()) return true;
                 ask();
             }
-            PCCL_ASSIGN_OR_RETURN(const auto reply, answer());
+            PCCL_ASSIGN_OR_RETURN(auto reply, answer());
             if (!reply) return false;
             note(reply->errors.empty() ? "ok" : reply->status().message());
             is_asking_ = false;
+            const Purpose purpose = waiting_.front().purpose;
             waiting_.pop_front();
-            PCCL_TRY(reply->status());
-            if (step_ == Step::kLight) dark_ = dark_in(dialect_, reply->content);
-            if (step_ == Step::kRead) {
-                PCCL_ASSIGN_OR_RETURN(circuits_, circuits_in(dialect_, reply->content));
-                std::erase_if(circuits_, [this](const Circuit& each) { return is_foreign(each); });
-            }
+            PCCL_TRY(take(purpose, *std::move(reply)));
         }
     }
 
+    Status take(Purpose purpose, netconf::Reply reply) {
+        if (purpose == Purpose::kLocked) return take_lock(reply);
+        if (!refusal_.is_ok() && !reply.errors.empty()) return refusal_;
+        PCCL_TRY(reply.status());
+        if (purpose == Purpose::kCircuits) return take_circuits(reply.content);
+        if (purpose == Purpose::kLight) dark_ = dark_in(dialect_, reply.content);
+        if (purpose == Purpose::kCandidate) candidate_ = std::move(reply.content);
+        if (purpose == Purpose::kRunning) return take_edits(reply.content);
+        return Status::ok();
+    }
+
+    Status take_circuits(const sys::XmlElement& reply) {
+        PCCL_ASSIGN_OR_RETURN(circuits_, own_circuits_in(reply));
+        return Status::ok();
+    }
+
+    /// Where the candidate was not locked, finds out whether somebody has left edits in it.
+    Status take_lock(const netconf::Reply& reply) {
+        has_lock_ = reply.errors.empty();
+        if (has_lock_ || !has_candidate() || has_discarded_) return reply.status();
+        refusal_ = reply.status();
+        is_held_ = reply.errors.front().names_session();
+        waiting_ = {{netconf::get_config(Datastore::kCandidate, {}), Purpose::kCandidate},
+                    {netconf::get_config(Datastore::kRunning, {}), Purpose::kRunning}};
+        return Status::ok();
+    }
+
+    /// Tells what is in the candidate, or has it thrown away and the candidate locked.
+    Status take_edits(const sys::XmlElement& running) {
+        const Status refusal = std::exchange(refusal_, Status::ok());
+        const auto* const before = running.child("data");
+        const auto* const after = candidate_.child("data");
+        if (before == nullptr || after == nullptr) return refusal;
+        auto edits = netconf::differences(*before, *after);
+        if (edits.empty()) return refusal;
+        // Circuits are many: what else would be lost comes first.
+        std::ranges::stable_partition(edits, [this](const auto& each) { return !is_ours(each); });
+        const std::string told = netconf::to_string(edits);
+        if (!intent_.discards_candidate && !are_of_a_controller(edits, running))
+            return Status::unavailable(concat(
+                refusal.message(), "; its candidate holds edits that nobody has committed: ", told,
+                "; discard_candidate=True (--discard-candidate) throws them away"));
+        discarded_ = told;
+        has_discarded_ = true;
+        waiting_ = locking();
+        waiting_.push_front(netconf::discard_changes());
+        return Status::ok();
+    }
+
+    /// Whether the edits are what a controller of this cluster prepares, and nothing else: it has
+    /// ended before it committed them.
+    [[nodiscard]] bool are_of_a_controller(const std::vector<netconf::Difference>& edits,
+                                           const sys::XmlElement& running) const {
+        if (is_held_ || intent_.is_of_phase == nullptr) return false;
+        if (!is_ours(edits.front())) return false;  // others come first
+        const auto before = own_circuits_in(running);
+        const auto after = own_circuits_in(candidate_);
+        return before.is_ok() && after.is_ok() && *before != *after && intent_.is_of_phase(*after);
+    }
+
+    /// Whether it is in the module that has the circuits.
+    [[nodiscard]] bool is_ours(const netconf::Difference& each) const {
+        return each.name_space == dialect_.name_space;
+    }
+
+    [[nodiscard]] Result<Circuits> own_circuits_in(const sys::XmlElement& reply) const {
+        PCCL_ASSIGN_OR_RETURN(Circuits circuits, circuits_in(dialect_, reply));
+        std::erase_if(circuits, [this](const Circuit& each) { return is_foreign(each); });
+        return circuits;
+    }
+
     [[nodiscard]] bool is_foreign(const Circuit& circuit) const {
-        return !ports_.empty() && std::ranges::find(ports_, circuit.ingress) == ports_.end();
+        return !ports_.empty() && !std::ranges::binary_search(ports_, circuit.ingress);
     }
 
     void ask() {
-        session_->request(waiting_.front());
+        session_->request(waiting_.front().xml);
         asked_at_ = system_clock().now();
         is_asking_ = true;
     }
@@ -194,11 +290,12 @@ class NetconfDriver final : public Driver {
         if (reply.is_ok()) return reply;
         note(reply.status().message());
         is_asking_ = false;
+        if (!refusal_.is_ok()) return refusal_;  // whatever became of looking why
         return reply;
     }
 
     void note(std::string outcome) {
-        exchanges_.push_back({.operation = name_in(waiting_.front()),
+        exchanges_.push_back({.operation = name_in(waiting_.front().xml),
                               .message_id = session_->message_id(),
                               .took = system_clock().now() - asked_at_,
                               .outcome = std::move(outcome)});
@@ -206,7 +303,7 @@ class NetconfDriver final : public Driver {
 
     const Dialect& dialect_;
     const OpenStream open_;
-    const std::vector<int> ports_;
+    const std::vector<int> ports_;               // in ascending order
     std::unique_ptr<netconf::Session> session_;  // null: none
     Step step_ = Step::kConnect;
     Intent intent_;
@@ -214,6 +311,12 @@ class NetconfDriver final : public Driver {
     bool is_asking_ = false;
     TimePoint asked_at_;
     Status fault_;
+    Status refusal_;             // why the candidate was not locked, while the reason is looked for
+    bool is_held_ = false;       // by another session, as the switch says
+    sys::XmlElement candidate_;  // meanwhile
+    bool has_discarded_ = false;
+    std::string discarded_;
+    bool has_lock_ = false;
     Circuits circuits_;
     std::vector<int> dark_;
     std::vector<Exchange> exchanges_;

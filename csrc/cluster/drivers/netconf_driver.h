@@ -2,6 +2,7 @@
 //
 //              candidate, confirmed-commit    candidate               writable-running
 //     lock     candidate; discard             candidate; discard      running
+//              where it was refused: read candidate and running, and tell what differs
 //     prepare  edit candidate, tested         edit candidate, tested  -
 //     commit   confirmed commit               commit                  edit running: break, make
 //     light    get, of state: where the dialect tells of light

@@ -89,6 +89,13 @@ def switch(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Overwrite what the switches show, whatever it is.")
     ] = False,
+    discard_candidate: Annotated[
+        bool,
+        typer.Option(
+            "--discard-candidate",
+            help="Throw away what others have left in candidates; it is shown.",
+        ),
+    ] = False,
     timeout: _Timeout = 5.0,
     as_json: _Json = False,
 ) -> None:
@@ -98,13 +105,21 @@ def switch(
     """
     import dataclasses
 
-    result = _load(file).switch(phase, dry_run=dry_run, adopt=adopt, timeout=timeout)
+    result = _load(file).switch(
+        phase,
+        dry_run=dry_run,
+        adopt=adopt,
+        discard_candidate=discard_candidate,
+        timeout=timeout,
+    )
     if as_json:
         terminal.print_json(dataclasses.asdict(result))
     else:
         print(f"{phase}: {result.outcome}, {result.total_ms:.1f} ms, dark {result.dark_ms:.1f} ms")
         for each in result.switches:
             print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
+            if each.discarded:
+                print(f"  {each.name}: threw away of its candidate: {each.discarded}")
     if result.unrecorded:
         terminal.complain(result.unrecorded)
         raise typer.Exit(2)

@@ -164,11 +164,14 @@ std::optional<std::string> FakeSwitch::fault(const std::string& name, bool& ends
 std::string FakeSwitch::carry_out(const std::string& name, pugi::xml_node operation, int session) {
     if (name == "edit-config") return edit(operation);
     if (name == "commit") return commit(operation, session);
-    if (name == "get-config") return shown();
+    if (name == "get-config") return shown(operation);
     if (name == "get") return light();
     if (name == "lock") return lock(session);
     if (name == "unlock") lock_holder_ = 0;
-    if (name == "discard-changes") candidate_ = running_;
+    if (name == "discard-changes") {
+        candidate_ = running_;
+        other_edits_.clear();
+    }
     if (name == "cancel-commit") {
         if (!before_) return error("operation-failed");
         take_back();
@@ -176,7 +179,13 @@ std::string FakeSwitch::carry_out(const std::string& name, pugi::xml_node operat
     return "<ok/>";
 }
 
+/// RFC 6241, 7.5: not while the candidate has been edited, and neither committed nor discarded.
 std::string FakeSwitch::lock(int session) {
+    const std::string editor =
+        traits.editor == 0
+            ? std::string()
+            : concat("<error-info><session-id>", traits.editor, "</session-id></error-info>");
+    if (traits.has_candidate && is_edited()) return error("resource-denied", editor);
     lock_holder_ = session;
     return "<ok/>";
 }
@@ -219,14 +228,15 @@ std::string FakeSwitch::commit(pugi::xml_node operation, int session) {
     return "<ok/>";
 }
 
-std::string FakeSwitch::shown() const {
+std::string FakeSwitch::shown(pugi::xml_node operation) const {
+    const bool is_candidate = !operation.child("source").child("candidate").empty();
     const std::string_view list = dialect().containers.front();
     const std::string_view entry = dialect().entry;
     std::string entries;
-    for (const Circuit& each : running_)
+    for (const Circuit& each : is_candidate ? candidate_ : running_)
         entries += concat("<", entry, ">", spelt(dialect(), each), "</", entry, ">");
     return concat("<data><", list, " xmlns=\"", dialect().name_space, "\">", entries, "</", list,
-                  "></data>");
+                  ">", is_candidate ? other_edits_ : "", "</data>");
 }
 
 std::string FakeSwitch::light() const {

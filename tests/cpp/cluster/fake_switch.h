@@ -38,6 +38,7 @@ struct FakeTraits {
     std::string lie = {};        // answers ok and does nothing
     int faults = 1 << 30;        // how often any of that happens
     bool forgets_timer = false;  // keeps an unconfirmed commit for ever
+    int editor = 0;              // the session that is named where the candidate was edited
 };
 
 class FakeSwitch {
@@ -50,6 +51,12 @@ class FakeSwitch {
 
     [[nodiscard]] const Circuits& running();
     void set_running(const Circuits& circuits) { running_ = candidate_ = circuits; }
+    /// Somebody edits the candidate and goes: circuits, and a module of their own.
+    void leave_in_candidate(const Circuits& circuits, std::string_view other = "") {
+        candidate_ = circuits;
+        other_edits_ = other;
+    }
+    [[nodiscard]] bool is_edited() const { return candidate_ != running_ || !other_edits_.empty(); }
     [[nodiscard]] bool is_locked() const { return lock_holder_ != 0; }
     void lock_for(int session) { lock_holder_ = session; }
     /// The names of the operations so far.
@@ -69,7 +76,7 @@ class FakeSwitch {
     std::string edit(pugi::xml_node operation);
     std::string commit(pugi::xml_node operation, int session);
     std::string lock(int session);
-    [[nodiscard]] std::string shown() const;
+    [[nodiscard]] std::string shown(pugi::xml_node operation) const;
     [[nodiscard]] std::string light() const;
     [[nodiscard]] const Dialect& dialect() const { return *find_dialect(traits.dialect); }
     [[nodiscard]] std::string hello(int session) const;
@@ -79,6 +86,7 @@ class FakeSwitch {
 
     Circuits running_;
     Circuits candidate_;
+    std::string other_edits_;         // of the candidate, as XML
     std::optional<Circuits> before_;  // of an unconfirmed commit
     TimePoint confirm_until_;
     int confirm_session_ = 0;
