@@ -254,6 +254,7 @@ std::vector<Member> ClusterContext::members_of(const Goal& goal) {
              .to = goal.to.at(name),
              .settle = each->description().settle,
              .confirm_timeout = each->description().confirm_timeout,
+             .copies_to_startup = each->description().copies_to_startup,
              .is_of_phase = [this, name, to = goal.to.at(name)](const Circuits& these) {
                  return these == to || is_of_phase(name, these);
              }});

@@ -27,6 +27,7 @@ OrderedJson in_json(const MemberReport& member) {
             {"fault", member.status.message()},
             {"found", in_json(member.found)},
             {"discarded", member.discarded},
+            {"startup", member.startup},
             {"steps", steps},
             {"requests", requests}};
 }

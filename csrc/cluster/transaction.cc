@@ -157,13 +157,33 @@ class Transaction::Steps {
         report_.reason = run_step(Step::kConfirm, unsure);
         for (const std::size_t i : everybody_)
             states_[i].is_confirmed = report_.members[i].status.is_ok();
-        if (report_.reason.is_ok()) return Ending::kSwitched;
+        if (report_.reason.is_ok()) return save(), Ending::kSwitched;
         const Indices failed = chosen([](const State& each) { return !each.is_confirmed; });
         if (failed.size() == everybody_.size()) return roll_back();
         // Its session's end has it take the commit back, if it has not confirmed it.
         for (const std::size_t i : failed) give_up(i, report_.members[i].status);
         await_timers(failed);
-        return settle_on(failed, &Member::to) ? Ending::kSwitched : degraded();
+        if (!settle_on(failed, &Member::to)) return degraded();
+        save();
+        return Ending::kSwitched;
+    }
+
+    /// Circuits outlive a restart of the switch then. A failure changes nothing of what was
+    /// switched; the report tells it.
+    void save() {
+        Indices saving;
+        for (const std::size_t i : everybody_) {
+            if (!members_[i].driver->has_startup()) continue;
+            report_.members[i].startup = "not copied";
+            if (members_[i].copies_to_startup) saving.push_back(i);
+        }
+        const std::vector<Status> before = statuses();
+        static_cast<void>(run_step(Step::kSave, saving));
+        for (const std::size_t i : saving) {
+            Status& status = report_.members[i].status;
+            report_.members[i].startup = status.is_ok() ? "copied" : status.message();
+            status = before[i];
+        }
     }
 
     Ending roll_back() {

@@ -4,7 +4,7 @@
 //     drain                             what the caller does
 //     commit                            dark from here; those that cannot take back come last
 //     settle, read, light               until here; an <ok/> proves nothing, what is read does
-//     confirm, release
+//     confirm, save, release
 //
 // A failure from commit on rolls back: cancel, then read, then write what is still wrong. A switch
 // that fell silent is in doubt: it takes an unconfirmed commit back by itself, so it is left alone
@@ -34,6 +34,7 @@ struct Member {
     Circuits to;
     Duration settle{};
     std::chrono::seconds confirm_timeout{10};
+    bool copies_to_startup = false;
     /// As in Intent.
     std::function<bool(const Circuits&)> is_of_phase = nullptr;
 };
@@ -59,6 +60,9 @@ struct MemberReport {
     std::vector<StepTime> steps;
     std::vector<Exchange> exchanges;
     std::string discarded;  // what others had left in its candidate, and was thrown away
+    /// Of a switched one that starts with something else than it runs: "copied", "not copied", or
+    /// why copying failed; empty: it has no such startup.
+    std::string startup;
 };
 
 struct Report {

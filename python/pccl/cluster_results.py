@@ -144,7 +144,10 @@ class StepTime(NamedTuple):
 class SwitchTimes:
     """What one switch did: its steps in milliseconds, what it was read to have, what went wrong.
 
-    ``discarded`` names edits of others that were thrown away with its candidate.
+    ``discarded`` names edits of others that were thrown away with its candidate. ``startup`` is
+    ``"copied"`` where it will start with what was switched, ``"not copied"`` where it has a startup
+    configuration that was left alone, why copying failed, or empty: what it runs is what it starts
+    with.
     """
 
     name: str
@@ -152,6 +155,7 @@ class SwitchTimes:
     found: Pairs
     fault: str
     discarded: str = ""
+    startup: str = ""
 
     def row(self) -> Fields:
         """Return its fields, with the sum of each kind of step."""
@@ -162,6 +166,7 @@ class SwitchTimes:
             "switch": self.name,
             **sums,
             "discarded": self.discarded,
+            "startup": self.startup,
             "fault": self.fault,
         }
 
@@ -220,6 +225,7 @@ def switched_as_told(phase: str, told: Any) -> Switched:
                 pairs_of(each["found"]),
                 each["fault"],
                 each["discarded"],
+                each["startup"],
             )
             for each in told["switches"]
         ),

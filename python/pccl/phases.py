@@ -240,7 +240,7 @@ def _reader(
 
 def _shortened(told: dict[str, Any]) -> str:
     """Return a result as other ranks get it: times, without what was asked of each switch."""
-    steps = ("name", "fault", "steps", "discarded")
+    steps = ("name", "fault", "steps", "discarded", "startup")
     switches = [{key: each[key] for key in steps} | {"found": []} for each in told["switches"]]
     text = json.dumps({**told, "switches": switches}, separators=(",", ":"))
     if len(text) <= _MOST_TOLD:

@@ -472,6 +472,29 @@ def test_what_a_controller_had_prepared_when_it_died_is_in_nobodys_way(bed: Test
     assert others_read(bed) == PAIRS
 
 
+def test_a_switch_that_restarts_keeps_its_circuits_where_they_are_copied(bed: TestBed) -> None:
+    server = bed.servers[1]
+    told = bed.description(ranks=4, phases=PHASES)
+    told["switches"] = [told["switches"][1]]
+    told["devices"] = [{"ports": {"ocs1": rank + 1}} for rank in range(4)]
+    server.stop()
+    server.start(keeps_startup=True)
+    try:
+        cluster = pccl.Cluster(told)
+        assert cluster.switch("ring", adopt=True).switches[0].startup == "not copied"
+        told["switches"][0]["copy_to_startup"] = True
+        cluster = pccl.Cluster(told)
+        assert cluster.switch("pairs").switches[0].startup == "copied"
+        server.stop()
+        server.start(keeps_startup=True)
+        assert others_read(bed, 1) == PAIRS
+        assert pccl.Cluster(told).phase_shown() == "pairs"
+        pccl.Cluster(told).switch("dark")
+    finally:
+        server.stop()
+        server.start()
+
+
 def test_watching_lets_a_server_take_back_what_nobody_confirms(bed: TestBed) -> None:
     cluster = cluster_of(bed)
     cluster.switch("ring")

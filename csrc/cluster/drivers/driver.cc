@@ -22,6 +22,8 @@ std::string_view to_string(Step step) {
             return "cancel";
         case Step::kWrite:
             return "write";
+        case Step::kSave:
+            return "save";
         case Step::kRelease:
             return "release";
     }

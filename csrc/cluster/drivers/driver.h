@@ -28,6 +28,7 @@ enum class Step {
     kConfirm,  // for good
     kCancel,   // take an unconfirmed commit back
     kWrite,    // from what kRead has shown to `to`, for good
+    kSave,     // keep it for the next start of the switch, where that is a step of its own
     kRelease,  // leftovers away, others in
 };
 [[nodiscard]] PCCL_API std::string_view to_string(Step step);
@@ -83,6 +84,9 @@ class PCCL_API Driver {
     /// As the last kLight showed them: ingress ports of circuits without light, in ascending order.
     /// None where the switch does not tell.
     [[nodiscard]] virtual const std::vector<int>& dark() const = 0;
+    /// Whether the switch, which has been connected, starts with something else than it runs,
+    /// unless kSave follows a change.
+    [[nodiscard]] virtual bool has_startup() const = 0;
     /// What kLock has thrown away of others, as people read it; empty: nothing. Since the last
     /// time.
     [[nodiscard]] virtual std::string take_discarded() = 0;

@@ -19,6 +19,7 @@ class FabricDriver final : public Driver {
     [[nodiscard]] Readiness readiness() const override { return {}; }
     [[nodiscard]] const Circuits& circuits() const override { return shown_; }
     [[nodiscard]] const std::vector<int>& dark() const override { return dark_; }
+    [[nodiscard]] bool has_startup() const override { return false; }
     std::string take_discarded() override { return {}; }
     void abandon(const Status& /*why*/) override {}
     std::vector<Exchange> take_exchanges() override { return {}; }

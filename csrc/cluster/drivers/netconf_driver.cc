@@ -81,6 +81,7 @@ class NetconfDriver final : public Driver {
     [[nodiscard]] const Circuits& circuits() const override { return circuits_; }
     [[nodiscard]] const std::vector<int>& dark() const override { return dark_; }
 
+    [[nodiscard]] bool has_startup() const override { return has("startup:1.0"); }
     std::string take_discarded() override { return std::exchange(discarded_, {}); }
 
     void abandon(const Status& why) override {
@@ -132,6 +133,10 @@ class NetconfDriver final : public Driver {
                 return confirms ? Operations{netconf::cancel_commit()} : Operations{};
             case Step::kWrite:
                 return anew();
+            case Step::kSave:
+                return has_startup() ? Operations{netconf::copy_config(Datastore::kRunning,
+                                                                       Datastore::kStartup)}
+                                     : Operations{};
             case Step::kRelease:
                 return releasing();
             case Step::kConnect:

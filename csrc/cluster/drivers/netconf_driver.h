@@ -8,6 +8,7 @@
 //     light    get, of state: where the dialect tells of light
 //     confirm  commit                         -                       -
 //     cancel   cancel-commit                  -                       -
+//     save     copy running to startup, where the server has :startup
 #pragma once
 
 #include <functional>

@@ -110,6 +110,7 @@ class FileReader {
         fields.text("address", address);
         fields.number("settle_ms", settle, {0, 600'000});
         fields.number("confirm_timeout_s", confirm, {1, 3600});
+        fields.flag("copy_to_startup", read.copies_to_startup);
         read_kind(fields, kind, read);
         if (settle >= confirm * 1000)
             fields.refuse("settle_ms",

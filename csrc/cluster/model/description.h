@@ -54,6 +54,8 @@ struct SwitchDescription {
     Management management;
     std::chrono::milliseconds settle{0};
     std::chrono::seconds confirm_timeout{10};
+    /// Has the switch start with what it was switched to, where that takes a copy.
+    bool copies_to_startup = false;
     /// Of an electrical one: those of devices. What others of it do is nobody's business here.
     std::vector<int> ports = {};
     friend bool operator==(const SwitchDescription&, const SwitchDescription&) = default;

@@ -120,6 +120,8 @@ def switch(
             print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
             if each.discarded:
                 print(f"  {each.name}: threw away of its candidate: {each.discarded}")
+            if each.startup:
+                print(f"  {each.name}: startup: {each.startup}")
     if result.unrecorded:
         terminal.complain(result.unrecorded)
         raise typer.Exit(2)

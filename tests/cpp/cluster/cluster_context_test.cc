@@ -307,6 +307,34 @@ TEST_F(ClusterTest, ThrowsAwayNothingWhereSomebodyElseHoldsTheLock) {
     EXPECT_TRUE(a().is_edited());
 }
 
+TEST_F(ClusterTest, CopiesToStartupWhereTheFileWantsIt) {
+    for (const bool is_wanted : {false, true}) {
+        fakes_.clear();
+        fakes_.try_emplace("a", FakeTraits{.has_startup = true}, Circuits{}, clock_);
+        Description of = description();
+        for (SwitchDescription& each : of.switches) each.copies_to_startup = is_wanted;
+        auto cluster = open(of);
+        const auto report = cluster->switch_phase("star", soon());
+        EXPECT_EQ(report->ending, Ending::kSwitched);
+        EXPECT_EQ(report->members[0].startup, is_wanted ? "copied" : "not copied");
+        EXPECT_EQ(report->members[1].startup, "");  // it starts with what it runs
+        EXPECT_EQ(a().startup(), is_wanted ? (Circuits{{1, 2}}) : Circuits{});
+    }
+}
+
+TEST_F(ClusterTest, IsSwitchedThoughCopyingToStartupFails) {
+    fakes_.try_emplace("a", FakeTraits{.reject = "copy-config", .has_startup = true}, Circuits{},
+                       clock_);
+    Description of = description();
+    of.switches[0].copies_to_startup = true;
+    auto cluster = open(of);
+    const auto report = cluster->switch_phase("ring", soon());
+    EXPECT_EQ(report->ending, Ending::kSwitched);
+    EXPECT_EQ(report->members[0].startup, "operation-failed");
+    EXPECT_TRUE(report->members[0].status.is_ok());
+    EXPECT_FALSE(a().is_locked());
+}
+
 TEST_F(ClusterTest, HearsAnInterruptionWhileASwitchSaysNothing) {
     auto cluster = open();
     a().traits.hang = "get-config";

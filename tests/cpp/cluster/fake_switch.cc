@@ -122,6 +122,7 @@ std::string FakeSwitch::hello(int session) const {
     if (traits.has_candidate) offer("capability:candidate:1.0");
     if (traits.has_candidate) offer("capability:validate:1.1");
     if (traits.has_confirmed_commit) offer("capability:confirmed-commit:1.1");
+    if (traits.has_startup) offer("capability:startup:1.0");
     return concat("<hello xmlns=\"", kBase, "\"><capabilities>", list,
                   "</capabilities><session-id>", session, "</session-id></hello>");
 }
@@ -168,6 +169,7 @@ std::string FakeSwitch::carry_out(const std::string& name, pugi::xml_node operat
     if (name == "get") return light();
     if (name == "lock") return lock(session);
     if (name == "unlock") lock_holder_ = 0;
+    if (name == "copy-config") startup_ = running_;
     if (name == "discard-changes") {
         candidate_ = running_;
         other_edits_.clear();

@@ -38,6 +38,7 @@ struct FakeTraits {
     std::string lie = {};        // answers ok and does nothing
     int faults = 1 << 30;        // how often any of that happens
     bool forgets_timer = false;  // keeps an unconfirmed commit for ever
+    bool has_startup = false;    // a datastore of its own for the next start
     int editor = 0;              // the session that is named where the candidate was edited
 };
 
@@ -57,6 +58,7 @@ class FakeSwitch {
         other_edits_ = other;
     }
     [[nodiscard]] bool is_edited() const { return candidate_ != running_ || !other_edits_.empty(); }
+    [[nodiscard]] const Circuits& startup() const { return startup_; }
     [[nodiscard]] bool is_locked() const { return lock_holder_ != 0; }
     void lock_for(int session) { lock_holder_ = session; }
     /// The names of the operations so far.
@@ -86,7 +88,8 @@ class FakeSwitch {
 
     Circuits running_;
     Circuits candidate_;
-    std::string other_edits_;         // of the candidate, as XML
+    std::string other_edits_;  // of the candidate, as XML
+    Circuits startup_;
     std::optional<Circuits> before_;  // of an unconfirmed commit
     TimePoint confirm_until_;
     int confirm_session_ = 0;
