@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "csrc/base/nearest.h"
+#include "csrc/base/printable.h"
 #include "csrc/base/text.h"
 #include "csrc/cluster/model/name.h"
 
@@ -14,13 +15,6 @@ constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostShown = 48;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
-
-/// What a message may show of a key.
-std::string shown(std::string_view text) {
-    std::string line(text.substr(0, kMostShown));
-    std::replace_if(line.begin(), line.end(), is_control, '?');
-    return line;
-}
 
 }  // namespace
 
@@ -94,7 +88,7 @@ Status JsonFields::finish() {
     for (const auto& [key, value] : object_.items()) {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
         const std::string_view meant = nearest(std::string_view(key).substr(0, kMostKey), known_);
-        return refused(place_of(shown(key)),
+        return refused(place_of(printable(key, kMostShown)),
                        meant.empty()
                            ? std::string("is no key that is known here")
                            : concat("is no key that is known here; did you mean ", meant));
