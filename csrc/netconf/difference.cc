@@ -33,17 +33,18 @@ std::size_t digest(const XmlElement& element) {
     return hash({reinterpret_cast<const char*>(parts.data()), parts.size() * sizeof(std::size_t)});
 }
 
-/// "pair (ingress 1, egress 2)", "enabled true"
-std::string described(const XmlElement& element) {
-    std::string inside(sys::trimmed(element.text));
+/// "pair (ingress 1, egress 2)", "enabled true"; without values of other namespaces, "user (name)"
+std::string described(const XmlElement& element, std::string_view shown_namespace) {
+    std::string inside;
     if (!element.children.empty())
-        inside = concat("(", some_of(element.children, kMostDifferences, described), ")");
+        inside = concat(
+            "(",
+            some_of(element.children, kMostDifferences,
+                    [&](const XmlElement& each) { return described(each, shown_namespace); }),
+            ")");
+    else if (element.name_space == shown_namespace)
+        inside = sys::trimmed(element.text);
     return inside.empty() ? element.name : concat(element.name, " ", inside);
-}
-
-Difference difference(std::string_view what, const XmlElement& element) {
-    return {.text = concat(what, " ", printable(described(element), kLongestDifference)),
-            .name_space = element.name_space};
 }
 
 /// The children of an element, by what is in them.
@@ -77,33 +78,49 @@ bool is_container(const std::vector<const XmlElement*>& these) {
                                [](const XmlElement& each) { return !each.children.empty(); });
 }
 
-void compare(const XmlElement& before, const XmlElement& after, int descents,
-             std::vector<Difference>& found) {
-    const Children old_ones = children_of(before);
-    const Children new_ones = children_of(after);
-    auto removed = only_in(old_ones, new_ones);
-    auto added = only_in(new_ones, old_ones);
-    for (auto& [name, elements] : added) {
-        const auto old = removed.find(name);
-        const bool is_same = descents > 0 && old != removed.end() && is_container(old->second) &&
-                             is_container(elements);
-        if (is_same) {
-            compare(*old->second.front(), *elements.front(), descents - 1, found);
-            removed.erase(old);
-            continue;
+class Comparison {
+   public:
+    explicit Comparison(std::string_view shown_namespace) : shown_namespace_(shown_namespace) {}
+
+    void compare(const XmlElement& before, const XmlElement& after, int descents) {
+        const Children old_ones = children_of(before);
+        const Children new_ones = children_of(after);
+        auto removed = only_in(old_ones, new_ones);
+        auto added = only_in(new_ones, old_ones);
+        for (auto& [name, elements] : added) {
+            const auto old = removed.find(name);
+            const bool is_same = descents > 0 && old != removed.end() &&
+                                 is_container(old->second) && is_container(elements);
+            if (is_same) {
+                compare(*old->second.front(), *elements.front(), descents - 1);
+                removed.erase(old);
+                continue;
+            }
+            for (const XmlElement* each : elements) add("adds", *each);
         }
-        for (const XmlElement* each : elements) found.push_back(difference("adds", *each));
+        for (const auto& [name, elements] : removed)
+            for (const XmlElement* each : elements) add("removes", *each);
     }
-    for (const auto& [name, elements] : removed)
-        for (const XmlElement* each : elements) found.push_back(difference("removes", *each));
-}
+
+    std::vector<Difference> found;
+
+   private:
+    void add(std::string_view what, const XmlElement& element) {
+        const std::string text = described(element, shown_namespace_);
+        found.push_back({.text = concat(what, " ", printable(text, kLongestDifference)),
+                         .name_space = element.name_space});
+    }
+
+    const std::string_view shown_namespace_;
+};
 
 }  // namespace
 
-std::vector<Difference> differences(const XmlElement& before, const XmlElement& after) {
-    std::vector<Difference> found;
-    compare(before, after, kMostDescents, found);
-    return found;
+std::vector<Difference> differences(const XmlElement& before, const XmlElement& after,
+                                    std::string_view shown_namespace) {
+    Comparison comparison(shown_namespace);
+    comparison.compare(before, after, kMostDescents);
+    return std::move(comparison.found);
 }
 
 std::string to_string(const std::vector<Difference>& these) {

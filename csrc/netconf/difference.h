@@ -17,9 +17,10 @@ struct Difference {
 };
 
 /// Compares two <data> elements, whatever the order of what is in them. Takes time in proportion to
-/// their size.
+/// their size. Values are shown of one namespace alone: those of others may be secrets.
 [[nodiscard]] PCCL_API std::vector<Difference> differences(const sys::XmlElement& before,
-                                                           const sys::XmlElement& after);
+                                                           const sys::XmlElement& after,
+                                                           std::string_view shown_namespace);
 /// Returns the first of them in one line, and how many more there are.
 [[nodiscard]] PCCL_API std::string to_string(const std::vector<Difference>& these);
 

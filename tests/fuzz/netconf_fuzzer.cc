@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_bounded(bytes);
     show(bytes);
     const auto root = sys::read_xml(bytes);
-    if (root.is_ok() && !netconf::differences(*root, *root).empty()) std::abort();
+    if (root.is_ok() && !netconf::differences(*root, *root, root->name_space).empty()) std::abort();
     if (root.is_ok()) static_cast<void>(netconf::parse_reply(*root));
     return 0;
 }

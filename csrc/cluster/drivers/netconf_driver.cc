@@ -242,7 +242,7 @@ class NetconfDriver final : public Driver {
         const auto* const before = running.child("data");
         const auto* const after = candidate_.child("data");
         if (before == nullptr || after == nullptr) return refusal;
-        auto edits = netconf::differences(*before, *after);
+        auto edits = netconf::differences(*before, *after, dialect_.name_space);
         if (edits.empty()) return refusal;
         // Circuits are many: what else would be lost comes first.
         std::ranges::stable_partition(edits, [this](const auto& each) { return !is_ours(each); });

@@ -16,7 +16,7 @@ sys::XmlElement configured(std::string_view content) {
 }
 
 std::string told(std::string_view before, std::string_view after) {
-    return to_string(differences(configured(before), configured(after)));
+    return to_string(differences(configured(before), configured(after), "urn:d"));
 }
 
 std::string pair(int ingress, int egress) {
@@ -24,9 +24,10 @@ std::string pair(int ingress, int egress) {
 }
 
 TEST(DifferenceTest, SeesNoneInOrderBlanksAndAttributes) {
-    EXPECT_THAT(differences(configured("<c>" + pair(1, 2) + pair(3, 4) + "</c>"),
-                            configured("<c x='1'>" + pair(3, 4) + "\n  " + pair(1, 2) + "</c>")),
-                IsEmpty());
+    EXPECT_THAT(
+        differences(configured("<c>" + pair(1, 2) + pair(3, 4) + "</c>"),
+                    configured("<c x='1'>" + pair(3, 4) + "\n  " + pair(1, 2) + "</c>"), "urn:d"),
+        IsEmpty());
 }
 
 TEST(DifferenceTest, NamesEntriesOfListsAsAWhole) {
@@ -37,10 +38,12 @@ TEST(DifferenceTest, NamesEntriesOfListsAsAWhole) {
               "adds pair (ingress 1, egress 3), removes pair (ingress 1, egress 2)");
 }
 
-TEST(DifferenceTest, NamesTheModuleAndWhatOthersHaveEdited) {
-    const auto found = differences(configured("<a><b>1</b></a>"),
-                                   configured("<a><b>1</b></a><s xmlns=\"urn:s\"><n>x</n></s>"));
-    EXPECT_THAT(found, ElementsAre(Difference{"adds s (n x)", "urn:s"}));
+TEST(DifferenceTest, ShowsNoValuesOfOtherModules) {
+    const auto found = differences(
+        configured("<a><b>1</b></a>"),
+        configured("<a><b>1</b></a><user xmlns=\"urn:s\"><name>x</name><key>k</key></user>"),
+        "urn:d");
+    EXPECT_THAT(found, ElementsAre(Difference{"adds user (name, key)", "urn:s"}));
 }
 
 TEST(DifferenceTest, IsShortAndDisturbsNoTerminal) {
