@@ -1,0 +1,160 @@
+"""The calls of etcd's v3 gateway that a store of keys needs: HTTP with JSON."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pccl.errors import UnavailableError
+from pccl.p2p import bounded_post
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "IS_ABSENT",
+    "Condition",
+    "EtcdGateway",
+    "LeaseIsGoneError",
+    "ask",
+    "has_value",
+    "held_by",
+]
+
+_MOST_ANSWER = 64 << 20  # bytes
+_LEASE_IS_GONE = "requested lease not found"
+
+# What a key must be for something to be done to it in the same step.
+Condition: TypeAlias = "dict[str, str]"
+Asking: TypeAlias = "Callable[[str, dict[str, Any]], dict[str, Any]]"
+IS_ABSENT: Condition = {"target": "CREATE", "result": "EQUAL", "create_revision": "0"}
+
+
+def held_by(lease: str) -> Condition:
+    """Return that a key goes with a lease."""
+    return {"target": "LEASE", "result": "EQUAL", "lease": lease}
+
+
+def has_value(value: bytes) -> Condition:
+    """Return that a key has a value."""
+    return {"target": "VALUE", "result": "EQUAL", "value": _text(value)}
+
+
+class LeaseIsGoneError(UnavailableError):
+    """The request names a lease that has ended."""
+
+
+class EtcdGateway:
+    """Keys below a prefix, and leases; every request raises UnavailableError when it fails."""
+
+    def __init__(self, endpoint: str, prefix: str, ask: Asking) -> None:
+        self._endpoint = endpoint
+        self._prefix = prefix.encode()
+        self._ask = ask
+
+    def get(self, key: str) -> bytes | None:
+        """Return the value of a key, if there is one."""
+        pairs = self._range({"key": self._name(key)})
+        return self._decoded(pairs[0].get("value", "")) if pairs else None
+
+    def keys(self) -> list[str]:
+        """Return all keys below the prefix, sorted and without it."""
+        first = self._prefix
+        behind = first[:-1] + bytes([first[-1] + 1]) if first else b"\0"
+        wanted = {"key": _text(first or b"\0"), "range_end": _text(behind), "keys_only": True}
+        names = [self._decoded(pair.get("key"))[len(first) :] for pair in self._range(wanted)]
+        return sorted(name.decode(errors="replace") for name in names)
+
+    def put(self, key: str, value: bytes, lease: str) -> None:
+        """Set a key for as long as a lease lasts."""
+        self._ask("kv/put", self._entry(key, value, lease))
+
+    def put_if(self, condition: Condition, key: str, value: bytes, lease: str) -> bool:
+        """Set a key if it is as it must be; tell whether it was."""
+        return self._swap(key, condition, {"request_put": self._entry(key, value, lease)})
+
+    def delete(self, key: str) -> None:
+        """Take a key out."""
+        self._ask("kv/deleterange", {"key": self._name(key)})
+
+    def delete_if(self, condition: Condition, key: str) -> bool:
+        """Take a key out if it is as it must be; tell whether it was."""
+        return self._swap(key, condition, {"request_delete_range": {"key": self._name(key)}})
+
+    def grant(self, seconds: float) -> str:
+        """Return a new lease."""
+        granted = self._ask("lease/grant", {"TTL": math.ceil(seconds)}).get("ID")
+        if not isinstance(granted, str | int):
+            raise self._unavailable("answers lease/grant with what is no lease")
+        return str(granted)
+
+    def renew(self, lease: str) -> bool:
+        """Have a lease last on; False where it has ended."""
+        answer = self._ask("lease/keepalive", {"ID": lease}).get("result", {})
+        try:
+            return int(answer.get("TTL", 0)) > 0
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._unavailable("answers lease/keepalive with what is no lease") from error
+
+    def revoke(self, lease: str) -> None:
+        """End a lease, and all keys that go with it."""
+        with contextlib.suppress(LeaseIsGoneError):
+            self._ask("lease/revoke", {"ID": lease})
+
+    def _name(self, key: str) -> str:
+        return _text(self._prefix + key.encode())
+
+    def _entry(self, key: str, value: bytes, lease: str) -> dict[str, str]:
+        return {"key": self._name(key), "value": _text(value), "lease": lease}
+
+    def _swap(self, key: str, condition: Condition, then: dict[str, Any]) -> bool:
+        compare = [{"key": self._name(key), **condition}]
+        answer = self._ask("kv/txn", {"compare": compare, "success": [then]})
+        succeeded = answer.get("succeeded", False)
+        if "header" not in answer or not isinstance(succeeded, bool):
+            raise self._unavailable("answers kv/txn with what is no outcome")
+        return succeeded
+
+    def _range(self, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+        pairs = self._ask("kv/range", wanted).get("kvs", [])
+        if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
+            raise self._unavailable("answers kv/range with what is no list of pairs")
+        return pairs
+
+    def _decoded(self, text: object) -> bytes:
+        if isinstance(text, str):
+            with contextlib.suppress(ValueError):
+                return base64.b64decode(text, validate=True)
+        raise self._unavailable("answers what is not base64")
+
+    def _unavailable(self, what: str) -> UnavailableError:
+        return UnavailableError(f"etcd at {self._endpoint} {what}")
+
+
+def ask(endpoint: str, method: str, question: dict[str, Any], timeout: float) -> dict[str, Any]:
+    """Return the answer to one request, all of which takes so many seconds at most."""
+    where = f"etcd at {endpoint}"
+    try:
+        text = bounded_post.post(
+            f"{endpoint}/v3/{method}",
+            json.dumps(question).encode(),
+            seconds=timeout,
+            most_bytes=_MOST_ANSWER,
+        )
+        answer = json.loads(text)
+    except bounded_post.RefusedError as error:
+        kind = LeaseIsGoneError if _LEASE_IS_GONE in str(error) else UnavailableError
+        raise kind(f"{where} refuses {method}: {error}") from error
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+        raise UnavailableError(f"{where} does not answer {method}: {error}") from error
+    if not isinstance(answer, dict):
+        raise UnavailableError(f"{where} answers {method} with what is no object")
+    return answer
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
