@@ -15,6 +15,8 @@
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/p2p_waits.h"
+#include "csrc/p2p/connection_info.h"
+#include "csrc/p2p/memory.h"
 #include "csrc/p2p/session.h"
 
 namespace pccl::bindings {
@@ -259,6 +261,17 @@ py::dict stats_of(const Work& work) {
     return values;
 }
 
+/// What an entry of a directory holds: whom the info is of, and that one's memories. No session
+/// learns of it.
+std::pair<std::string, std::vector<RemoteMemory>> read_entry(
+    std::string_view info, const std::vector<std::string>& descriptors) {
+    const auto peer = value_or_throw(p2p::ConnectionInfo::deserialise(info));
+    std::vector<RemoteMemory> memories;
+    for (const std::string& each : descriptors)
+        memories.push_back(value_or_throw(p2p::import_descriptor(peer.id, each), peer.id.name));
+    return {peer.id.name, std::move(memories)};
+}
+
 using SessionClass = extension::Class<Session>;
 
 /// How sessions find each other.
@@ -273,6 +286,7 @@ void bind_meeting(SessionClass& session) {
                 return id_of(released([&] { return self.load_remote_conn_info(info); }));
             },
             arg("info"))
+        .def_static("read_entry", &read_entry, arg("info"), arg("descriptors"))
         .def(
             "connect",
             [](Session& self, const std::string& peer, std::optional<double> timeout) {

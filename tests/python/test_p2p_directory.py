@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
-import shutil
-import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -15,57 +14,22 @@ import pytest
 
 import pccl
 from pccl import p2p
+from support.etcd import PATIENCE, await_that, real_server
 from support.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
 NBYTES = 4096
-PATIENCE = 30.0
 
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the endpoint of a server of its own."""
-    program = shutil.which("etcd")
-    if program is None:
-        pytest.skip("no etcd is installed here: apt-get install etcd-server")
-    folder: Path = tmp_path_factory.mktemp("etcd")
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(
-            [
-                *(program, "--data-dir", folder / "data", "--unsafe-no-fsync"),
-                *("--listen-client-urls", client, "--advertise-client-urls", client),
-                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                *("--initial-cluster", f"default={peer}"),
-            ],
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            await_that(lambda: answers(client))
-            yield client
-        finally:
-            server.kill()
-            server.wait()
-
-
-def answers(endpoint: str) -> bool:
-    try:
-        p2p.EtcdStore(endpoint).keys()
-    except pccl.UnavailableError:
-        return False
-    return True
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < until, "nothing has happened"
-        time.sleep(0.05)
+    with real_server(tmp_path_factory.mktemp("etcd")) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(params=["torch", "etcd", "file", "tcp"])
@@ -129,6 +93,8 @@ def test_what_is_not_there_or_is_no_entry_is_told(store):
             b"[]",
             b'{"version": 1}',
             b'{"version":1,"info":3,"memories":{}}',
+            b"[" * 60_000,
+            b'{"version":1,"info":"","memories":' + b'{"a":' * 10_000,
         ):
             store.put("a", value)
             with pytest.raises(pccl.InvalidArgumentError, match='session "a" is none'):
@@ -142,6 +108,55 @@ def test_what_is_not_there_or_is_no_entry_is_told(store):
         store.put("c", entry)
         with pytest.raises(pccl.InvalidArgumentError, match='"c" is of session "a"'):
             directory.find("c")
+
+
+class Dictionary(dict[str, bytes]):
+    """A store of keys in this process, as users may write one."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
+
+def test_an_entry_that_is_refused_changes_nothing():
+    own, wrong = Dictionary(), Dictionary()
+    with p2p.Session("a") as a, p2p.Session("bob") as bob, p2p.Session("bob") as later:
+        p2p.Directory(bob, own).publish(keys=bob.register(stamps(1)))
+        found = p2p.Directory(a, own).find("bob")["keys"]
+        np.testing.assert_array_equal(read(a, found), stamps(1))
+        peers = a.peers()
+        p2p.Directory(later, wrong).publish(keys=later.register(stamps(2)))
+        wrong["carol"] = wrong["bob"]
+        entry = json.loads(wrong["bob"])
+        for memories in ({"x": "AAAA"}, json.loads(own["bob"])["memories"]):
+            wrong["bob"] = json.dumps({**entry, "memories": memories}).encode()
+            with pytest.raises((pccl.InvalidArgumentError, pccl.UnavailableError)):
+                p2p.Directory(a, wrong).find("bob")
+        with pytest.raises(pccl.InvalidArgumentError, match='"carol" is of session "bob"'):
+            p2p.Directory(a, wrong).find("carol")
+        assert a.peers() == peers
+        a.notify("bob", b"word")
+        assert [each.word for each in bob.notifications(PATIENCE)] == [b"word"]
+        assert later.notifications() == []
+        np.testing.assert_array_equal(read(a, found), stamps(1))
+
+
+def test_an_earlier_life_does_not_replace_its_successors_entry(store):
+    with p2p.Session("prefill-0") as first, p2p.Session("prefill-0") as second:
+        old, new = p2p.Directory(first, store), p2p.Directory(second, store)
+        old.publish()
+        old.publish(keys=first.register(stamps(1)))
+        new.publish()
+        entry = store.get("prefill-0")
+        with pytest.raises(pccl.UnavailableError, match='another life of session "prefill-0"'):
+            old.publish()
+        old.withdraw()
+        assert store.get("prefill-0") == entry
+        new.publish(keys=second.register(stamps(2)))
+        new.withdraw()
+        assert new.names() == []
 
 
 def test_keys_are_listed_once_however_often_they_are_put_and_deleted(store):
@@ -267,7 +282,7 @@ def test_a_store_that_lost_its_lease_puts_its_keys_again(etcd):
     with p2p.EtcdStore(etcd, prefix="lost/", lease=1.0) as store:
         store.put("a", b"1")
         lease = store._lease_id
-        store._ask("lease/revoke", {"ID": lease})
+        store._gateway.revoke(lease)
         await_that(lambda: store.get("a") == b"1")
         assert store._lease_id != lease
     assert p2p.EtcdStore(etcd, prefix="lost/").keys() == []

@@ -9,13 +9,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pccl import _core
 from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
+from pccl.p2p.memory import RemoteMemory
 from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pccl.p2p.memory import Memory, RemoteMemory
+    from pccl.p2p.memory import Memory
     from pccl.p2p.session import Session
 
 __all__ = ["Directory", "KeyStore", "TorchStore"]
@@ -29,7 +31,8 @@ class KeyStore(Protocol):
     """What a directory needs.
 
     :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, :class:`~pccl.p2p.RendezvousStore`, or your
-    own.
+    own. One that can compare and delete in one step may have ``delete_if(key, value)``, as
+    :meth:`~pccl.p2p.EtcdStore.delete_if`; a directory withdraws its entry by that.
     """
 
     def put(self, key: str, value: bytes) -> None:
@@ -224,7 +227,7 @@ class _Entry:
                 str(name): base64.b64decode(each, validate=True)
                 for name, each in entry["memories"].items()
             }
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidArgumentError(
                 f'the entry of session "{peer}" is none of a directory: {error!r}'
             ) from error
@@ -269,7 +272,8 @@ class Directory:
         InvalidArgumentError
             The entry would take more than 1 MiB.
         UnavailableError
-            The store is not there.
+            The store is not there; or another life of that name has put its entry since this one
+            did, and keeps it.
         """
         descriptors = {name: each.descriptor().serialize() for name, each in memories.items()}
         entry = _Entry(self._session.connection_info(), descriptors).serialise()
@@ -277,6 +281,7 @@ class Directory:
             raise InvalidArgumentError(
                 f"{len(memories)} memories take {len(entry)} bytes, more than {_MOST_ENTRY}"
             )
+        self._check_still_own()
         self._store.put(self._session.name, entry)
         self._published = entry
 
@@ -288,8 +293,9 @@ class Directory:
         UnavailableError
             The store is not there.
         """
-        if self._published is not None and self._store.get(self._session.name) == self._published:
-            self._store.delete(self._session.name)
+        if self._published is not None:
+            delete_if = getattr(self._store, "delete_if", self._delete_if)
+            delete_if(self._session.name, self._published)
         self._published = None
 
     def names(self) -> list[str]:
@@ -334,13 +340,25 @@ class Directory:
             The store is not there.
         """
         entry = _Entry.parse(peer, self._await(peer, timeout))
-        name = self._session.load(entry.info)
+        name, read = _core._P2pSession.read_entry(entry.info, list(entry.memories.values()))
         if name != peer:
             raise InvalidArgumentError(f'the entry of session "{peer}" is of session "{name}"')
-        return {
-            each: self._session.import_memory(peer, descriptor)
-            for each, descriptor in entry.memories.items()
-        }
+        self._session.load(entry.info)  # once nothing can be wrong with the entry any more
+        return dict(zip(entry.memories, map(RemoteMemory, read), strict=True))
+
+    def _check_still_own(self) -> None:
+        if self._published is None:
+            return
+        present = self._store.get(self._session.name)
+        if present is not None and present != self._published:
+            raise UnavailableError(
+                f'another life of session "{self._session.name}" has put its entry since this one '
+                "did: it is the one that peers find"
+            )
+
+    def _delete_if(self, key: str, value: bytes) -> None:
+        if self._store.get(key) == value:
+            self._store.delete(key)
 
     def _await(self, peer: str, timeout: float) -> bytes:
         until = time.monotonic() + limit_of(timeout)
