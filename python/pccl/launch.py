@@ -1,26 +1,20 @@
-"""Runs a function, or a script, as the ranks of a job on this machine: ``pccl.run``, ``pccl run``.
-
-Each rank is a process of its own that knows its place from the environment, as torchrun sets it
-(``RANK``, ``LOCAL_RANK``, ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), so that
-``torch.distributed`` finds its way, too. What ranks print is passed on line by line, behind the
-number of the rank. No rank outlives its starter, however that ends.
-"""
+"""Runs a function as the ranks of a job on this machine: ``pccl.run``."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import socket
-import subprocess
+import json
+import math
+import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, PeerLostError
+from pccl.errors import PeerLostError
+from pccl.rank_processes import GRACE_S, End, RankProcesses, rank_command
 from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
@@ -28,14 +22,9 @@ if TYPE_CHECKING:
 
     from pccl.cluster import Cluster
 
-__all__ = ["RankError", "run", "run_script"]
+__all__ = ["Failure", "RankError", "run"]
 
 Value = TypeVar("Value")
-
-# Ranks that lose a peer say so themselves before they are ended.
-LAST_WORDS_S = 5.0
-LOOK_S = 0.02
-LEAVE_S = 2.0
 
 
 class RankError(RuntimeError):
@@ -44,7 +33,8 @@ class RankError(RuntimeError):
     Attributes
     ----------
     rank
-        The first that failed, but for those that failed because they had lost another.
+        Which. The one that is raised is of the first that failed, but for those that failed because
+        they had lost another.
     """
 
     rank: int
@@ -72,15 +62,46 @@ class Failure:
         )
 
 
+@overload
 def run(
     fn: Callable[..., Value],
     *args: object,
     ranks: int,
     timeout: float | None = None,
     cluster: Cluster | None = None,
+    keep_going: Literal[False] = False,
     **kwargs: Any,
-) -> list[Value]:
+) -> list[Value]: ...
+
+
+@overload
+def run(
+    fn: Callable[..., Value],
+    *args: object,
+    ranks: int,
+    timeout: float | None = None,
+    cluster: Cluster | None = None,
+    keep_going: bool,
+    **kwargs: Any,
+) -> list[Value | RankError]: ...
+
+
+def run(
+    fn: Callable[..., Value],
+    *args: object,
+    ranks: int,
+    timeout: float | None = None,
+    cluster: Cluster | None = None,
+    keep_going: bool = False,
+    **kwargs: Any,
+) -> list[Value] | list[Value | RankError]:
     """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group.
+
+    A rank may end only by returning: one whose process ends before has failed, with exit code 0,
+    too. Then the others have 5 s to end by themselves, in which they raise what they have found;
+    SIGTERM ends them then, and SIGKILL 2 s later. What a rank has started ends with it, but for
+    processes that made a session of their own. Ctrl-C is passed on as SIGINT, and gives ranks the
+    same time.
 
     Parameters
     ----------
@@ -95,182 +116,117 @@ def run(
         Seconds after which all ranks are ended; None for no limit.
     cluster
         Whose phases the ranks switch, by ``pccl.switch_phase``; each gets a copy.
+    keep_going
+        Whether the others go on for as long as they like when a rank has failed, as after
+        ``comm.shrink()``.
 
     Returns
     -------
     list
-        What ``fn`` returned, by rank.
+        What ``fn`` returned, by rank. With ``keep_going``, a rank that failed has its
+        :class:`RankError` there.
 
     Raises
     ------
     RankError
-        ``fn`` raised an exception in a rank, or the rank's process ended. The others are ended.
+        ``fn`` raised an exception in a rank, or the rank's process ended; with ``keep_going``, in
+        every rank.
     pccl.CollectiveTimeoutError
         The ranks have taken too long.
     pccl.InvalidArgumentError
         ``timeout`` is negative, or ``ranks`` less than 1.
+    pccl.UnavailableError
+        This host has no loopback address.
     """
     from pccl import copies
 
     limit = None if timeout is None else limit_of(timeout)
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
-        job = Path(folder, "job")
-        job.write_bytes(copies.dumps((fn, args, kwargs, cluster)))
-        command = [sys.executable, "-m", "pccl._rank", "call", folder]
-        # What can be imported here can be there, whatever has been done to sys.path.
-        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-        with _Job(lambda rank: [*command, str(rank)], ranks, PYTHONPATH=path) as started:
-            failed = started.wait(limit)
-        outcomes = [_outcome_of(Path(folder, f"result-{rank}")) for rank in range(ranks)]
-    if failed or any(isinstance(outcome, Failure) for outcome in outcomes):
-        raise _why(outcomes, failed)
-    return outcomes
+        Path(folder, "job").write_bytes(copies.dumps((fn, args, kwargs, cluster)))
+        # What can be imported here can be there, whatever has been done to sys.path; nothing else.
+        path = [str(entry or Path.cwd()) for entry in sys.path]
+        Path(folder, "path").write_text(json.dumps(path))
+        with RankProcesses(lambda rank: rank_command("call", folder, str(rank)), ranks) as started:
+            _wait_for_results(started, Path(folder), limit, keep_going=keep_going)
+            ends = {end.rank: end for end in started.ends}
+        outcomes = [_outcome_of(_result(Path(folder), rank)) for rank in range(ranks)]
+    return _values_of(outcomes, ends, keep_going=keep_going)
 
 
-def run_script(command: Sequence[str], ranks: int) -> int:
-    """Run a script with its arguments as every rank; give the exit code of the first that failed.
-
-    ``command`` is what follows ``python``: ``["train.py", "--steps", "10"]``.
-    """
-    wrapped = [sys.executable, "-m", "pccl._rank", "exec", *command]
-    with _Job(lambda _: wrapped, ranks) as started:
-        failed = started.wait(None)
-    return abs(failed[0][1]) if failed else 0
+def _result(folder: Path, rank: int) -> Path:
+    return folder / f"result-{rank}"
 
 
-class _Job:
-    """The processes of all ranks; leaving the context ends those that still run."""
+def _wait_for_results(
+    started: RankProcesses, folder: Path, timeout: float | None, *, keep_going: bool
+) -> None:
+    def is_enough(end: End) -> bool:
+        has_failed = end.is_failure or not _result(folder, end.rank).exists()
+        return has_failed and not keep_going
 
-    def __init__(self, command: Callable[[int], list[str]], ranks: int, **variables: str) -> None:
-        if ranks < 1:
-            raise InvalidArgumentError(f"{ranks} ranks; start 1 or more")
-        self._lock = threading.Lock()
-        self._processes: list[subprocess.Popen[str]] = []
-        self._threads: list[threading.Thread] = []
-        self._held = _held_port()
-        try:
-            for rank in range(ranks):
-                place = _environment(rank, ranks, self._held.getsockname()[1])
-                self._start(command(rank), rank, {**os.environ, **place, **variables})
-        except BaseException:
-            self._end()
-            raise
-
-    def __enter__(self) -> _Job:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-
-    def wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Wait until all have ended, or one has failed; give the ranks that did, first ones first.
-
-        The second numbers are exit codes.
-        """
-        began = time.monotonic()
-        failed: list[tuple[int, int]] = []
-        first = None
-        while any(process.poll() is None for process in self._processes):
-            now = time.monotonic()
-            self._note_failures(failed)
-            first = first or (now if failed else None)
-            if first is not None and now - first > LAST_WORDS_S:
-                return failed
-            if timeout is not None and now - began > timeout:
-                running = [i for i, one in enumerate(self._processes) if one.poll() is None]
-                names = ", ".join(map(str, running))
-                raise CollectiveTimeoutError(f"ranks {names} still ran after {timeout} s")
-            time.sleep(LOOK_S)
-        self._note_failures(failed)
-        return failed
-
-    def _note_failures(self, failed: list[tuple[int, int]]) -> None:
-        known = {rank for rank, _ in failed}
-        for rank, process in enumerate(self._processes):
-            if rank not in known and process.poll():
-                failed.append((rank, process.returncode))
-
-    def _start(self, command: list[str], rank: int, environment: dict[str, str]) -> None:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the starter, which ends all
-        )
-        self._processes.append(process)
-        for source, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
-            assert source is not None
-            thread = threading.Thread(target=self._pass_on, args=(source, sink, rank), daemon=True)
-            thread.start()
-            self._threads.append(thread)
-
-    def _pass_on(self, source: IO[str], sink: IO[str], rank: int) -> None:
-        for line in source:
-            text = line.removesuffix("\n")
-            with self._lock:
-                sink.write(f"[{rank}] {text}\n")
-                sink.flush()
-
-    def _end(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                process.terminate()
-        deadline = time.monotonic() + LEAVE_S
-        for process in self._processes:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        for thread in self._threads:
-            thread.join(LEAVE_S)
-        self._held.close()
+    limit = math.inf if timeout is None else timeout
+    deadline = time.monotonic() + limit
+    try:
+        is_in_time = started.wait(limit, is_enough)
+        if is_in_time and started.running:
+            started.wait(min(GRACE_S, deadline - time.monotonic()))
+    except KeyboardInterrupt:
+        started.signal(signal.SIGINT)
+        started.wait(GRACE_S)
+        raise
+    if not is_in_time:
+        started.raise_late(limit)
 
 
-def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
-    return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(ranks),
-        "LOCAL_WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "PYTHONUNBUFFERED": "1",
-        "PCCL_STARTER_PID": str(os.getpid()),
-    }
+@dataclasses.dataclass(frozen=True)
+class _Returned:
+    """What a function has returned."""
+
+    value: Any
 
 
-def _held_port() -> socket.socket:
-    """Bind a port that the kernel then gives to nobody who asks for any.
-
-    Whoever asks for this one by ``SO_REUSEADDR``, as stores do, may listen at it.
-    """
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    return held
-
-
-def _outcome_of(result: Path) -> Any:
+def _outcome_of(result: Path) -> _Returned | Failure | None:
+    """Read what a rank has left; None: nothing."""
     import cloudpickle
 
-    return cloudpickle.loads(result.read_bytes()) if result.exists() else None
+    if not result.exists():
+        return None
+    value = cloudpickle.loads(result.read_bytes())
+    return value if isinstance(value, Failure) else _Returned(value)
 
 
-def _why(outcomes: Sequence[Any], failed: Sequence[tuple[int, int]]) -> RankError:
+def _values_of(
+    outcomes: Sequence[_Returned | Failure | None], ends: dict[int, End], *, keep_going: bool
+) -> list[Any]:
+    """Give what is returned by rank, or raise what the ranks have failed with."""
+    values = [one.value for one in outcomes if isinstance(one, _Returned)]
+    has_failed = any(end.is_failure for end in ends.values())
+    if len(values) == len(outcomes) and (keep_going or not has_failed):
+        return values
+    if not keep_going or not values:
+        raise _why(outcomes, ends)
+    return [
+        one.value if isinstance(one, _Returned) else _error_of(rank, one, ends)
+        for rank, one in enumerate(outcomes)
+    ]
+
+
+def _why(outcomes: Sequence[_Returned | Failure | None], ends: dict[int, End]) -> RankError:
     """Choose the rank to blame: one that raised something of its own, else one that just ended."""
-    order = [rank for rank, _ in failed]
-    order += [rank for rank, one in enumerate(outcomes) if isinstance(one, Failure)]
-    told = [rank for rank in order if isinstance(outcomes[rank], Failure)]
-    own = [rank for rank in told if not outcomes[rank].is_consequence]
-    silent = [(rank, code) for rank, code in failed if rank not in told]
-    if not own and silent:
-        rank, code = silent[0]
-        return RankError(rank, f"ended with exit code {code}, and said nothing")
-    rank = (own or told)[0]
-    failure = outcomes[rank]
-    return RankError(rank, f"raised {failure.error}\n\n{failure.traceback.rstrip()}")
+    failed = [r for r in ends if ends[r].is_failure or not isinstance(outcomes[r], _Returned)]
+    own = [rank for rank in failed if _is_of_its_own(outcomes[rank])]
+    silent = [rank for rank in failed if not isinstance(outcomes[rank], Failure)]
+    rank = (own or silent or failed)[0]
+    return _error_of(rank, outcomes[rank], ends)
+
+
+def _is_of_its_own(outcome: object) -> bool:
+    return isinstance(outcome, Failure) and not outcome.is_consequence
+
+
+def _error_of(rank: int, outcome: object, ends: dict[int, End]) -> RankError:
+    if isinstance(outcome, Failure):
+        return RankError(rank, f"raised {outcome.error}\n\n{outcome.traceback.rstrip()}")
+    when = "before" if outcome is None else "after"
+    end = ends[rank]
+    return RankError(rank, f"{end} {when} its function returned (it was process {end.pid})")
