@@ -7,6 +7,7 @@ import tempfile
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from pccl import own_path
 from pccl.errors import PeerLostError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run_ranks(worker: Worker, ranks: int) -> Iterator[Any]:
         ]
         try:
             for process, (_, sender) in zip(processes, pipes, strict=True):
-                process.start()
+                own_path.start(process)
                 sender.close()
             yield from _words_of([receiver for receiver, _ in pipes])
             for process in processes:

@@ -155,7 +155,7 @@ class RankProcesses:
             start_new_session=True,  # Ctrl-C is for the starter, which passes it on
         )
         self._processes.append(process)
-        with contextlib.suppress(OSError):  # else the next look finds that it has ended
+        with contextlib.suppress(OSError, AttributeError):  # else the next look finds its end
             self._pidfds[rank] = os.pidfd_open(process.pid)
             self._poll.register(self._pidfds[rank], select.POLLIN)
         for source, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
@@ -167,9 +167,10 @@ class RankProcesses:
         found = [end for rank in self.running if (end := self._end_of(rank)) is not None]
         found.sort(key=lambda end: end.status >= 0)
         self.ends += found
+        if found:
+            process_session.signal_all({end.pid for end in found}, signal.SIGTERM)
         for end in found:
             self._leaving[end.pid] = time.monotonic() + LEAVE_S
-            process_session.signal_all({end.pid}, signal.SIGTERM)
             self._forget(end.rank)
         self._end_sessions()
         return found

@@ -498,7 +498,7 @@ def test_scripts_import_what_python_would(tmp_path: Path, spied: Path) -> None:
     script = script_of(tmp_path, text)
     (tmp_path / "installed").mkdir()
     pccl_command = tmp_path / "installed" / "pccl-command.py"
-    pccl_command.write_text("from pccl.cli import main; main()")
+    pccl_command.write_text("from pccl.cli import main\nif __name__ == '__main__': main()\n")
     done = subprocess.run(
         [sys.executable, pccl_command, "run", script],
         capture_output=True,
@@ -510,6 +510,29 @@ def test_scripts_import_what_python_would(tmp_path: Path, spied: Path) -> None:
     assert sorted(done.stdout.splitlines()) == ["[0] 3", "[1] 3"], done.stderr
     done = run_script("-m", "script", cwd=tmp_path)
     assert sorted(done.stdout.splitlines()) == ["[0] 3", "[1] 3"], done.stderr
+
+
+@pytest.mark.parametrize("command", ["info", "bench all_reduce --max 1K"])
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="spawn of Python 3.10 imports from there")
+def test_other_commands_import_nothing_from_the_working_directory(
+    tmp_path: Path, spied: Path, command: str
+) -> None:
+    pccl_command = tmp_path / "pccl-command.py"
+    pccl_command.write_text("from pccl.cli import main\nif __name__ == '__main__': main()\n")
+    (spied / "pickle.py").write_text("import os; os.write(2, b'spy pickle\\n'); os._exit(7)")
+    starter = subprocess.Popen(
+        [sys.executable, pccl_command, *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=spied,
+    )
+    try:
+        out, _ = starter.communicate(timeout=10 * PATIENCE)
+    finally:
+        starter.kill()
+    assert "spy" not in out
+    assert starter.returncode == 0, out
 
 
 # Hosts.

@@ -9,6 +9,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pccl import own_path
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
@@ -78,7 +80,7 @@ def start(
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=target, args=(there, *args), daemon=True)
-    process.start()
+    own_path.start(process)
     there.close()
     if not here.poll(patience):
         process.kill()

@@ -4,14 +4,13 @@ import importlib.metadata
 import os
 import platform
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pccl import _build_info
+from pccl import _build_info, own_path
 from pccl._version import __version__
 from pccl.cli import terminal
 
@@ -79,7 +78,7 @@ def _installed(distribution: str) -> str:
 def _transport(name: str) -> str:
     """Tell whether a process with this transport alone can have a group; else why not."""
     done = subprocess.run(
-        [sys.executable, "-c", "import pccl; pccl.Communicator()"],
+        own_path.command_for("import pccl; pccl.Communicator()"),
         env={**os.environ, "PCCL_TRANSPORTS": name},
         capture_output=True,
         text=True,
