@@ -342,7 +342,10 @@ void bind_communicator(extension::Module& module) {
         return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
                       (*self).size(), ">");
     });
-    cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
+    cls.def_property_readonly("memory", [](py::object self) {
+        static_cast<void>(self.cast<PyCommunicator&>());  // has one
+        return PyMemory(std::move(self));
+    });
     bind_predictions(module);
     bind_premul_sum(module);
     module.def("tuning_path", &comm::tuning_path);

@@ -134,10 +134,16 @@ class QuickCall {
         return concat(name, "($", signature().substr(1), "\n--\n\n", text);
     }
 
+    /// Null before __init__, and where pybind11 has to look for it among several bases.
+    static Self* called_of(PyObject* self) {
+        auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
+        if (!instance->simple_layout) return nullptr;
+        return static_cast<Self*>(instance->simple_value_holder[0]);
+    }
+
     static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                           PyObject* keywords) {
-        auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
-        auto* const called = instance->get_value_and_holder().template value_ptr<Self>();
+        Self* const called = called_of(self);
         const auto positional = static_cast<std::size_t>(count);
         if (called == nullptr || positional > kPositional)
             return call_general(self, arguments, positional, keywords);

@@ -1,10 +1,14 @@
 // pybind11's modules and classes, whose functions and members show the docstrings and signatures of
-// the stub, so that inspect.signature() works. pybind11 copies the texts.
+// the stub, so that inspect.signature() works. pybind11 copies the texts. Objects whose __init__
+// has not run are refused by all that takes them.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
 #include <string>
+#include <tuple>
+#include <typeinfo>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -29,6 +33,16 @@ class Module : public pybind11::module_ {
     pybind11::options options_;  // count until the end of this
 };
 
+/// Stands for the memory that pybind11 otherwise gives to an object without a value, unset, when a
+/// function takes it: made by __new__ alone, or by a subclass that has not called __init__ yet.
+template <typename Type>
+void* refuse_without_value(std::size_t /*nbytes*/) {
+    const auto* const info = pybind11::detail::get_type_info(typeid(Type));
+    throw pybind11::type_error(concat(info->type->tp_name,
+                                      ".__init__() has not run: call it before anything else of "
+                                      "the object, in a subclass by super().__init__()"));
+}
+
 /// `Parts` are those of pybind11::class_: the type, its bases, what holds it.
 template <typename... Parts>
 class Class : public pybind11::class_<Parts...> {
@@ -36,7 +50,11 @@ class Class : public pybind11::class_<Parts...> {
 
    public:
     Class(Module& module, const char* name)
-        : Base(pybind11::handle(module.ptr()), name, docstring_of(name)) {}
+        : Base(pybind11::handle(module.ptr()), name, docstring_of(name)) {
+        using Type = std::tuple_element_t<0, std::tuple<Parts...>>;
+        pybind11::detail::get_type_info(typeid(Type))->operator_new = &refuse_without_value<Type>;
+        refuse_pickling();
+    }
 
     /// `make` gives what pybind11::init() takes.
     template <typename Function, typename... Extra>
@@ -82,6 +100,16 @@ class Class : public pybind11::class_<Parts...> {
     }
 
    private:
+    /// What object has in its place calls pybind11's base class, which ends the process by that.
+    void refuse_pickling() {
+        const auto refuse = [](pybind11::handle self) -> pybind11::object {
+            const std::string name = Py_TYPE(self.ptr())->tp_name;
+            throw pybind11::type_error(concat("cannot pickle or copy ", name, " objects"));
+        };
+        this->attr("__reduce__") = pybind11::cpp_function(refuse, pybind11::name("__reduce__"),
+                                                          pybind11::is_method(*this));
+    }
+
     [[nodiscard]] const char* text_of(const char* member) const {
         const auto name = this->attr("__name__").template cast<std::string>();
         return docstring_of(concat(name, '.', member));
