@@ -34,21 +34,33 @@ class ClientHandshake {
                      .purpose = introduction.purpose};
     }
 
+    /// From the beginning, by a new connection.
     Status start() {
+        state_ = State::kConnecting;
+        server_proof_ = {};
+        verdict_ = {};
+        transcript_.request = {};
         PCCL_TRY(sys::fill_random(transcript_.hello.nonce));
         PCCL_ASSIGN_OR_RETURN(fd_, sys::make_socket(args_.address, args_.stream));
         return Status::ok();
     }
 
-    /// Moves on as far as possible.
+    /// Moves on as far as possible; ok, too, where the server has put it off.
     Status advance() {
         State before = state_;
         do {
             before = state_;
-            if (const Status fault = step(); !fault.is_ok()) return blame(fault);
+            if (const Status fault = step(); !fault.is_ok())
+                return was_put_off() ? Status::ok() : blame(fault);
         } while (state_ != before);
         return Status::ok();
     }
+
+    /// Then start() again.
+    [[nodiscard]] bool was_put_off() const {
+        return server_proof_.begins_with(kBusy) || verdict_.message() == Verdict::kPutOff;
+    }
+    void count_put_off() { ++times_put_off_; }
 
     [[nodiscard]] bool is_done() const { return state_ == State::kDone; }
     [[nodiscard]] bool must_retry() const {
@@ -64,7 +76,11 @@ class ClientHandshake {
             state_ == State::kConnecting
                 ? " did not answer in time"
                 : " took the connection but did not go through its handshake in time";
-        return Status::timeout(concat(peer_name(), what), request_.destination);
+        const std::string crowd = times_put_off_ == 0
+                                      ? ""
+                                      : concat(" (others crowd it: it has put this connection off ",
+                                               times_put_off_, " times)");
+        return Status::timeout(concat(peer_name(), what, crowd), request_.destination);
     }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
@@ -91,7 +107,9 @@ class ClientHandshake {
         if (!connected) return Status::ok();
         state_ = State::kServerProof;
         if (args_.address.family() == AF_UNIX) PCCL_TRY(require_same_user(fd_.get()));
-        return send_whole(fd_.get(), transcript_.hello);
+        const Status said = send_whole(fd_.get(), transcript_.hello);
+        if (!said.is_ok()) static_cast<void>(server_proof_.receive_from(fd_.get()));
+        return said;
     }
 
     Status answer() {
@@ -109,8 +127,10 @@ class ClientHandshake {
         }
         transcript_.request = outgoing_;
         state_ = State::kVerdict;
-        return send_whole(fd_.get(),
-                          ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
+        const Status said = send_whole(
+            fd_.get(), ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
+        if (!said.is_ok()) static_cast<void>(verdict_.receive_from(fd_.get()));
+        return said;
     }
 
     Status conclude() {
@@ -148,6 +168,7 @@ class ClientHandshake {
     Incoming<ServerProof> server_proof_;
     Incoming<Verdict> verdict_;
     UniqueFd fd_;
+    std::size_t times_put_off_ = 0;
 };
 
 Result<std::unique_ptr<HandshakeClient>> HandshakeClient::start(
@@ -172,8 +193,19 @@ void HandshakeClient::unwatch() {
     for (const auto& handshake : handshakes_) watcher_->unwatch(handshake->fd());
 }
 
+Status HandshakeClient::begin_again(ClientHandshake& handshake) {
+    handshake.count_put_off();
+    if (watcher_ != nullptr) watcher_->unwatch(handshake.fd());
+    PCCL_TRY(handshake.start());
+    if (watcher_ != nullptr) PCCL_TRY(watcher_->watch(handshake.fd()));
+    return handshake.advance();
+}
+
 Result<bool> HandshakeClient::advance() {
-    for (const auto& handshake : handshakes_) PCCL_TRY(handshake->advance());
+    for (const auto& handshake : handshakes_) {
+        PCCL_TRY(handshake->advance());
+        while (handshake->was_put_off()) PCCL_TRY(begin_again(*handshake));
+    }
     return std::ranges::all_of(handshakes_,
                                [](const auto& handshake) { return handshake->is_done(); });
 }

@@ -5,7 +5,10 @@
 //       | -- magic, version, group, client nonce ----------> |
 //       | <- magic, server nonce, HMAC(secret, server, nonces) |   the client verifies, or leaves
 //       | -- request, HMAC(secret, client, nonces, request)> |   the server verifies, or refuses
-//       | <- one byte: accepted or refused ----------------- |
+//       | <- one byte: accepted, refused or put off -------- |
+//
+// A server that others crowd puts clients off: those of which nothing has come (by four bytes in
+// place of its proof), else those that take long. They begin again with a connection of their own.
 //
 // Every message has a fixed size, and the request is read only once its proof holds. Nonces are
 // fresh on both sides, so that a recorded exchange proves nothing. For a group that it does not
@@ -59,6 +62,7 @@ class PCCL_API HandshakeClient {
    private:
     HandshakeClient(const DialArgs& args, SocketWatcher* watcher);
     void unwatch();
+    Status begin_again(ClientHandshake& handshake);
 
     const DialArgs args_;
     SocketWatcher* const watcher_;

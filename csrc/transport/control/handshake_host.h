@@ -8,6 +8,13 @@
 
 namespace pccl::transport {
 
+/// Of an accepting side, besides those of its groups.
+struct OtherSecrets {
+    /// What onlookers prove (onlooker.h); without one they are strangers.
+    std::optional<Secret> onlookers = {};
+    Secret of_nobody{};  // stands in for the secret of unknown groups
+};
+
 /// What a handshake asks of its process. Called on the thread that accepts connections.
 class HandshakeHost {
    public:

@@ -1,4 +1,4 @@
-// The bytes of the handshake, and the proofs over them. Only handshake.cc and handshake_server.cc
+// The bytes of the handshake, and the proofs over them. Only handshake.cc and server_handshake.h
 // include this.
 #pragma once
 
@@ -55,7 +55,9 @@ struct ClientProof {
 };
 static_assert(sizeof(ClientProof) == 120 && std::is_trivially_copyable_v<ClientProof>);
 
-enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2 };
+enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2, kPutOff = 3 };
+/// In place of the server's proof, to a client of which no whole hello has come.
+inline constexpr std::array<char, 4> kBusy{'P', 'C', 'C', 'B'};
 
 /// What both sides have seen so far.
 struct Transcript {
@@ -101,6 +103,10 @@ class Incoming {
     [[nodiscard]] bool speaks_pccl() const {
         const std::size_t here = std::min(received_, kMagic.size());
         return std::memcmp(&message_, kMagic.data(), here) == 0;
+    }
+
+    [[nodiscard]] bool begins_with(std::span<const char> word) const {
+        return received_ >= word.size() && std::memcmp(&message_, word.data(), word.size()) == 0;
     }
 
    private:

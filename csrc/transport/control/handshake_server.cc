@@ -5,29 +5,35 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/control/handshake_messages.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/transport/control/server_handshake.h"
 #include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport {
 
-using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabulary of this file
-
 namespace {
 
+constexpr int kLongestQueue = 4096;  // of sys::listen_on()
+constexpr Duration kWholeQueue = std::chrono::milliseconds(600);
 constexpr Duration kStarvedPause = std::chrono::milliseconds(200);
+constexpr Duration kShortestAlarm = std::chrono::microseconds(1);  // zero would turn it off
+/// Only so many at once, for the caller has others to look after.
+constexpr std::size_t kMostAtOnce = 256;
 
 /// An eighth of what this process may have open, for there are other servers, and other uses.
 HandshakeServer::Options within_limits(HandshakeServer::Options options) {
     constexpr std::size_t kLeast = 4;
     const std::size_t share = std::max(sys::most_descriptors() / 8, kLeast);
     options.most_pending = std::min(options.most_pending, share);
+    if (!options.patience_when_crowded)
+        options.patience_when_crowded =
+            kWholeQueue * static_cast<int>(options.most_pending) / kLongestQueue;
     return options;
 }
 
@@ -45,89 +51,6 @@ Status about_client(int socket, const Status& why) {
 
 }  // namespace
 
-class ServerHandshake {
-   public:
-    ServerHandshake(UniqueFd fd, const HandshakeServer::Options& options)
-        : options_(options), fd_(std::move(fd)), begun_(options.clock->now()) {}
-
-    /// True when the client has proven itself and was told so.
-    Result<bool> advance(HandshakeHost& host, const Secret& no_secret) {
-        if (!greeted_) {
-            PCCL_ASSIGN_OR_RETURN(greeted_, hello_.receive_from(fd_.get()));
-            if (!greeted_) return false;
-            PCCL_TRY(answer(host, no_secret));
-        }
-        PCCL_ASSIGN_OR_RETURN(const bool whole, client_proof_.receive_from(fd_.get()));
-        if (!whole) return false;
-        PCCL_TRY(judge(host));
-        return true;
-    }
-
-    [[nodiscard]] Introduction introduction() const {
-        const WireRequest& wire = client_proof_.message().request;
-        return {.request = {.group = hello_.message().group,
-                            .source = wire.source,
-                            .destination = wire.destination,
-                            .channel = wire.channel,
-                            .group_size = wire.group_size,
-                            .generation = wire.generation},
-                .service = static_cast<Service>(wire.service),
-                .transport = wire.transport,
-                .purpose = wire.purpose};
-    }
-    [[nodiscard]] TimePoint begun() const { return begun_; }
-    [[nodiscard]] int fd() const { return fd_.get(); }
-    [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
-
-   private:
-    Status answer(HandshakeHost& host, const Secret& no_secret) {
-        const ClientHello& hello = hello_.message();
-        if (hello.magic != kMagic)
-            return Status::invalid_argument("it does not speak PCCL's protocol");
-        if (hello.version != kVersion)
-            return Status::invalid_argument(
-                concat("it speaks version ", hello.version, " of the protocol, not ", kVersion));
-        const auto known = is_of_onlooker() ? options_.onlookers : host.secret_of(hello.group);
-        is_known_ = known.has_value();
-        secret_ = known.value_or(no_secret);
-        transcript_.hello = hello;
-        PCCL_TRY(sys::fill_random(transcript_.server_nonce));
-        return send_whole(fd_.get(), ServerProof{kMagic, transcript_.server_nonce,
-                                                 prove(secret_, kServerLabel, transcript_)});
-    }
-
-    Status judge(HandshakeHost& host) {
-        transcript_.request = client_proof_.message().request;
-        const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
-                                                        prove(secret_, kClientLabel, transcript_));
-        const bool is_served =
-            is_known_ && (is_of_onlooker() || host.serves(introduction().request));
-        const bool is_service = transcript_.request.service < kServices &&
-                                is_of_onlooker() == (introduction().service == Service::kStatus);
-        if (proven && is_served && is_service) return send_whole(fd_.get(), Verdict::kAccepted);
-        static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
-        if (proven && is_served)
-            return Status::invalid_argument(concat("it asks for service ",
-                                                   int{transcript_.request.service},
-                                                   ", which there is not, or not for it"));
-        return Status::invalid_argument(
-            is_known_ && !proven ? "it does not prove the secret of the group"
-                                 : "it asks for a group that this process is not in, or has left");
-    }
-
-    [[nodiscard]] bool is_of_onlooker() const { return hello_.message().group == kOnlookers; }
-
-    const HandshakeServer::Options& options_;
-    UniqueFd fd_;
-    TimePoint begun_;
-    bool greeted_ = false;
-    bool is_known_ = false;
-    Secret secret_{};
-    Transcript transcript_;
-    Incoming<ClientHello> hello_;
-    Incoming<ClientProof> client_proof_;
-};
-
 Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Address& address,
                                                                  const Options& options) {
     std::unique_ptr<HandshakeServer> server(new HandshakeServer(options));
@@ -137,18 +60,19 @@ Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Addr
     return server;
 }
 
-HandshakeServer::HandshakeServer(const Options& options) : options_(within_limits(options)) {}
+HandshakeServer::HandshakeServer(const Options& options)
+    : options_(within_limits(options)), secrets_{.onlookers = options.onlookers} {}
 HandshakeServer::~HandshakeServer() = default;
 
 Status HandshakeServer::start() {
-    PCCL_TRY(sys::fill_random(no_secret_));
+    PCCL_TRY(sys::fill_random(secrets_.of_nobody));
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
     alarm_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!alarm_.is_open()) return Status::from_errno(errno, "cannot create a timer");
-    PCCL_TRY(watch(alarm_.get()));
+    PCCL_TRY(watch(alarm_.get(), nullptr));
     keep_spare();
-    return watch(listener_.get());
+    return watch(listener_.get(), nullptr);
 }
 
 void HandshakeServer::keep_spare() {
@@ -156,8 +80,8 @@ void HandshakeServer::keep_spare() {
     if (spare_.is_open()) shortage_ = Status::ok();
 }
 
-Status HandshakeServer::watch(int fd) {
-    epoll_event interest{.events = EPOLLIN, .data = {}};
+Status HandshakeServer::watch(int fd, ServerHandshake* handshake) {
+    epoll_event interest{.events = EPOLLIN, .data = {.ptr = handshake}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) == 0) return Status::ok();
     return Status::from_errno(errno, "cannot watch a connection");
 }
@@ -165,30 +89,33 @@ Status HandshakeServer::watch(int fd) {
 void HandshakeServer::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void HandshakeServer::advance(HandshakeHost& host, const Welcome& welcome) {
-    step_all(host, welcome);
-    // Only so many at once, for the caller has others to look after.
-    for (std::size_t round = 0; round < options_.most_pending; ++round) {
-        starved_ = false;
-        keep_spare();
-        const std::size_t before = pending_.size();
-        admit(host);
-        if (pending_.size() == before) break;
-        step_all(host, welcome);  // most have said hello by now
-        // Who had the spare descriptor and has hung up makes way for the next.
-        if (!starved_ || !pending_.empty()) break;
-    }
+    blocked_for_.reset();
+    keep_spare();
+    step_ready(host, welcome);
+    admit(host, welcome);
     keep_spare();
     expire(host);
-    pause_listening(is_full() || starved_);
+    pause_listening(blocked_for_.has_value());
 }
 
-void HandshakeServer::step_all(HandshakeHost& host, const Welcome& welcome) {
-    std::erase_if(pending_, [&](auto& handshake) { return !step(*handshake, host, welcome); });
+void HandshakeServer::step_ready(HandshakeHost& host, const Welcome& welcome) {
+    std::array<epoll_event, kMostAtOnce> ready;
+    const int count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), 0);
+    std::vector<const ServerHandshake*> over;
+    for (int i = 0; i < count; ++i) {
+        auto* const handshake =
+            static_cast<ServerHandshake*>(ready[static_cast<std::size_t>(i)].data.ptr);
+        if (handshake != nullptr && !step(*handshake, host, welcome)) over.push_back(handshake);
+    }
+    if (over.empty()) return;
+    std::erase_if(pending_, [&](const auto& each) {
+        return std::ranges::find(over, each.get()) != over.end();
+    });
 }
 
 bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
                            const Welcome& welcome) {
-    const auto done = handshake.advance(host, no_secret_);
+    const auto done = handshake.advance(host);
     if (!done.is_ok()) {
         host.refused(options_.way, about_client(handshake.fd(), done.status()));
         return false;
@@ -200,61 +127,100 @@ bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
     return false;
 }
 
-void HandshakeServer::admit(HandshakeHost& host) {
-    for (std::size_t seen = 0; seen < options_.most_pending && !is_full(); ++seen) {
-        auto next = accept_one();
+void HandshakeServer::admit(HandshakeHost& host, const Welcome& welcome) {
+    for (std::size_t seen = 0; seen < kMostAtOnce; ++seen) {
+        keep_spare();
+        if (is_full() && who_makes_way(*options_.patience_when_crowded) == pending_.end())
+            return block(*options_.patience_when_crowded);
+        auto next = accept_one(host);
         if (next.is_ok() && !next->has_value()) return;
-        const Status fault = next.is_ok() ? let_in(std::move(**next), host) : next.status();
+        const Status fault =
+            next.is_ok() ? let_in(std::move(**next), host, welcome) : next.status();
         if (fault.is_ok()) continue;
-        starved_ = true;
+        block(options_.patience_when_starved);
         if (!std::exchange(told_, true)) host.refused(options_.way, fault);
         return;
     }
 }
 
 /// Other users of this host get no further than here: no slot, no patience.
-Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host) {
+Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome) {
     if (address_.family() == AF_UNIX && !require_same_user(client.get()).is_ok()) {
         const Status why = Status::unavailable("it runs as another user than this process");
         host.refused(options_.way, about_client(client.get(), why));
         return Status::ok();
     }
-    PCCL_TRY(watch(client.get()));
+    auto handshake =
+        std::make_unique<ServerHandshake>(std::move(client), secrets_, options_.clock->now());
+    PCCL_TRY(watch(handshake->fd(), handshake.get()));
     told_ = told_ && !shortage_.is_ok();
-    pending_.push_back(std::make_unique<ServerHandshake>(std::move(client), options_));
+    if (!step(*handshake, host, welcome)) return Status::ok();  // most have said hello by now
+    if (is_full()) {
+        if (handshake->is_silent() && oldest_silent() == pending_.end()) {
+            put_off(*handshake, host);
+            return Status::ok();
+        }
+        put_off(who_makes_way(*options_.patience_when_crowded), host);
+    }
+    pending_.push_back(std::move(handshake));
     return Status::ok();
 }
 
 /// A process without descriptors still hears one peer at a time, so that it can say what it lacks.
-Result<std::optional<UniqueFd>> HandshakeServer::accept_one() {
+Result<std::optional<UniqueFd>> HandshakeServer::accept_one(HandshakeHost& host) {
     auto next = sys::accept_next(listener_.get(), options_.stream);
     if (next.status().code() != StatusCode::kResourceExhausted) return next;
     // The kernel says so before it looks whether anybody waits.
     const sys::Interest arrival{.fd = listener_.get(), .input = true};
     if (!sys::wait_for_any({&arrival, 1}, Duration::zero())) return std::optional<UniqueFd>();
-    if (!pending_.empty() || !spare_.is_open()) return next;
+    const auto last = who_makes_way(options_.patience_when_starved);
+    if (last != pending_.end())
+        put_off(last, host);
+    else if (pending_.empty() && spare_.is_open())
+        spare_.reset();
+    else
+        return next;
     shortage_ = next.status();
-    spare_.reset();
     next = sys::accept_next(listener_.get(), options_.stream);
     if (!next.is_ok() || !next->has_value()) keep_spare();
     return next;
 }
 
+HandshakeServer::Pending::iterator HandshakeServer::oldest_silent() {
+    return std::ranges::find_if(pending_, [](const auto& each) { return each->is_silent(); });
+}
+
+/// The oldest of which nothing has come, else the oldest if it has taken `patience`.
+HandshakeServer::Pending::iterator HandshakeServer::who_makes_way(Duration patience) {
+    const auto silent = oldest_silent();
+    if (silent != pending_.end() || pending_.empty()) return silent;
+    const bool is_late = options_.clock->now() - pending_.front()->begun() >= patience;
+    return is_late ? pending_.begin() : pending_.end();
+}
+
+void HandshakeServer::put_off(const ServerHandshake& which, HandshakeHost& host) {
+    const Status why = Status::timeout("it was slow while others waited, and was put off");
+    host.refused(options_.way, about_client(which.fd(), why));
+    which.put_off();
+}
+
+void HandshakeServer::put_off(Pending::iterator which, HandshakeHost& host) {
+    put_off(**which, host);
+    pending_.erase(which);
+}
+
 void HandshakeServer::expire(HandshakeHost& host) {
     const TimePoint now = options_.clock->now();
-    const Duration patience =
-        is_full() || starved_ ? options_.patience_when_crowded : options_.patience;
-    const auto kept = std::find_if(pending_.begin(), pending_.end(), [&](const auto& handshake) {
-        return now - handshake->begun() < patience;
+    const auto kept = std::ranges::find_if(pending_, [&](const auto& handshake) {
+        return now - handshake->begun() < options_.patience;
     });
     const Status too_slow = Status::timeout("it did not finish its handshake in time");
     for (auto late = pending_.begin(); late != kept; ++late)
         host.refused(options_.way, about_client((*late)->fd(), too_slow));
     pending_.erase(pending_.begin(), kept);
-    if (!pending_.empty())
-        set_alarm(pending_.front()->begun() + patience - now);
-    else
-        set_alarm(starved_ ? kStarvedPause : Duration::zero());
+    if (pending_.empty()) return set_alarm(blocked_for_ ? kStarvedPause : Duration::zero());
+    const Duration patience = std::min(options_.patience, blocked_for_.value_or(Duration::max()));
+    set_alarm(std::max(pending_.front()->begun() + patience - now, kShortestAlarm));
 }
 
 void HandshakeServer::pause_listening(bool pause) {

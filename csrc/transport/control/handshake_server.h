@@ -23,14 +23,18 @@ class PCCL_API HandshakeServer {
     struct Options {
         std::string_view way = "tcp";  // for HandshakeHost::refused()
         sys::StreamOptions stream = {};
-        /// At most this many handshakes run, and fewer in a process of few descriptors; further
-        /// connections wait in the kernel's queue.
-        std::size_t most_pending = 128;
-        /// A handshake that takes longer is refused ...
+        /// At most this many handshakes run, and fewer in a process of few descriptors. When
+        /// another connection waits, the oldest of which nothing has come is put off: it may begin
+        /// again.
+        std::size_t most_pending = 1024;
+        /// A handshake that takes longer is refused.
         Duration patience = std::chrono::seconds(5);
-        /// ... and while most_pending run, or descriptors are out, already one that takes this
-        /// long.
-        Duration patience_when_crowded = std::chrono::milliseconds(500);
+        /// While most_pending run of which something has come, the oldest is put off once it has
+        /// taken this long (unset: so that the kernel's whole queue comes to its turn within 0.6 s)
+        /// ...
+        std::optional<Duration> patience_when_crowded = {};
+        /// ... and while descriptors are out, this long.
+        Duration patience_when_starved = std::chrono::milliseconds(500);
         /// What onlookers prove (onlooker.h); without one they are strangers.
         std::optional<Secret> onlookers = {};
         const Clock* clock = &system_clock();
@@ -56,35 +60,44 @@ class PCCL_API HandshakeServer {
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
    private:
+    using Pending = std::vector<std::unique_ptr<ServerHandshake>>;
+
     explicit HandshakeServer(const Options& options);
     Status start();
     /// Makes poll_fd() readable when `fd` is, until unwatch() or the end of `fd`.
-    Status watch(int fd);
+    Status watch(int fd, ServerHandshake* handshake);
     void unwatch(int fd);
     [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
-    void step_all(HandshakeHost& host, const Welcome& welcome);
+    void step_ready(HandshakeHost& host, const Welcome& welcome);
     /// False when the handshake is over, one way or the other.
     bool step(ServerHandshake& handshake, HandshakeHost& host, const Welcome& welcome);
-    void admit(HandshakeHost& host);
-    Result<std::optional<UniqueFd>> accept_one();
-    Status let_in(UniqueFd client, HandshakeHost& host);
+    void admit(HandshakeHost& host, const Welcome& welcome);
+    Result<std::optional<UniqueFd>> accept_one(HandshakeHost& host);
+    Status let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome);
+    Pending::iterator oldest_silent();
+    /// End where nobody does: who has spoken keeps its slot for `patience`.
+    Pending::iterator who_makes_way(Duration patience);
+    void put_off(const ServerHandshake& which, HandshakeHost& host);
+    void put_off(Pending::iterator which, HandshakeHost& host);
     void keep_spare();
     void expire(HandshakeHost& host);
+    void block(Duration patience) { blocked_for_ = patience; }
     void pause_listening(bool pause);
     void set_alarm(Duration until);
 
     const Options options_;
     sys::Address address_;
-    Secret no_secret_{};  // stands in for the secret of unknown groups
+    OtherSecrets secrets_;
     UniqueFd listener_;
     UniqueFd epoll_;
     UniqueFd alarm_;   // timerfd: the next handshake to give up on
     UniqueFd spare_;   // given up to hear a peer out when no other is left
     Status shortage_;  // while it is
     bool paused_ = false;
-    bool starved_ = false;  // out of descriptors: no accepting until the alarm
-    bool told_ = false;     // of that
-    std::vector<std::unique_ptr<ServerHandshake>> pending_;  // oldest first
+    /// Full, or out of descriptors: no accepting until the oldest has taken so long.
+    std::optional<Duration> blocked_for_;
+    bool told_ = false;  // of descriptors
+    Pending pending_;    // oldest first
 };
 
 }  // namespace pccl::transport

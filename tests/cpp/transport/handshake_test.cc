@@ -80,6 +80,21 @@ class HandshakeTest : public testing::Test {
         serve_until([&] { return receptionist_.refusals.size() >= count; });
     }
 
+    /// Whether a client with the secret is let in.
+    bool connects() {
+        std::atomic<bool> done{false};
+        Status status;
+        std::thread client([&] {
+            const Introduction one{.request = {.group = kGroup, .destination = 5}};
+            status = connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience())
+                         .status();
+            done = true;
+        });
+        serve_until([&] { return done.load(); });
+        client.join();
+        return status.is_ok();
+    }
+
     UniqueFd raw_client() {
         return std::move(sys::connect_to(server_->address(), patience()).value());
     }
@@ -395,6 +410,110 @@ TEST_F(HandshakeTest, AFloodOfSilentClientsDelaysOthersButKeepsNobodyOut) {
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     EXPECT_LE(most, 4U);
     EXPECT_GE(receptionist_.refusals.size(), 16U);
+}
+
+TEST_F(HandshakeTest, SilentClientsMakeWayAtOnce) {
+    loopback::ManualClock clock;
+    for (const std::size_t most : {1U, 4U}) {
+        listen({.most_pending = most,
+                .patience_when_crowded = std::chrono::hours(1),
+                .clock = &clock});
+        std::vector<UniqueFd> silent;
+        for (int i = 0; i < 300; ++i) silent.push_back(raw_client());
+        EXPECT_TRUE(connects()) << most;
+    }
+}
+
+TEST_F(HandshakeTest, WhoHasSpokenDoesNotMakeWayForTheSilent) {
+    loopback::ManualClock clock;
+    listen({.most_pending = 2,
+            .patience = std::chrono::hours(1),
+            .patience_when_crowded = std::chrono::milliseconds(20),
+            .clock = &clock});
+    const std::array<UniqueFd, 2> speaking{raw_client(), raw_client()};
+    std::vector<Transcript> transcripts;
+    for (const UniqueFd& each : speaking) transcripts.push_back(converse(each, hello(1)));
+    clock.advance(std::chrono::minutes(1));  // their proofs are long under way
+    std::vector<UniqueFd> silent;
+    for (int i = 0; i < 50; ++i) silent.push_back(raw_client());
+    serve_until_refused(50);
+    for (std::size_t i = 0; i < speaking.size(); ++i) {
+        send(speaking[i], proof(transcripts[i], kSecret));
+        EXPECT_EQ(receive<Verdict>(speaking[i]), Verdict::kAccepted);
+    }
+}
+
+TEST_F(HandshakeTest, ClientsThatStopHalfwayMakeWaySoon) {
+    listen({.most_pending = 4,
+            .patience = std::chrono::hours(1),
+            .patience_when_crowded = std::chrono::milliseconds(1)});
+    std::vector<UniqueFd> halfway;
+    for (int i = 0; i < 100; ++i) {
+        halfway.push_back(raw_client());
+        send(halfway.back(), hello(1));
+    }
+    EXPECT_TRUE(connects());
+}
+
+TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
+    const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
+    const DialArgs args{.address = sys::local_address(listener->get()).value(), .secret = kSecret};
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        status = connect_authenticated(args, {&one, 1}, patience()).status();
+    });
+    const auto next = [&] {
+        auto accepted = sys::accept_next(listener->get());
+        while (!accepted->has_value()) accepted = sys::accept_next(listener->get());
+        return std::move(**accepted);
+    };
+    const auto take = [&](const UniqueFd& from, auto message) {
+        const auto into = std::as_writable_bytes(std::span(&message, 1));
+        EXPECT_TRUE(sys::receive_all(from.get(), into, patience()).is_ok());
+        return message;
+    };
+    const auto prove_to = [&](const UniqueFd& to) {
+        const Transcript transcript{take(to, ClientHello{}), {}, {}};
+        send(to, ServerProof{handshake::kMagic,
+                             {},
+                             handshake::prove(kSecret, handshake::kServerLabel, transcript)});
+    };
+    {
+        const UniqueFd silent = next();  // before its hello is read
+        send(silent, handshake::kBusy);
+    }
+    {
+        const UniqueFd halfway = next();
+        prove_to(halfway);
+        send(halfway, Verdict::kPutOff);
+    }
+    const UniqueFd third = next();
+    prove_to(third);
+    take(third, ClientProof{});
+    send(third, Verdict::kAccepted);
+    client.join();
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST_F(HandshakeTest, AClientThatIsAlwaysPutOffTellsSo) {
+    const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
+    const DialArgs args{.address = sys::local_address(listener->get()).value(), .secret = kSecret};
+    std::atomic<bool> done{false};
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        const Deadline deadline = Deadline::after(std::chrono::milliseconds(100));
+        status = connect_authenticated(args, {&one, 1}, deadline).status();
+        done = true;
+    });
+    while (!done) {
+        const auto accepted = sys::accept_next(listener->get());
+        if (accepted->has_value()) send(**accepted, handshake::kBusy);
+    }
+    client.join();
+    EXPECT_EQ(status.code(), StatusCode::kTimeout) << status.to_string();
+    EXPECT_THAT(status.message(), HasSubstr("others crowd it"));
 }
 
 TEST_F(HandshakeTest, AProcessOfFewDescriptorsHearsFewAtOnce) {

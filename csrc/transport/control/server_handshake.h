@@ -1,0 +1,45 @@
+// One handshake, as the accepting side goes through it.
+#pragma once
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/control/handshake_host.h"
+#include "csrc/transport/control/handshake_messages.h"
+#include "csrc/transport/control/introduction.h"
+
+namespace pccl::transport {
+
+class ServerHandshake {
+   public:
+    /// `secrets` outlive this.
+    ServerHandshake(UniqueFd fd, const OtherSecrets& secrets, TimePoint begun);
+
+    /// True when the client has proven itself and was told so.
+    Result<bool> advance(HandshakeHost& host);
+    /// Has the client begin again, by a connection of its own: this one ends.
+    void put_off() const;
+
+    [[nodiscard]] Introduction introduction() const;
+    [[nodiscard]] TimePoint begun() const { return begun_; }
+    /// Until the whole first message is here.
+    [[nodiscard]] bool is_silent() const { return !greeted_; }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
+
+   private:
+    Status answer(HandshakeHost& host);
+    Status judge(HandshakeHost& host);
+    [[nodiscard]] bool is_of_onlooker() const;
+
+    const OtherSecrets& secrets_;
+    UniqueFd fd_;
+    TimePoint begun_;
+    bool greeted_ = false;
+    bool is_known_ = false;
+    Secret secret_{};
+    handshake::Transcript transcript_;
+    handshake::Incoming<handshake::ClientHello> hello_;
+    handshake::Incoming<handshake::ClientProof> client_proof_;
+};
+
+}  // namespace pccl::transport
