@@ -90,12 +90,20 @@ class RankOutput:
         if not text or sink is None or id(sink) in self._broken:
             return
         try:
-            sink.write(text)
+            sink.write(_writable(text, sink))
             sink.flush()
         except OSError as error:
             self._broken[id(sink)] = error
         except ValueError:  # it is closed
             stream.sink = None
+
+
+def _writable(text: str, sink: TextIO) -> str:
+    """Replace what the encoding of a sink does not have by escapes."""
+    encoding = getattr(sink, "encoding", None)
+    if text.isascii() or not encoding:
+        return text
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 class _Stream:

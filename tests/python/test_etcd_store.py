@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import socket
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,6 +18,7 @@ from support.etcd import StandIn, await_that
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LEASE = 1.0
 
@@ -238,3 +242,33 @@ def test_threads_put_one_key_until_all_is_quiet(
         await_that(lambda: store_at(endpoint, prefix).get("a") == mine)
         time.sleep(LEASE)
         assert store.get("a") == mine
+
+
+def test_a_handshake_of_tls_that_does_not_end_is_bounded() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = p2p.EtcdStore(f"https://127.0.0.1:{silent.getsockname()[1]}", timeout=0.5)
+        with pytest.raises(pccl.UnavailableError, match=r"no connection in 0\.5 s"):
+            store.get("a")
+
+
+def test_etcd_is_reached_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl is installed here to make a certificate")
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    key, certificate = str(tmp_path / "key"), str(tmp_path / "certificate")
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *name),
+            *("-keyout", key, "-out", certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    with etcd.real_server(tmp_path, certificate, key) as endpoint:
+        refused = p2p.EtcdStore(endpoint)
+        with pytest.raises(pccl.UnavailableError, match="certificate verify failed"):
+            refused.get("a")
+        monkeypatch.setenv("SSL_CERT_FILE", certificate)
+        with p2p.EtcdStore(endpoint) as store:
+            store.put("a", b"1")
+            assert store.get("a") == b"1"

@@ -634,6 +634,19 @@ def test_a_line_without_end_takes_little_memory(tmp_path: Path) -> None:
     assert sum(len(line) - len("[0] ") for line in passed_on) == nbytes
 
 
+def test_what_the_encoding_lacks_is_escaped(tmp_path: Path) -> None:
+    code = "import os\nos.write(1, 'ä\\nend\\n'.encode())\n"
+    done = subprocess.run(
+        [*PCCL_RUN, "-n", "1", script_of(tmp_path, code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+        env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
+    )
+    assert done.stdout.splitlines() == ["[0] \\xe4", "[0] end"], done.stderr
+
+
 def test_output_is_whole_and_in_order(tmp_path: Path) -> None:
     text = (
         "for i in range(20000): print(i, 'ä', end='\\r\\n' if i % 2 else '\\n')\n"

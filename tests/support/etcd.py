@@ -33,12 +33,13 @@ def await_that(holds: Callable[[], bool]) -> None:
 
 
 @contextlib.contextmanager
-def real_server(folder: Path) -> Iterator[str]:
+def real_server(folder: Path, certificate: str = "", key: str = "") -> Iterator[str]:
     """Give the endpoint of a server with its data in a folder; skip where there is no etcd."""
     program = shutil.which("etcd")
     if program is None:
         pytest.skip("no etcd is installed here: apt-get install etcd-server")
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    scheme = "https" if certificate else "http"
+    client, peer = f"{scheme}://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
             [
@@ -46,6 +47,7 @@ def real_server(folder: Path) -> Iterator[str]:
                 *("--listen-client-urls", client, "--advertise-client-urls", client),
                 *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
                 *("--initial-cluster", f"default={peer}"),
+                *(("--cert-file", certificate, "--key-file", key) if certificate else ()),
             ],
             stdout=log,
             stderr=log,
@@ -61,8 +63,8 @@ def real_server(folder: Path) -> Iterator[str]:
 def _answers(endpoint: str) -> bool:
     try:
         p2p.EtcdStore(endpoint).keys()
-    except pccl.UnavailableError:
-        return False
+    except pccl.UnavailableError as error:
+        return "certificate verify failed" in str(error)
     return True
 
 
