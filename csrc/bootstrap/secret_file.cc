@@ -28,7 +28,7 @@ Result<transport::Secret> secret_from_file(const std::string& path,
     const auto refuse = [&what](const auto&... why) {
         return Status::invalid_argument(concat(what, why...));
     };
-    const UniqueFd file = sys::open_to_read(path);
+    const UniqueFd file = open_to_read(path);
     if (!file.is_open()) return refuse(Status::from_errno(errno, "").message());
     PCCL_TRY(sys::check_private(file.get(), what, kForbidden));
     const auto key = sys::read_open(file.get(), kLongest + 1);

@@ -136,7 +136,7 @@ Result<FilesInside> files_inside(const FileParts& parts, std::string_view whole)
 
 Result<std::string> bytes_of(const std::string& path) {
     constexpr std::size_t kMost = kMostBytes + kSealBytes;
-    const UniqueFd file = sys::open_to_read(path);
+    const UniqueFd file = open_to_read(path);
     if (!file.is_open() && errno == ENOENT)
         return Status::unavailable(concat(path, ": there is no such file"));
     if (!file.is_open()) return Status::from_errno(errno, concat("cannot read ", path));

@@ -104,7 +104,7 @@ Result<TrustedKeys> TrustedKeys::parse(std::string_view text) {
 Result<TrustedKeys> TrustedKeys::read(const std::string& path) {
     constexpr mode_t kWriting = S_IWGRP | S_IWOTH;
     const std::string what = concat("the file of trusted keys ", path);
-    const UniqueFd file = sys::open_to_read(path);
+    const UniqueFd file = open_to_read(path);
     if (!file.is_open()) return Status::invalid_argument(Status::from_errno(errno, what).message());
     PCCL_TRY(sys::check_private(file.get(), what, {.of_own = kWriting, .of_root = kWriting}));
     PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_open(file.get(), kMostKeyBytes + 1));

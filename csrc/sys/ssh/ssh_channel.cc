@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "csrc/base/open_file.h"
 #include "csrc/base/printable.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/private_file.h"
 #include "csrc/sys/ssh/libssh.h"
-#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
 namespace {

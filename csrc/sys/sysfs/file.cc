@@ -50,10 +50,6 @@ Status write_draft(const std::string& draft, const std::string& path, std::strin
 
 }  // namespace
 
-UniqueFd open_to_read(const std::string& path, int flags) {
-    return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
-}
-
 Status check_regular(int fd, std::string_view what) {
     struct stat facts {};
     if (::fstat(fd, &facts) != 0) return Status::from_errno(errno, concat("cannot look at ", what));

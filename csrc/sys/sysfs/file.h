@@ -5,14 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/open_file.h"
 #include "csrc/base/status.h"
-#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 
-/// Opened to be read, with open(2)'s `flags` besides; not open, with errno, where that fails. A
-/// pipe is opened, too: check_regular() refuses it.
-[[nodiscard]] PCCL_API UniqueFd open_to_read(const std::string& path, int flags = 0);
 /// kUnavailable, beginning with `what`, for what is no regular file; those of sysfs and procfs are.
 [[nodiscard]] PCCL_API Status check_regular(int fd, std::string_view what);
 
