@@ -20,8 +20,6 @@
 namespace pccl::sys {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr Duration kForReader = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(5);
 
@@ -31,15 +29,16 @@ Status cannot_write_to(const std::string& path) {
 
 /// Of a path such as /dev/stdout or /dev/fd/3, which end, link by link, in a folder of descriptors.
 /// Opened anew, one that is a file would be overwritten from its start.
-std::optional<int> own_descriptor(fs::path path) {
+std::optional<int> own_descriptor(std::filesystem::path path) {
     constexpr int kMostLinks = 8;
     std::error_code error;
-    const fs::path folder = fs::canonical("/proc/self/fd", error);
+    const std::filesystem::path folder = std::filesystem::canonical("/proc/self/fd", error);
     for (int i = 0; !error && i < kMostLinks; ++i) {
-        const fs::path parent = fs::canonical(fs::absolute(path).parent_path(), error);
+        const std::filesystem::path parent =
+            std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
         if (!error && parent == folder)
             return number_in(path.filename().string(), 0, std::numeric_limits<int>::max());
-        const fs::path target = fs::read_symlink(path, error);
+        const std::filesystem::path target = std::filesystem::read_symlink(path, error);
         path = target.is_absolute() ? target : parent / target;
     }
     return std::nullopt;
