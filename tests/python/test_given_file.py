@@ -35,7 +35,7 @@ def device(folder: Path) -> Path:
     return folder / "zeros"
 
 
-@pytest.mark.parametrize("read", [*READERS.values(), pccl.Capsule.read, pccl.topology.load])
+@pytest.mark.parametrize("read", [*READERS.values(), pccl.Capsule.load, pccl.topology.load])
 @pytest.mark.parametrize("make", [pipe, device, Path])
 def test_what_is_no_file_is_refused_without_being_read(
     make: Callable[[Path], Path], read: Callable[[Path], object], tmp_path: Path

@@ -219,6 +219,8 @@ BEHIND = {
     *("meeting_point", "watch", "measure", "send", "receive", "broadcast", "ask_status"),
     *("PhaseNetwork.switch_phase", "Controller.switch_to", "Controller.inspect"),
     *("Controller.adopt", "Controller.inherit", "DeviceGroup.__init__", "limit_of_timedelta"),
+    *("EtcdGateway.put", "EtcdGateway.put_if", "EtcdGateway.renew", "EtcdGateway.revoke"),
+    *("held_by", "ask"),
 }
 # Tried below, or in tests of several processes (test_time_limits.py of tests/multiproc).
 ELSEWHERE = {
