@@ -51,7 +51,8 @@ class PCCL_API Region {
     /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell. Errors blame
     /// `rank`, and those of complete() the rank that they are about.
     Status offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline);
-    /// Rank 0: sends everybody's doorbell to everybody, and closes the connections.
+    /// Rank 0: sends everybody's doorbell to everybody, wakes all who wait for that, and closes the
+    /// connections.
     Status complete(Deadline deadline);
     /// Rank 0, instead: tells all that have had the offer why it will not be completed.
     void call_off(const Status& reason);

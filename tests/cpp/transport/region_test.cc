@@ -104,6 +104,22 @@ TEST(RegionTest, ARankThatRankZeroLostIsNamedToTheOthers) {
     EXPECT_NE(complete.status().message().find("rank 2"), std::string::npos);
 }
 
+TEST(RegionTest, WhoSleepsUntilTheRegionIsCompleteIsWoken) {
+    auto first = made_by_rank_zero(2);
+    const auto waiter = std::move(Waiter::create().value());
+    std::unique_ptr<Region> other;
+    Sockets pair = connected();
+    std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 2); });
+    EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
+    acceptor.join();
+    const std::uint32_t ticket = waiter->prepare();
+    ASSERT_TRUE(first->complete(patience()).is_ok());
+    const std::uint32_t after = waiter->prepare();
+    waiter->cancel();
+    waiter->cancel();
+    EXPECT_NE(after, ticket) << "the doorbell was not rung";
+}
+
 TEST(RegionTest, ARankThatDoesNotAnswerAnOfferIsNamed) {
     auto first = made_by_rank_zero(3);
     const auto waiter = std::move(Waiter::create().value());
