@@ -38,32 +38,35 @@ Result<StoreLocation> parse_location(const std::string& url) {
     return StoreLocation{std::string(host), number};
 }
 
-Result<std::shared_ptr<Store>> open_tcp(const std::string& url, Rank rank, Deadline deadline) {
+Result<std::shared_ptr<Store>> open_tcp(const std::string& url, Rank rank, Deadline deadline,
+                                        StoreContent content) {
     PCCL_ASSIGN_OR_RETURN(const StoreLocation location, parse_location(url));
     PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kStoreGroup));
     const transport::Secret secret = job.value_or(kNoStoreSecret);
-    PCCL_ASSIGN_OR_RETURN(auto store, rank == 0 ? TcpStore::host(location, deadline, secret)
-                                                : TcpStore::join(location, deadline, secret));
+    PCCL_ASSIGN_OR_RETURN(auto store, rank == 0
+                                          ? TcpStore::host(location, deadline, secret, content)
+                                          : TcpStore::join(location, deadline, secret));
     return std::shared_ptr<Store>(std::move(store));
 }
 
-Result<std::shared_ptr<Store>> open_file(const std::string& url, Rank rank, Deadline deadline) {
+Result<std::shared_ptr<Store>> open_file(const std::string& url, Rank rank, Deadline deadline,
+                                         StoreContent content) {
     const std::string path = url.substr(kFile.size());
     if (!path.starts_with('/'))
         return malformed(url, "write an absolute path, file:///path/to/a/new/file");
-    PCCL_ASSIGN_OR_RETURN(auto store, FileStore::open(path, rank, deadline));
+    PCCL_ASSIGN_OR_RETURN(auto store, FileStore::open(path, rank, deadline, content));
     return std::shared_ptr<Store>(std::move(store));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Store>> open_store(const std::string& url, Rank rank, int size,
-                                          Deadline deadline) {
+                                          Deadline deadline, StoreContent content) {
     if (rank < 0 || rank >= size)
         return Status::invalid_argument(concat("rank ", rank, " is not one of ", size));
     if (url.size() > kLongestUrl) return malformed(url, "it is too long");
-    if (url.starts_with(kTcp)) return open_tcp(url, rank, deadline);
-    if (url.starts_with(kFile)) return open_file(url, rank, deadline);
+    if (url.starts_with(kTcp)) return open_tcp(url, rank, deadline, content);
+    if (url.starts_with(kFile)) return open_file(url, rank, deadline, content);
     return malformed(url, "write tcp://host:port or file:///path");
 }
 

@@ -91,7 +91,7 @@ class FileStore::Lock {
 };
 
 Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank rank,
-                                                   Deadline deadline) {
+                                                   Deadline deadline, StoreContent content) {
     constexpr mode_t kOwnerOnly = 0600;
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (rank == 0 ? O_CREAT : 0);
     const TimePoint begun = system_clock().now();
@@ -101,7 +101,7 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
         if (file.is_open()) {
             std::shared_ptr<FileStore> store(new FileStore(path, std::move(file)));
             PCCL_TRY(store->check_owner());
-            PCCL_TRY(rank == 0 ? store->create() : store->await_creation(deadline));
+            PCCL_TRY(rank == 0 ? store->create(content) : store->await_creation(deadline));
             return store;
         }
         if (errno == ELOOP)
@@ -125,9 +125,10 @@ Status FileStore::check_owner() const {
                               {.of_own = kWritable, .of_root = kWritable});
 }
 
-Status FileStore::create() {
+Status FileStore::create(StoreContent content) {
     PCCL_ASSIGN_OR_RETURN(const Lock lock, Lock::take(*this, LOCK_EX));
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, size());
+    if (bytes != 0 && content == StoreContent::kAny) return replay();
     if (bytes != 0)
         return Status::invalid_argument(concat("the store ", path_,
                                                " exists already, perhaps from an ",

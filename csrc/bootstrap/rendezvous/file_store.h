@@ -2,8 +2,8 @@
 //
 // Writers append under flock(), so no rank hosts anything and ranks may come and go. Waiting polls,
 // with pauses from 1 to 50 ms. A child of fork() must open its own. The file is never deleted, it
-// belongs to whoever named it: a later job needs another file, or this one removed. Who can write
-// to the file can forge what ranks say, so one of another user is refused.
+// belongs to whoever named it. Who can write to the file can forge what ranks say, so one of
+// another user is refused.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,12 @@ namespace pccl::bootstrap {
 class PCCL_API FileStore final : public Store {
    public:
     /// Rank 0 makes the file, for this user alone (an empty one will do), the others wait for that:
-    /// kTimeout after `deadline`. kInvalidArgument when it holds anything, is a symbolic link or no
-    /// regular file, belongs to another user than this one or root, or others may write to it.
+    /// kTimeout after `deadline`. kInvalidArgument when it is no store, or holds something that
+    /// `content` does not admit, is a symbolic link or no regular file, belongs to another user
+    /// than this one or root, or others may write to it.
     static Result<std::shared_ptr<FileStore>> open(const std::string& path, Rank rank,
-                                                   Deadline deadline);
+                                                   Deadline deadline,
+                                                   StoreContent content = StoreContent::kNone);
 
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;
@@ -35,7 +37,7 @@ class PCCL_API FileStore final : public Store {
     FileStore(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
 
     [[nodiscard]] Status check_owner() const;
-    Status create();
+    Status create(StoreContent content);
     Status await_creation(Deadline deadline);
     /// Writes one record behind the last whole one. With the exclusive lock held and the log
     /// replayed.

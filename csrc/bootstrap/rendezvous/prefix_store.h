@@ -17,6 +17,7 @@ class PrefixStore final : public Store {
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    Status reopen(Deadline deadline) override { return store_->reopen(deadline); }
     [[nodiscard]] std::string where() const override { return store_->where(); }
 
    private:

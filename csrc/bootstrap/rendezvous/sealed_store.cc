@@ -74,6 +74,16 @@ Result<std::int64_t> SealedStore::add(const std::string& key, std::int64_t /*del
 
 Status SealedStore::remove(const std::string& key) { return store_->remove(key); }
 
+Result<std::string> unproven_value(Store& store, const std::string& key) {
+    const Deadline at_once = Deadline::after(Duration::zero());
+    auto* const sealed_store = dynamic_cast<SealedStore*>(&store);
+    PCCL_ASSIGN_OR_RETURN(std::string entry, sealed_store == nullptr
+                                                 ? store.get(key, at_once)
+                                                 : sealed_store->entry(key, at_once));
+    const std::optional<Sealed> sealed = split(entry);
+    return sealed ? std::string(sealed->value) : std::move(entry);
+}
+
 Status check_unsealed(std::string_view entry) {
     if (!split(entry)) return Status::ok();
     return Status::invalid_argument(

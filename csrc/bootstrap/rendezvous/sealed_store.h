@@ -26,7 +26,13 @@ class PCCL_API SealedStore final : public Store {
     /// kUnsupported: a sum has no author.
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    Status reopen(Deadline deadline) override { return store_->reopen(deadline); }
     [[nodiscard]] std::string where() const override { return store_->where(); }
+
+    /// The entry as it is in the store, with its proof.
+    [[nodiscard]] Result<std::string> entry(const std::string& key, Deadline deadline) {
+        return store_->get(key, deadline);
+    }
 
    private:
     [[nodiscard]] sys::Digest proof_of(std::string_view key, std::string_view value) const;
@@ -34,6 +40,10 @@ class PCCL_API SealedStore final : public Store {
     const std::shared_ptr<Store> store_;
     const sys::Digest key_;
 };
+
+/// What is set for `key`, at once, whether it proves a secret or not: for looking at what cannot be
+/// used. kTimeout where there is nothing.
+[[nodiscard]] PCCL_API Result<std::string> unproven_value(Store& store, const std::string& key);
 
 /// Of what was got from a store as it is: kInvalidArgument when it had been set through a
 /// SealedStore, by a rank with a PCCL_SECRET_FILE.

@@ -14,6 +14,10 @@
 
 namespace pccl::bootstrap {
 
+/// What a store may hold, or may already be used for, when it is opened: nothing; or anything, for
+/// groups, which keep their incarnations apart (incarnation.h).
+enum class StoreContent { kNone, kAny };
+
 class Store {
    public:
     virtual ~Store() = default;
@@ -23,6 +27,11 @@ class Store {
     /// Adds to a counter that starts at 0 and returns its new value.
     virtual Result<std::int64_t> add(const std::string& key, std::int64_t delta) = 0;
     virtual Status remove(const std::string& key) = 0;
+    /// Connects anew to a store whose server has gone, as one that comes later, which may be empty.
+    /// kUnavailable where that is of no use.
+    virtual Status reopen(Deadline /*deadline*/) {
+        return Status::unavailable("the store has no server that could come again");
+    }
     /// For messages: "the store tcp://10.0.0.1:29500".
     [[nodiscard]] virtual std::string where() const { return "the rendezvous store"; }
 };

@@ -43,6 +43,8 @@ class StoreServer final : private transport::HandshakeHost {
     StoreServer(const StoreServer&) = delete;
     StoreServer& operator=(const StoreServer&) = delete;
 
+    /// False in a child of fork(), which has no thread of it.
+    [[nodiscard]] bool is_of_this_process() const { return !made_in_.is_child(); }
     /// With the ports that the system chose.
     [[nodiscard]] const std::vector<sys::Address>& addresses() const { return addresses_; }
 

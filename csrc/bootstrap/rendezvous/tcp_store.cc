@@ -4,9 +4,12 @@
 #include <array>
 #include <charconv>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <span>
 #include <utility>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
@@ -22,6 +25,9 @@ namespace {
 constexpr Duration kRound = std::chrono::seconds(30);
 constexpr Duration kFirstDialPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestDialPause = std::chrono::milliseconds(200);
+
+// For a process that serves there and is about to end, as after a restart of its job.
+constexpr Duration kPortPatience = std::chrono::seconds(5);
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
@@ -49,6 +55,52 @@ Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location) {
     return own.empty() ? named : own;
 }
 
+/// The servers of this process that groups may share, by where and under which secret.
+struct SharedServers {
+    using Key = std::pair<std::string, transport::Secret>;
+
+    std::mutex mutex;
+    std::map<Key, std::weak_ptr<StoreServer>> servers;  // guarded by it
+};
+
+SharedServers& shared_servers() {
+    static auto* const shared = [] {
+        auto* const made = new SharedServers;  // never destroyed
+        hold_while_forking(made->mutex);
+        return made;
+    }();
+    return *shared;
+}
+
+Result<std::shared_ptr<StoreServer>> start_server(const StoreLocation& location,
+                                                  const transport::Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const auto addresses, own_addresses(location));
+    auto server = StoreServer::start(addresses, {.secret = secret});
+    if (server.is_ok()) return std::shared_ptr<StoreServer>(std::move(*server));
+    return server.status().with_context(
+        concat("rank 0 cannot serve the store ", location.to_string(),
+               "; rank 0 must run on that host, and the port must be free"));
+}
+
+/// One that this process has already, or a new one as soon as the port is free.
+Result<std::shared_ptr<StoreServer>> share_server(const StoreLocation& location,
+                                                  const transport::Secret& secret,
+                                                  Deadline deadline) {
+    auto& [mutex, servers] = shared_servers();
+    const SharedServers::Key key{location.to_string(), secret};
+    for (Duration pause = kFirstDialPause;; pause = std::min(2 * pause, kLongestDialPause)) {
+        {
+            const std::lock_guard lock(mutex);
+            auto server = servers[key].lock();
+            if (server != nullptr && server->is_of_this_process()) return server;
+            auto started = start_server(location, secret);
+            if (started.is_ok()) servers[key] = *started;
+            if (started.is_ok() || deadline.passed()) return started;
+        }
+        system_clock().sleep_for(std::min(pause, deadline.remaining()));
+    }
+}
+
 }  // namespace
 
 std::string StoreLocation::to_string() const {
@@ -57,17 +109,16 @@ std::string StoreLocation::to_string() const {
 }
 
 Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, Deadline deadline,
-                                                 const transport::Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, own_addresses(location));
-    auto server = StoreServer::start(addresses, {.secret = secret});
-    if (!server.is_ok())
-        return server.status().with_context(
-            concat("rank 0 cannot serve the store ", location.to_string(),
-                   "; rank 0 must run on that host, and the port must be free"));
-    const sys::Address bound = server.value()->addresses().front();
+                                                 const transport::Secret& secret,
+                                                 StoreContent content) {
+    PCCL_ASSIGN_OR_RETURN(auto server,
+                          content == StoreContent::kAny
+                              ? share_server(location, secret, deadline.within(kPortPatience))
+                              : start_server(location, secret));
+    const sys::Address bound = server->addresses().front();
     std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}, secret),
                                     LeaveToParent());
-    store->server_ = std::move(server).value();
+    store->server_ = std::move(server);
     PCCL_TRY(store->enter(bound, deadline));
     return store;
 }
@@ -156,6 +207,15 @@ Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
 Status TcpStore::remove(const std::string& key) {
     PCCL_TRY(check_key(key));
     return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kStorePatience)).status();
+}
+
+Status TcpStore::reopen(Deadline deadline) {
+    if (server_ != nullptr || made_in_.is_child()) return health_;
+    socket_.reset();
+    in_.clear();
+    health_ = Status::ok();
+    const Status connected = connect(deadline);
+    return connected.is_ok() ? connected : broken(connected);
 }
 
 Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {

@@ -28,8 +28,11 @@ class PCCL_API TcpStore final : public Store {
    public:
     /// Rank 0: serves the store on this machine and joins it. Listens at those addresses of a name
     /// that are of this machine, and nowhere else. kUnavailable when none is, or the port is taken.
+    /// One that may hold anything may also be one that this process serves there already; and a
+    /// port that is taken is waited for, for some seconds: its process may be about to end.
     static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline,
-                                                  const transport::Secret& secret = kNoStoreSecret);
+                                                  const transport::Secret& secret = kNoStoreSecret,
+                                                  StoreContent content = StoreContent::kNone);
     /// Tries until `deadline`, since rank 0 may come later; then kTimeout, which names rank 0 and
     /// the address. kInvalidArgument where somebody else serves there, or with another secret.
     static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline,
@@ -39,6 +42,7 @@ class PCCL_API TcpStore final : public Store {
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    Status reopen(Deadline deadline) override;
     [[nodiscard]] std::string where() const override {
         return "the store " + location_.to_string();
     }
@@ -62,7 +66,7 @@ class PCCL_API TcpStore final : public Store {
     const ForkMark made_in_;
     StoreLocation location_;
     transport::Secret secret_;
-    std::unique_ptr<StoreServer> server_;  // on rank 0
+    std::shared_ptr<StoreServer> server_;  // on rank 0
     UniqueFd socket_;
     std::string in_;
     std::uint32_t last_id_ = 0;

@@ -197,6 +197,18 @@ TEST(FileStoreTest, AFileOfAnEarlierJobIsRefusedByRankZero) {
     EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("remove it")));
 }
 
+TEST(FileStoreTest, OneThatMayHoldAnythingIsOpenedAgain) {
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    ASSERT_TRUE(FileStore::open(path, 0, soon()).value()->set("key", "value").is_ok());
+    const auto again = FileStore::open(path, 0, soon(), StoreContent::kAny);
+    ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+    EXPECT_EQ(again.value()->get("key", already()).value(), "value");
+    std::ofstream(path, std::ios::trunc) << "somebody's thesis, chapter one";
+    EXPECT_THAT(FileStore::open(path, 0, soon(), StoreContent::kAny).status().message(),
+                HasSubstr("is not a store"));
+}
+
 TEST(FileStoreTest, AnEmptyFileWillDoAndAForeignOneIsLeftAlone) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
@@ -324,6 +336,48 @@ TEST(TcpStoreTest, ATakenPortIsNamed) {
     const Status status = TcpStore::host(first->location(), soon()).status();
     EXPECT_THAT(status.message(),
                 AllOf(HasSubstr(first->location().to_string()), HasSubstr("free")));
+}
+
+Result<std::shared_ptr<TcpStore>> host_any(const StoreLocation& location, Deadline deadline) {
+    return TcpStore::host(location, deadline, kNoStoreSecret, StoreContent::kAny);
+}
+
+TEST(TcpStoreTest, OneThatMayHoldAnythingIsSharedByThisProcess) {
+    StoreLocation free{"127.0.0.1", 0};
+    free.port = TcpStore::host(free, soon()).value()->location().port;
+    auto first = host_any(free, soon()).value();
+    ASSERT_TRUE(first->set("key", "value").is_ok());
+    const auto second = host_any(free, soon()).value();
+    first.reset();
+    EXPECT_EQ(second->get("key", already()).value(), "value");
+}
+
+TEST(TcpStoreTest, OneThatMayHoldAnythingWaitsForAPortThatBecomesFree) {
+    auto before = TcpStore::host({"127.0.0.1", 0}, soon()).value();
+    const StoreLocation location = before->location();
+    EXPECT_THAT(host_any(location, shortly()).status().message(), HasSubstr("must be free"));
+    std::thread ending([&] {
+        system_clock().sleep_for(std::chrono::milliseconds(30));
+        before.reset();
+    });
+    const auto after = host_any(location, soon());
+    ending.join();
+    EXPECT_TRUE(after.is_ok()) << after.status().to_string();
+}
+
+TEST(TcpStoreTest, WhoseServerHasGoneJoinsTheNext) {
+    auto before = TcpStore::host({"127.0.0.1", 0}, soon()).value();
+    const StoreLocation location = before->location();
+    const auto rank_1 = TcpStore::join(location, soon()).value();
+    ASSERT_TRUE(rank_1->set("key", "before").is_ok());
+    before.reset();
+    EXPECT_EQ(rank_1->get("key", soon()).status().code(), StatusCode::kUnavailable);
+    EXPECT_FALSE(rank_1->reopen(shortly()).is_ok());
+    EXPECT_EQ(rank_1->get("key", soon()).status().code(), StatusCode::kUnavailable);
+    const auto after = host_any(location, soon()).value();
+    ASSERT_TRUE(after->set("key", "after").is_ok());
+    ASSERT_TRUE(prefixed(rank_1, "part")->reopen(soon()).is_ok());
+    EXPECT_EQ(rank_1->get("key", soon()).value(), "after");
 }
 
 TEST(TcpStoreTest, JoiningBeforeRankZeroHostsWaitsForIt) {
