@@ -99,6 +99,11 @@ Rank idle_gatherer_in(Store& store, const std::string& key, int size) {
     return 0;
 }
 
+void remove_word(Store& store, const std::string& key, Rank self, int size) {
+    static_cast<void>(store.remove(word_key(key, self)));
+    if (self != 0 && gatherer_of(self, size) == self) remove_text(store, group_key(key, self));
+}
+
 Status unreadable(Rank rank, const Status& why) {
     return Status::peer_lost(
         rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));

@@ -40,6 +40,9 @@ struct Word {
 /// The first gatherer that has not passed on what its group said: rank 0, if all others have.
 [[nodiscard]] Rank idle_gatherer_in(Store& store, const std::string& key, int size);
 
+/// What `self` said under `key`, and passed on, once nobody needs it any more.
+void remove_word(Store& store, const std::string& key, Rank self, int size);
+
 /// kPeerLost: `rank` is to blame for an entry that `why` tells of.
 [[nodiscard]] Status unreadable(Rank rank, const Status& why);
 

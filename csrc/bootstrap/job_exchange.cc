@@ -15,13 +15,13 @@
 namespace pccl::bootstrap {
 namespace {
 
-constexpr const char* kJobKey = "pccl/job";
-constexpr const char* kDigestKey = "pccl/digest";
-constexpr const char* kAgreedKey = "pccl/agreed";
+constexpr const char* kJobKey = "job";
+constexpr const char* kDigestKey = "digest";
+constexpr const char* kAgreedKey = "agreed";
 constexpr std::size_t kLongestDigest = 256;
 constexpr std::size_t kMostHostBytes = 8 * kMiB;
 
-std::string host_key(Rank first) { return concat("pccl/host/", first); }
+std::string host_key(Rank first) { return concat("host/", first); }
 
 bool are_bound_apart(const Roster& roster) {
     const int first = roster.endpoints.front().numa;
@@ -132,6 +132,14 @@ Status agree_on_digest(Store& store, const std::string& digest, Rank self, const
     if (self != 0) return await(store, {kAgreedKey, 0}, meeting).status();
     PCCL_TRY(topo::check_agreement(digests));
     return store.set(kAgreedKey, digest);
+}
+
+void remove_job(Store& store, Rank self, int size) {
+    remove_text(store, host_key(self));
+    remove_word(store, kDigestKey, self, size);
+    if (self != 0) return;
+    remove_text(store, kJobKey);
+    static_cast<void>(store.remove(kAgreedKey));
 }
 
 Result<std::string> job_of_survivors(const std::string& job, const std::vector<Rank>& survivors) {

@@ -30,6 +30,9 @@ struct OwnHost {
 [[nodiscard]] Status exchange_job(Store& store, Roster& roster, const OwnHost& own,
                                   const Meeting& meeting);
 
+/// What `self` has told of its host and its digest, once nobody needs it any more.
+void remove_job(Store& store, Rank self, int size);
+
 /// kMismatch, naming a rank, unless all ranks come with equal digests.
 [[nodiscard]] Status agree_on_digest(Store& store, const std::string& digest, Rank self,
                                      const Meeting& meeting);

@@ -17,8 +17,8 @@ namespace pccl::bootstrap {
 namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
-constexpr const char* kEndpointKey = "pccl/endpoint";
-constexpr const char* kRosterKey = "pccl/roster";
+constexpr const char* kEndpointKey = "endpoint";
+constexpr const char* kRosterKey = "roster";
 constexpr transport::GroupId kLobby{'p', 'c', 'c', 'l', ' ', 'l', 'o', 'b', 'b', 'y'};
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
@@ -38,13 +38,10 @@ Status nobody_came(Store& store, int size) {
 
 /// Rank 0, as far as it is for this rank to look whether it is there. Rank 0 would not bear to be
 /// looked at by all: gatherers do, and those for whom it gathers itself.
-std::vector<Endpoint> root_seen_by(Store& store, Rank self, const Meeting& meeting) {
+std::vector<Endpoint> root_seen_by(Rank self, const Meeting& meeting) {
     const Rank gatherer = gatherer_of(self, meeting.size);
-    if (gatherer != 0 && gatherer != self) return {};
-    const auto blob = store.get(concat(kEndpointKey, "/0"), Deadline::after(kStoreSlice));
-    if (!blob.is_ok()) return {};
-    auto root = Endpoint::deserialise(*blob);
-    return root.is_ok() ? std::vector{std::move(*root)} : std::vector<Endpoint>();
+    const bool looks = meeting.root != nullptr && (gatherer == 0 || gatherer == self);
+    return looks ? std::vector{*meeting.root} : std::vector<Endpoint>();
 }
 
 Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const Meeting& meeting) {
@@ -89,9 +86,12 @@ Result<Roster> parse(const std::string& text, int size) {
 Status check_own_place(const Roster& roster, const Endpoint& mine) {
     const Endpoint& other = roster.endpoints[static_cast<std::size_t>(mine.rank)];
     if (other.nonce == mine.nonce) return Status::ok();
+    const bool is_own = other.host == mine.host && other.pid == mine.pid &&
+                        other.address.control == mine.address.control;
+    if (is_own) return superseded();
     return Status::mismatch(
         mine.rank, concat("the group has another process as this rank: ", other.to_string(),
-                          "; give each process a rank of its own, and each group a fresh store"));
+                          "; give each process a rank of its own"));
 }
 
 Result<Endpoint> endpoint_in(const std::string& blob, Rank rank) {
@@ -139,7 +139,7 @@ Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all, const Mee
 Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) {
     PCCL_ASSIGN_OR_RETURN(Gathered gathered, gather_endpoints(store, mine, meeting));
     if (mine.rank == 0) return publish_roster(store, std::move(gathered.endpoints), meeting);
-    for (Endpoint& root : root_seen_by(store, mine.rank, meeting))
+    for (Endpoint& root : root_seen_by(mine.rank, meeting))
         gathered.watched.push_back(std::move(root));
     PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered.watched, meeting));
     PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
@@ -205,8 +205,19 @@ std::vector<Rank> unpublished(Store& store, int size) {
     return silent_in(store, kEndpointKey, size);
 }
 
+bool has_roster(Store& store) { return has_text(store, kRosterKey); }
+
+void remove_roster(Store& store, Rank self, int size) {
+    remove_word(store, kEndpointKey, self, size);
+    if (self != 0) return;
+    remove_text(store, kRosterKey);
+    remove_failure(store);
+}
+
 Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting) {
-    PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&mine.nonce), sizeof mine.nonce}));
+    std::uint64_t& nonce = mine.nonce;
+    if (nonce == 0)
+        PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&nonce), sizeof nonce}));
     auto roster = meet(store, mine, meeting);
     const Status status = roster.status();
     if (status.code() == StatusCode::kTimeout && status.peer() == kNoRank)

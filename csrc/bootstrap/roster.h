@@ -50,10 +50,17 @@ inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 /// The first ranks that have not published, of those worth naming.
 [[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
 
-/// Publishes `mine` with a nonce, and returns what rank 0 collected from all ranks. Errors:
-/// kTimeout names the ranks that have not published; kPeerLost a rank that is gone or publishes
-/// nonsense; kMismatch another process that is in the roster in this one's place; kUnavailable when
-/// the store fails.
+/// Whether rank 0 has published it.
+[[nodiscard]] bool has_roster(Store& store);
+
+/// Publishes `mine`, with a nonce if it has none, and returns what rank 0 collected from all ranks.
+/// Errors: kTimeout names the ranks that have not published; kPeerLost a rank that is gone or
+/// publishes nonsense; kMismatch another process that is in the roster in this one's place;
+/// superseded() where that is this process at an earlier call, or another incarnation of the group
+/// is open; kUnavailable when the store fails.
 [[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting);
+
+/// What `self` published for it, once nobody needs it any more.
+void remove_roster(Store& store, Rank self, int size);
 
 }  // namespace pccl::bootstrap

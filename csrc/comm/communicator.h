@@ -51,6 +51,8 @@ class PCCL_API Communicator {
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] int size() const;
     [[nodiscard]] const std::string& name() const;
+    /// The part of the store where its ranks met that is this group's alone.
+    [[nodiscard]] const std::shared_ptr<bootstrap::Store>& store() const { return options_.store; }
     [[nodiscard]] std::chrono::milliseconds timeout() const;
     void set_timeout(std::chrono::milliseconds timeout);
     /// That is switched between phases under it; null: none.

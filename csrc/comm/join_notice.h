@@ -17,7 +17,7 @@ class JoinNotice {
     /// They outlive it.
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
 
-    /// To be called once this rank has its own word in `room`.
+    /// Where this rank has its own word; null: nowhere yet.
     void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
     void look(Rank awaited);
 

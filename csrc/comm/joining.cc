@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "csrc/base/config.h"
@@ -20,6 +21,7 @@
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
+#include "csrc/sys/host.h"
 #include "csrc/transport/control/echoes.h"
 
 namespace pccl::comm {
@@ -92,11 +94,21 @@ void tell_of_unknown_algorithms(const CommunicatorOptions& options,
             "; calls raise until a capsule of that name is loaded");
 }
 
-Result<bootstrap::GroupIdentity> identify(const bootstrap::Endpoint& own,
-                                          const bootstrap::Meeting& meeting) {
-    if (meeting.size == 1) return bootstrap::fresh_identity();
-    PCCL_TRY(bootstrap::announce(*meeting.lobby, own));
-    return bootstrap::agree_on_identity(*meeting.lobby, own.rank, meeting);
+// For a server that may be that of an earlier group, whose end is not told from this rank 0's.
+constexpr Duration kStorePatience = std::chrono::seconds(5);
+// For rank 0 to notice that a process has ended which had another's place, and to meet anew.
+constexpr Duration kPatienceForPlace = std::chrono::seconds(5);
+constexpr Duration kPatienceForAnother = std::chrono::milliseconds(300);
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+
+/// Of a rank that lacks what it takes to be found.
+bootstrap::Endpoint unreachable(Rank rank) {
+    bootstrap::Endpoint endpoint;
+    endpoint.rank = rank;
+    endpoint.host = sys::host_name();
+    endpoint.pid = ::getpid();
+    if (const auto machine = sys::host_identity(); machine.is_ok()) endpoint.machine = *machine;
+    return endpoint;
 }
 
 }  // namespace
@@ -108,30 +120,69 @@ Joining::Joining(CommunicatorOptions options, const Cancellation& cancellation)
                .deadline = Deadline::after(options_.timeout).unless(cancellation.is_set())},
       notice_(options_) {
     if (options_.algorithm.empty()) options_.algorithm = process_config().algorithm;
+    if (options_.base_store == nullptr) options_.base_store = options_.store;
 }
 
-Joining::~Joining() {
-    if (group_ == nullptr || !group_->check_process().is_ok()) return;
-    options_.runtime->dismiss({group_->directory().identity().group, options_.rank});
-    static_cast<void>(group_->leave());
+Joining::~Joining() { leave_group(); }
+
+void Joining::leave_group() {
+    const std::shared_ptr<Group> group = std::exchange(group_, nullptr);
+    if (group == nullptr || !group->check_process().is_ok()) return;
+    options_.runtime->dismiss({group->directory().identity().group, options_.rank});
+    static_cast<void>(group->leave());
 }
 
 Result<std::shared_ptr<Group>> Joining::join() {
     PCCL_TRY(make_ready());
-    if (const Status met = meet(); !met.is_ok()) {
+    Status met = meet_and_connect();
+    while (bootstrap::is_superseded(looked_for_another(met))) {
+        leave_group();
+        met = meet_and_connect();
+    }
+    if (!met.is_ok()) return given_up(met);
+    PCCL_TRY(join_network(options_, {group_, &group_->phases()}));
+    if (incarnations_) incarnations_->remove_remains();
+    return std::exchange(group_, nullptr);
+}
+
+Status Joining::meet_and_connect() {
+    PCCL_TRY(meet());
+    return group_->register_remote_infos(roster_, layout_, preferences_, meeting_.deadline);
+}
+
+Status Joining::given_up(const Status& met) {
+    if (group_ == nullptr || !group_->directory().knows_peers()) {
         const bool is_late = cause_of(met).code() == StatusCode::kTimeout;
         return failed(is_late ? why_late(*options_.runtime, options_.global_ranks, met) : met);
     }
-    if (const Status met =
-            group_->register_remote_infos(roster_, layout_, preferences_, meeting_.deadline);
-        !met.is_ok()) {
-        // Those who hear from this rank that it leaves look into the store for the reason.
-        const Status why = failed(met);
-        group_->end(cause_of(met));
-        return why;
-    }
-    PCCL_TRY(join_network(options_, {group_, &group_->phases()}));
-    return std::exchange(group_, nullptr);
+    // Those who hear from this rank that it leaves look into the store for the reason.
+    Status why = failed(met);
+    group_->end(cause_of(met));
+    return why;
+}
+
+/// A process of an earlier attempt, alive while this one begins, may have taken the place of one of
+/// this attempt, and have ended since. Then rank 0 opens another incarnation, with the new one.
+Status Joining::looked_for_another(const Status& met) {
+    const bool is_about_ranks =
+        met.code() == StatusCode::kPeerLost || met.code() == StatusCode::kMismatch;
+    if (!is_about_ranks || !incarnations_) return met;
+    if (options_.rank == 0) return has_come_anew(met.peer()) ? bootstrap::superseded() : met;
+    const bool is_of_own_place = met.peer() == options_.rank;
+    const Deadline deadline =
+        meeting_.deadline.within(is_of_own_place ? kPatienceForPlace : kPatienceForAnother);
+    for (; !deadline.passed(); system_clock().sleep_for(kBetweenLooks))
+        PCCL_TRY(incarnations_->check_current());
+    return met;
+}
+
+bool Joining::has_come_anew(Rank rank) const {
+    if (rank <= 0 || rank >= options_.size) return false;
+    const auto now = bootstrap::announced(*meeting_.lobby, rank);
+    if (!now.is_ok() || !now->failure.is_ok()) return false;
+    const auto other = std::ranges::find(answered_, rank, &bootstrap::Endpoint::rank);
+    return other != answered_.end() && other->nonce != now->endpoint.nonce &&
+           options_.runtime->probe(now->endpoint).is_ok();
 }
 
 Status Joining::make_ready() {
@@ -148,39 +199,114 @@ Status Joining::make_ready() {
 }
 
 Status Joining::meet() {
-    PCCL_TRY(enroll());
-    if (options_.size > 1) PCCL_TRY(exchange_roster());
+    roster_.endpoints = {endpoint_of(*options_.runtime, options_)};
+    roster_.endpoints.front().capsules = digest_of(given_);
+    if (options_.size > 1) {
+        PCCL_TRY(meet_others());
+    } else {
+        PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, bootstrap::fresh_identity());
+        enroll(identity);
+    }
     return choose_alike();
 }
 
-Status Joining::enroll() {
+Status Joining::announce() {
+    PCCL_ASSIGN_OR_RETURN(own_, bootstrap::announcement_of(roster_.endpoints.front()));
+    Status told = bootstrap::announce(*meeting_.lobby, own_);
+    // The connection may be of an earlier group, which rank 0 served from another process.
+    if (told.code() == StatusCode::kUnavailable &&
+        meeting_.lobby->reopen(meeting_.deadline).is_ok())
+        told = bootstrap::announce(*meeting_.lobby, own_);
+    incarnations_.emplace(own_, meeting_);
+    meeting_.incarnation = &*incarnations_;
+    return told;
+}
+
+Status Joining::meet_others() {
+    meeting_.contemporaries =
+        std::make_shared<bootstrap::Contemporaries>(options_.locality->machine);
     meeting_.lost = [this](std::span<const bootstrap::Endpoint> present, Rank awaited) {
         return look_for_lost(present, awaited);
     };
     meeting_.probe = [this](const bootstrap::Endpoint& endpoint) {
         return options_.runtime->probe(endpoint);
     };
-    roster_.endpoints = {endpoint_of(*options_.runtime, options_)};
-    roster_.endpoints.front().capsules = digest_of(given_);
+    PCCL_TRY(announce());
+    for (;;) {
+        const Status met = meet_in_next();
+        if (bootstrap::is_superseded(met)) {
+            leave_group();
+        } else if (may_store_come_again(met)) {
+            leave_group();
+            PCCL_TRY(reopen_store(met));
+        } else {
+            return met;
+        }
+    }
+}
+
+/// One that served groups of another time may end before rank 0 serves this one; or rank 0 has
+/// ended.
+bool Joining::may_store_come_again(const Status& met) const {
+    return met.code() == StatusCode::kUnavailable && options_.rank != 0 &&
+           meeting_.incarnation != nullptr && !incarnations_->counts();
+}
+
+Status Joining::reopen_store(const Status& why) {
+    const bool served_others = incarnations_->is_of_another_time();
+    const Status again = meeting_.lobby->reopen(
+        served_others ? meeting_.deadline : meeting_.deadline.within(kStorePatience));
+    return again.is_ok() ? announce() : why;
+}
+
+Status Joining::meet_in_next() {
     PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity,
-                          identify(roster_.endpoints.front(), meeting_));
-    options_.store = bootstrap::room_at(meeting_.lobby, identity);
-    notice_.look_in(options_.store);
+                          options_.rank == 0 ? incarnations_->open() : incarnations_->next());
+    return meet_in(identity);
+}
+
+Status Joining::meet_in(const bootstrap::GroupIdentity& identity) {
+    options_.store = incarnations_->store();
+    enroll(identity);
+    meeting_.root = &incarnations_->root().endpoint;
+    const Status met = exchange_roster();
+    if (met.code() == StatusCode::kTimeout) return incarnations_->why_late(met);
+    PCCL_TRY(met);
+    // Whoever is in the roster was there after this rank had come: from now on, all that ends
+    // counts.
+    meeting_.incarnation = nullptr;
+    PCCL_TRY(bootstrap::withdraw(*meeting_.lobby, options_.rank));
+    return check_same_capsules(roster_.endpoints);
+}
+
+void Joining::enroll(const bootstrap::GroupIdentity& identity) {
     group_ = {new Group(*options_.runtime, identity, options_), LeaveToParent()};
     options_.runtime->enroll({identity.group, options_.rank}, identity.secret, group_);
-    return Status::ok();
 }
 
 Status Joining::look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited) {
+    answered_.assign(present.begin(), present.end());
+    const bool is_beside = group_ != nullptr && is_among_contemporaries();
+    notice_.look_in(is_beside ? options_.store : nullptr);
     notice_.look(awaited);
     PCCL_TRY(comm::look_for_lost(*options_.runtime, options_.global_ranks, awaited));
-    return group_ == nullptr ? Status::ok() : group_->peers().look_at(present);
+    return is_beside ? group_->peers().look_at(present) : Status::ok();
+}
+
+bool Joining::is_among_contemporaries() {
+    if (meeting_.incarnation == nullptr || incarnations_->counts()) return true;
+    const bootstrap::Announcement& root = incarnations_->root();
+    if (!options_.runtime->probe(root.endpoint).is_ok()) return false;
+    meeting_.contemporaries->saw_alive(root);
+    return true;
 }
 
 Status Joining::exchange_roster() {
-    PCCL_ASSIGN_OR_RETURN(
-        roster_, bootstrap::exchange_roster(*options_.store, roster_.endpoints.front(), meeting_));
-    return check_same_capsules(roster_.endpoints);
+    auto met = bootstrap::exchange_roster(*options_.store, own_.endpoint, meeting_);
+    PCCL_TRY(met.status());
+    roster_ = std::move(*met);
+    answered_ = roster_.endpoints;
+    return Status::ok();
 }
 
 Status Joining::offer_as_first() {
@@ -252,7 +378,14 @@ Status Joining::failed(const Status& met) const {
 }
 
 Status Joining::agreed(const Status& why) const {
-    return meeting_.lobby ? bootstrap::agree_on_failure(*meeting_.lobby, why, options_.rank) : why;
+    // What this attempt leaves must not count to the next.
+    bootstrap::begin_attempt();
+    if (meeting_.lobby == nullptr) return why;
+    if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
+    const auto own = bootstrap::announcement_of(unreachable(options_.rank),
+                                                bootstrap::as_told(why, options_.rank));
+    if (own.is_ok()) static_cast<void>(bootstrap::announce(*meeting_.lobby, *own));
+    return why;
 }
 
 Status Joining::with_own_part(const Status& why) const {
@@ -260,8 +393,8 @@ Status Joining::with_own_part(const Status& why) const {
         why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
     if (!misses_peer || meeting_.lobby == nullptr) return why;
     const auto peer = bootstrap::announced(*meeting_.lobby, why.peer());
-    if (!peer.is_ok()) return why;
-    const Status way = options_.runtime->way_to(*peer, options_.transports).status();
+    if (!peer.is_ok() || !peer->failure.is_ok()) return why;
+    const Status way = options_.runtime->way_to(peer->endpoint, options_.transports).status();
     return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
 }
 

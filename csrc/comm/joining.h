@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "csrc/base/interruptible.h"
+#include "csrc/bootstrap/incarnation.h"
 #include "csrc/bootstrap/layout.h"
 #include "csrc/bootstrap/meeting.h"
 #include "csrc/bootstrap/roster.h"
@@ -36,10 +37,26 @@ class Joining {
    private:
     /// What this rank finds out by itself, before it meets anybody.
     Status make_ready();
+    Status meet_and_connect();
+    Status given_up(const Status& met);
+    /// superseded() where the ranks meet in another incarnation of the group than the one in which
+    /// this rank `met` with an error, else that.
+    [[nodiscard]] Status looked_for_another(const Status& met);
+    /// Whether another process has announced itself as `rank` than the one that has answered.
+    [[nodiscard]] bool has_come_anew(Rank rank) const;
     /// All that must be known before links are made.
     Status meet();
-    /// Agrees with all on who the group is; it can be reached from here on.
-    Status enroll();
+    /// Meets the others in one incarnation of the group after the other, until one comes about.
+    Status meet_others();
+    Status meet_in_next();
+    Status meet_in(const bootstrap::GroupIdentity& identity);
+    /// Also begins to look for incarnations.
+    [[nodiscard]] Status announce();
+    [[nodiscard]] bool may_store_come_again(const Status& met) const;
+    Status reopen_store(const Status& why);
+    /// The group can be reached from here on.
+    void enroll(const bootstrap::GroupIdentity& identity);
+    void leave_group();
     Status exchange_roster();
     /// What rank 0 has for all.
     [[nodiscard]] Status offer_as_first();
@@ -53,6 +70,8 @@ class Joining {
 
     /// Whether a rank of the job is known to be lost, as a meeting asks now and then.
     [[nodiscard]] Status look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited);
+    /// Whether the ranks of this incarnation are of this rank's time.
+    [[nodiscard]] bool is_among_contemporaries();
     /// Who is interrupted looks as if the time had passed.
     [[nodiscard]] Status cause_of(const Status& met) const;
     /// `met` as this rank's user hears it, once all others can.
@@ -65,9 +84,12 @@ class Joining {
     const Cancellation& cancellation_;
     bootstrap::Meeting meeting_;
     JoinNotice notice_;
-    std::vector<capsule::Capsule> given_;  // by the environment
+    bootstrap::Announcement own_;
+    std::optional<bootstrap::Incarnations> incarnations_;  // of several ranks, from announce() on
+    std::vector<capsule::Capsule> given_;                  // by the environment
     bootstrap::Roster roster_;
-    std::shared_ptr<Group> group_;  // from enroll() on
+    std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, as far as it is known
+    std::shared_ptr<Group> group_;               // from enroll() on
     Preferences preferences_;
     std::shared_ptr<const bootstrap::Layout> layout_;
 };

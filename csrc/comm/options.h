@@ -41,8 +41,11 @@ using OptionalTimeout = std::optional<std::chrono::milliseconds>;
 struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store{};  // of this group alone; may be null when size is 1
-    std::string name = "world";                 // for messages
+    /// Of this group alone, at one time: it may have met there before. Null when size is 1.
+    std::shared_ptr<bootstrap::Store> store{};
+    /// The store of the group that this one is made of, where that met; null: `store`.
+    std::shared_ptr<bootstrap::Store> base_store{};
+    std::string name = "world";                           // for messages
     std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
     transport::TransportFlags transports = transport::TransportFlags::all();
     // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.

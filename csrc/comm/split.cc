@@ -6,9 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/group.h"
 #include "csrc/comm/members.h"
 #include "csrc/runtime/runtime.h"
 
@@ -30,6 +32,13 @@ std::vector<Rank> members_of(std::int64_t color, const std::vector<SplitWish>& w
     std::ranges::stable_sort(members, {},
                              [&](Rank rank) { return wishes[static_cast<std::size_t>(rank)].key; });
     return members;
+}
+
+/// One of its own for each call, and no longer for parts of parts.
+std::string place_to_meet(const transport::GroupId& parent, std::int64_t sequence, int color) {
+    Digest digest;
+    digest.add({reinterpret_cast<const char*>(parent.data()), parent.size()});
+    return concat("split/", digest.text(), "/", sequence, "/", color);
 }
 
 }  // namespace
@@ -59,9 +68,10 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     options.timeout = timeout();
     options.switches_phases = false;
     options.name = concat(name(), "/", *color);
-    if (options.store != nullptr)
+    if (options.base_store != nullptr)
         options.store = bootstrap::prefixed(
-            options.store, concat("split/", name(), "/", wishes.front().sequence, "/", *color));
+            options.base_store,
+            place_to_meet(group_->directory().identity().group, wishes.front().sequence, *color));
     return create(options);
 }
 

@@ -203,7 +203,7 @@ def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
 class VictimsStore(dist.Store):
     """Publishes a damaged endpoint and roster, once told to; or fails once something is said."""
 
-    _LAST_WORDS: ClassVar = {"announced": "pccl/presence", "present": "pccl/endpoint"}
+    _LAST_WORDS: ClassVar = {"announced": "pccl/presence", "present": "/endpoint/"}
 
     def __init__(self, store: dist.Store, cell: Cell, fault: Callable[[], None]) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class VictimsStore(dist.Store):
         self.is_harmless = True
 
     def set(self, key: str, value: bytes) -> None:
-        is_ours = "pccl/endpoint" in key or "pccl/roster" in key
+        is_ours = "/endpoint/" in key or "/roster/" in key
         if is_ours and not self.is_harmless:
             damaged = os.urandom(len(value))
             value = damaged if self._cell.fault == "garbage" else value[: len(value) // 2]

@@ -85,7 +85,10 @@ TEST_F(ExchangeRosterTest, TheRosterOfAnEarlierMeetingIsNone) {
     std::thread rank_0([this] { be_rank_0(); });
     ASSERT_TRUE(exchange(endpoint(1)).is_ok());
     rank_0.join();
-    const auto again = exchange(endpoint(1));
+    EXPECT_TRUE(is_superseded(exchange(endpoint(1)).status())) << "of the same process";
+    Endpoint other = endpoint(1);
+    other.pid = 7;
+    const auto again = exchange(other);
     EXPECT_EQ(again.status().code(), StatusCode::kMismatch);
     EXPECT_THAT(again.status().message(),
                 AllOf(HasSubstr("another process as this rank"), HasSubstr("rank 1 on node7")));
@@ -147,11 +150,13 @@ class ExchangeOfManyTest : public testing::Test {
             threads.emplace_back([&, rank] {
                 const auto place = static_cast<std::size_t>(rank);
                 WatchedStore& own = *stores_[place];
-                met[place] = exchange_roster(
-                    own, endpoint(rank, "node" + std::to_string(rank)),
-                    {.size = kRanks, .deadline = deadline, .lost = [&](auto present, Rank) {
-                         return lost_ ? lost_(present) : Status::ok();
-                     }});
+                met[place] = exchange_roster(own, endpoint(rank, "node" + std::to_string(rank)),
+                                             {.size = kRanks,
+                                              .deadline = deadline,
+                                              .root = &root_,
+                                              .lost = [&](auto present, Rank) {
+                                                  return lost_ ? lost_(present) : Status::ok();
+                                              }});
                 if (!met[place]->is_ok())
                     static_cast<void>(agree_on_failure(own, met[place]->status(), rank));
             });
@@ -164,6 +169,7 @@ class ExchangeOfManyTest : public testing::Test {
     std::shared_ptr<fakes::MemoryStore> store_ = std::make_shared<fakes::MemoryStore>();
     std::vector<std::unique_ptr<WatchedStore>> stores_;
     std::function<Status(std::span<const Endpoint>)> lost_;
+    const Endpoint root_ = endpoint(0, "node0");
 };
 
 TEST_F(ExchangeOfManyTest, AllHaveWhatEachHasPublished) {
@@ -206,8 +212,8 @@ TEST_F(ExchangeOfManyTest, AMissingRankIsNamedOnAll) {
 
 TEST_F(ExchangeOfManyTest, AGathererWhoseTextCannotBeReadIsBlamed) {
     stores_[16]->forge = [](const std::string& key) {
-        return key.starts_with("pccl/endpoint/by/") ? std::optional<std::string>("nonsense")
-                                                    : std::nullopt;
+        return key.starts_with("endpoint/by/") ? std::optional<std::string>("nonsense")
+                                               : std::nullopt;
     };
     const auto met = meet_without(kNoRank, std::chrono::seconds(20));
     const Status status = met[0]->status();
@@ -218,7 +224,7 @@ TEST_F(ExchangeOfManyTest, AGathererWhoseTextCannotBeReadIsBlamed) {
 
 TEST_F(ExchangeOfManyTest, NonsenseIsBlamedOnWhoSaysIt) {
     stores_[21]->forge = [](const std::string& key) {
-        return key == "pccl/endpoint/21" ? std::optional<std::string>("nonsense") : std::nullopt;
+        return key == "endpoint/21" ? std::optional<std::string>("nonsense") : std::nullopt;
     };
     for (const auto& met : meet()) {
         const Status status = met->status();
