@@ -69,7 +69,8 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
     const Place place = place_in(rendezvous, rank, world_size);
-    made->store = store_at(rendezvous, place, name, Deadline::after(limit));
+    made->store =
+        store_at(rendezvous, place, name, Deadline::after(limit), bootstrap::StoreContent::kNone);
     const py::gil_scoped_release released;
     auto group = device::create_interruptibly({.rank = place.rank,
                                                .size = place.world_size,

@@ -39,7 +39,8 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
-                      Deadline::after(timeout_of_group(options.timeout)))) {
+                      Deadline::after(timeout_of_group(options.timeout)),
+                      bootstrap::StoreContent::kAny)) {
     comm::CommunicatorOptions wanted{.rank = options.place.rank,
                                      .size = options.place.world_size,
                                      .store = store_,

@@ -106,11 +106,13 @@ class PythonStore final : public bootstrap::Store {
     py::object store_;
 };
 
+using bootstrap::StoreContent;
+
 std::shared_ptr<bootstrap::Store> open(const std::string& url, const Place& place,
-                                       Deadline deadline) {
+                                       Deadline deadline, StoreContent content) {
     const auto attempt = [&](const Cancellation& cancellation) {
         return bootstrap::open_store(url, place.rank, place.world_size,
-                                     deadline.unless(cancellation.is_set()));
+                                     deadline.unless(cancellation.is_set()), content);
     };
     return released(
         [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
@@ -122,21 +124,27 @@ bool is_environment(const py::object& rendezvous) {
 
 py::module_ environment() { return py::module_::import("pccl._environment"); }
 
-/// There is one, so that a process has its groups meet there one after the other, as with torch: a
-/// group has the part of it that its name and number in this process say.
-std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, const std::string& group,
-                                                       Deadline deadline) {
-    static auto& store = *new std::shared_ptr<bootstrap::Store>;  // guarded by the GIL, as the next
-    static auto& groups = *new std::map<std::string, int>;
+/// There is one, so that a process has its groups meet there one after the other, as with torch.
+std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, Deadline deadline) {
+    static auto& store = *new std::shared_ptr<bootstrap::Store>;  // guarded by the GIL
     if (store == nullptr) {
         const double patience =
             std::chrono::duration<double>(std::min<Duration>(deadline.remaining(), kLongest))
                 .count();
         const py::object where = environment().attr("meeting_point")(patience);
-        store = py::isinstance<py::str>(where) ? open(where.cast<std::string>(), place, deadline)
-                                               : adapt_store(where);
+        store = py::isinstance<py::str>(where)
+                    ? open(where.cast<std::string>(), place, deadline, StoreContent::kAny)
+                    : adapt_store(where);
     }
-    return bootstrap::prefixed(store, concat(group, "/", ++groups[group]));
+    return store;
+}
+
+/// For groups of this name, or for one of them.
+std::string part_of_environment(const std::string& group, StoreContent content) {
+    if (content == StoreContent::kAny) return group;
+    static auto& groups = *new std::map<std::string, int>;  // guarded by the GIL
+    const auto attempt = environment().attr("attempt")().cast<std::string>();
+    return concat("once/", attempt, "/", group, "/", ++groups[group]);
 }
 
 }  // namespace
@@ -153,6 +161,7 @@ std::shared_ptr<bootstrap::Store> adapt_store(py::object store) {
 
 Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
                std::optional<int> world_size) {
+    if (rendezvous.is_none() && !rank && !world_size) environment().attr("check_is_alone")();
     if (!is_environment(rendezvous) || (rank && world_size))
         return {rank.value_or(0), world_size.value_or(1)};
     const auto place = environment().attr("place")(rank, world_size).cast<std::pair<Rank, int>>();
@@ -160,11 +169,14 @@ Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
 }
 
 std::shared_ptr<bootstrap::Store> store_at(const py::object& rendezvous, const Place& place,
-                                           const std::string& group, Deadline deadline) {
+                                           const std::string& group, Deadline deadline,
+                                           StoreContent content) {
     if (rendezvous.is_none()) return nullptr;
-    if (is_environment(rendezvous)) return store_of_environment(place, group, deadline);
+    if (is_environment(rendezvous))
+        return bootstrap::prefixed(store_of_environment(place, deadline),
+                                   part_of_environment(group, content));
     if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);
-    return open(rendezvous.cast<std::string>(), place, deadline);
+    return open(rendezvous.cast<std::string>(), place, deadline, content);
 }
 
 }  // namespace pccl::bindings

@@ -22,15 +22,19 @@ struct Place {
     Rank rank = 0;
     int world_size = 1;
 };
-/// What users have left out is the environment's where they meet at "env://", else one rank alone.
+/// What users have left out is the environment's where they meet at "env://", else one rank alone;
+/// who gives nothing at all is refused where a launcher has started several processes.
 [[nodiscard]] Place place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
                              std::optional<int> world_size);
 
 /// What users give as rendezvous: "env://" (the store that the environment names, with a part for
-/// each group of that name), a URL for open_store(), a store object, or None (null here).
+/// groups of that name), a URL for open_store(), a store object, or None (null here). Where it may
+/// hold nothing, the part of "env://" is for this group alone, by its number in this process and
+/// attempt.
 [[nodiscard]] std::shared_ptr<bootstrap::Store> store_at(const pybind11::object& rendezvous,
                                                          const Place& place,
                                                          const std::string& group,
-                                                         Deadline deadline);
+                                                         Deadline deadline,
+                                                         bootstrap::StoreContent content);
 
 }  // namespace pccl::bindings

@@ -298,13 +298,16 @@ class Communicator:
         This process, 0 <= rank < world_size: of ``"env://"`` the environment's, otherwise 0, unless
         given. Several ranks may be threads of one process.
     world_size
-        How many ranks there are; the environment's, otherwise 1, unless given.
+        How many ranks there are; the environment's, otherwise 1, unless given. A process that srun
+        or an mpiexec has started beside others must give a place, or have RANK set: it is refused
+        where it gives neither rank, world_size nor rendezvous.
     rendezvous
         Where they meet: ``"env://"`` (as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say, which
         torchrun sets; its store is used), ``"tcp://host:port"`` (rank 0 listens, at that host's
         addresses alone), ``"file:///path"`` (on a disk that all see), or a store object. Not needed
-        by one process alone. At ``"env://"`` groups of one name are told apart by the order in
-        which each process makes them. docs/security.md says what protects it.
+        by one process alone. Groups of one name may meet there one after the other, also after a
+        restart of the job: what earlier ones have left is of no harm. docs/security.md says what
+        protects it.
     timeout
         Seconds that an operation, or the rendezvous, may take; above 0. Infinite: no limit.
     name

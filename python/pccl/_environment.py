@@ -11,6 +11,12 @@ from pccl.errors import InvalidArgumentError
 if typing.TYPE_CHECKING:
     from pccl._core import _Store
 
+# How many processes a launcher has started, which of them this is, and what is known by that.
+LAUNCHERS = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpiexec of Open MPI"),
+    ("PMI_SIZE", "PMI_RANK", "mpiexec of MPICH or Intel MPI, or srun --mpi=pmi2"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"),
+)
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 HIGHEST_PORT = 65535
 
@@ -21,6 +27,23 @@ def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
         _number("RANK") if rank is None else rank,
         _number("WORLD_SIZE") if world_size is None else world_size,
     )
+
+
+def check_is_alone() -> None:
+    """Raise where a launcher has started this process beside others, which RANK would tell of."""
+    for size, rank, launcher in LAUNCHERS:
+        count = os.environ.get(size, "")
+        if count.isascii() and count.isdigit() and int(count) > 1 and not os.environ.get("RANK"):
+            raise InvalidArgumentError(
+                f"{size}={count} is set: this is one of {count} processes of {launcher}, and no "
+                f"rank was given; {_advice(size, rank)}, or Communicator(rank=0, world_size=1) for "
+                "one alone"
+            )
+
+
+def attempt() -> str:
+    """Give how often torchrun has restarted the job on this host."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
 
 
 def meeting_point(timeout: float) -> str | _Store:
@@ -34,15 +57,29 @@ def meeting_point(timeout: float) -> str | _Store:
 
 
 def _store_of_agent(address: str, port: int, timeout: float) -> _Store:
-    """Join the store of torchrun's agent, in a part for this attempt at the job."""
+    """Join the store of torchrun's agent, which is the same at all attempts at the job."""
     import torch.distributed
 
     dist: typing.Any = torch.distributed  # which hides its stores from type checkers
     limit = datetime.timedelta(seconds=timeout)
     store = dist.TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    part: _Store = dist.PrefixStore(f"pccl/attempt_{attempt}", store)
+    part: _Store = dist.PrefixStore("pccl", store)
     return part
+
+
+def _advice(size: str, rank: str) -> str:
+    return (
+        f'use rendezvous="env://" with RANK=${rank}, WORLD_SIZE=${size} and one MASTER_ADDR and '
+        "MASTER_PORT for all"
+    )
+
+
+def _seen() -> str:
+    """Name the launcher whose variables are here."""
+    for size, rank, launcher in LAUNCHERS:
+        if os.environ.get(rank):
+            return f"{rank} is set: this is {launcher}; {_advice(size, rank)}"
+    return "start with torchrun or pccl run, or set them"
 
 
 def _text(name: str) -> str:
@@ -51,8 +88,7 @@ def _text(name: str) -> str:
         return value
     missing = ", ".join(other for other in NAMES if not os.environ.get(other))
     raise InvalidArgumentError(
-        f"env:// needs {', '.join(NAMES)} in the environment, and {missing} is not set: "
-        "start with torchrun, or set them"
+        f"env:// needs {', '.join(NAMES)} in the environment, and {missing} is not set: {_seen()}"
     )
 
 

@@ -37,8 +37,8 @@ RANKS = 2
 
 
 def environment(**variables: object) -> dict[str, str]:
-    own = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
-    kept = {name: value for name, value in os.environ.items() if name not in own}
+    own = ("RANK", "WORLD_SIZE", "MASTER_", "OMPI_", "PMI_", "SLURM_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return {**kept, **{name: str(value) for name, value in variables.items()}}
 
 
@@ -86,6 +86,12 @@ def test_torchrun_has_them_meet_at_its_store(tmp_path: Path, beside: str) -> Non
         ({"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1"}, "MASTER_PORT is not set"),
         ({"RANK": "first"}, 'RANK is "first"; it must be a number'),
         (
+            {"SLURM_PROCID": 1, "SLURM_STEP_NUM_TASKS": 2},
+            "SLURM_PROCID is set: this is srun; "
+            'use rendezvous="env://" with RANK=$SLURM_PROCID, WORLD_SIZE=$SLURM_STEP_NUM_TASKS',
+        ),
+        ({"PMI_RANK": 0, "SLURM_PROCID": 0}, "PMI_RANK is set: this is mpiexec of MPICH"),
+        (
             {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 70000},
             "MASTER_PORT is 70000; use 1 to 65535",
         ),
@@ -104,3 +110,61 @@ def test_what_is_wrong_is_told_at_once(variables: dict[str, object], complaint: 
     last = done.stderr.splitlines()[-1]
     assert last.startswith("pccl.errors.InvalidArgumentError: env://"), done.stderr
     assert complaint in last
+
+
+LONELY = """
+import sys
+
+import pccl
+
+comm = pccl.Communicator(**eval(sys.argv[1]))
+print(f"rank {comm.rank} of {comm.world_size}")
+"""
+
+
+def make_lonely(place: str, **variables: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", LONELY, place],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env=environment(**variables),
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "launcher"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": 2, "OMPI_COMM_WORLD_RANK": 1}, "mpiexec of Open MPI"),
+        ({"PMI_SIZE": 2, "PMI_RANK": 0}, "mpiexec of MPICH or Intel MPI"),
+        ({"SLURM_STEP_NUM_TASKS": 4, "SLURM_PROCID": 3}, "srun"),
+        # Open MPI in an allocation of Slurm.
+        ({"OMPI_COMM_WORLD_SIZE": 2, "SLURM_STEP_NUM_TASKS": 2}, "mpiexec of Open MPI"),
+    ],
+)
+def test_one_of_several_processes_of_a_launcher_is_not_alone(
+    variables: dict[str, object], launcher: str
+) -> None:
+    done = make_lonely("{}", **variables)
+    assert done.returncode != 0, done.stdout
+    last = done.stderr.splitlines()[-1]
+    size, count = next(iter(variables.items()))
+    assert f"{size}={count} is set: this is one of {count} processes of {launcher}" in last
+    assert 'rendezvous="env://"' in last
+    assert "Communicator(rank=0, world_size=1)" in last
+
+
+@pytest.mark.parametrize(
+    ("place", "variables"),
+    [
+        ("{}", {}),
+        ("{}", {"PMI_SIZE": 1, "SLURM_STEP_NUM_TASKS": 1}),
+        ("{}", {"PMI_SIZE": "many"}),
+        ("{}", {"OMPI_COMM_WORLD_SIZE": 2, "RANK": 1}),
+        ("dict(rank=0, world_size=1)", {"OMPI_COMM_WORLD_SIZE": 2}),
+    ],
+)
+def test_who_is_alone_or_says_so_is_alone(place: str, variables: dict[str, object]) -> None:
+    done = make_lonely(place, **variables)
+    assert (done.returncode, done.stdout) == (0, "rank 0 of 1\n"), done.stderr
