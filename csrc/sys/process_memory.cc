@@ -23,9 +23,11 @@ iovec remote(std::uint64_t address, std::size_t bytes) {
     return {reinterpret_cast<void*>(address), bytes};  // NOLINT: the other's address
 }
 
-/// Both sides of the pieces, with room for a mark.
+/// Both sides of the pieces, with room for a mark or a gate.
 struct Vectors {
-    explicit Vectors(std::span<const ProcessPiece> pieces) {
+    Vectors() = default;
+    explicit Vectors(std::span<const ProcessPiece> pieces) { add(pieces); }
+    void add(std::span<const ProcessPiece> pieces) {
         PCCL_ASSERT(pieces.size() <= kMostProcessPieces);
         for (const ProcessPiece& piece : pieces)
             add({piece.here.data(), piece.here.size()}, remote(piece.there, piece.here.size()));
@@ -54,16 +56,6 @@ Status fault(int error, const std::string& what) {
     if (error == 0) return Status::unavailable(concat(what, ": its memory is not what it was"));
     const std::string reason = error == EPERM ? why_refused() : "";
     return Status::unavailable(Status::from_errno(error, what).message() + reason);
-}
-
-Status move_living(decltype(&::process_vm_readv) move, std::string_view what, pid_t pid,
-                   std::span<const ProcessPiece> pieces) {
-    const Vectors vectors(pieces);
-    const ssize_t moved =
-        move(pid, vectors.here.data(), vectors.count, vectors.there.data(), vectors.count, 0);
-    if (moved == static_cast<ssize_t>(vectors.bytes)) return Status::ok();
-    const int error = moved < 0 ? errno : 0;
-    return fault(error, concat("cannot ", what, " ", vectors.bytes, " bytes of process ", pid));
 }
 
 /// Piece by piece, of what the kernel moves in one call; at least one, which may be empty.
@@ -96,18 +88,35 @@ Status read_process_pieces(pid_t pid, const ProcessMark& mark,
 }
 
 Status read_living_process(pid_t pid, std::span<const ProcessPiece> pieces) {
-    return move_living(::process_vm_readv, "read", pid, pieces);
+    const Vectors vectors(pieces);
+    const ssize_t moved = ::process_vm_readv(pid, vectors.here.data(), vectors.count,
+                                             vectors.there.data(), vectors.count, 0);
+    if (moved == static_cast<ssize_t>(vectors.bytes)) return Status::ok();
+    const int error = moved < 0 ? errno : 0;
+    return fault(error, concat("cannot read ", vectors.bytes, " bytes of process ", pid));
 }
 
-Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces) {
-    return move_living(::process_vm_writev, "write", pid, pieces);
+Result<bool> write_living_process(pid_t pid, ProcessGate gate,
+                                  std::span<const ProcessPiece> pieces) {
+    std::uint64_t word = 0;
+    Vectors vectors;
+    vectors.add({&word, sizeof word}, remote(gate.address, sizeof word));
+    vectors.add(pieces);
+    const ssize_t moved = ::process_vm_writev(pid, vectors.here.data(), vectors.count,
+                                              vectors.there.data(), vectors.count, 0);
+    if (moved == static_cast<ssize_t>(vectors.bytes)) return true;
+    const int error = moved < 0 ? errno : 0;
+    // The kernel copies in their order, and tells what it has copied where it fails later.
+    if (error == EFAULT) return false;
+    return fault(error, concat("cannot write ", vectors.bytes, " bytes of process ", pid));
 }
 
-Status write_process_pieces(pid_t pid, const ProcessMark& mark,
-                            std::span<const ProcessPiece> pieces) {
+Result<bool> write_process_pieces(pid_t pid, const ProcessMark& mark, ProcessGate gate,
+                                  std::span<const ProcessPiece> pieces) {
     PCCL_TRY(read_process_pieces(pid, mark, {}));
-    PCCL_TRY(write_living_process(pid, pieces));
-    return read_process_pieces(pid, mark, {});
+    PCCL_ASSIGN_OR_RETURN(const bool is_open, write_living_process(pid, gate, pieces));
+    PCCL_TRY(read_process_pieces(pid, mark, {}));
+    return is_open;
 }
 
 Status read_process_memory(pid_t pid, const ProcessMark& mark, std::uint64_t address,

@@ -43,11 +43,18 @@ inline constexpr std::size_t kMostProcessPieces = 1000;
 [[nodiscard]] PCCL_API Status read_process_pieces(pid_t pid, const ProcessMark& mark,
                                                   std::span<const ProcessPiece> pieces);
 
-/// Writes what lies here. The mark is read before, lest another process's memory be written, and
-/// after. No call of the kernel does both: a process that replaces itself (exec) in between, and
-/// has memory of its own at the same address, is written to.
-[[nodiscard]] PCCL_API Status write_process_pieces(pid_t pid, const ProcessMark& mark,
-                                                   std::span<const ProcessPiece> pieces);
+/// A word of the other process that each call of the kernel which writes there writes first. Where
+/// that fails, nothing else is written, however long this thread was stopped before the call: so
+/// the other process shuts the gate by taking the page's rights away.
+struct ProcessGate {
+    std::uint64_t address = 0;
+};
+
+/// Writes what lies here, through the gate; false, and nothing written, where that is shut. The
+/// mark is read before, lest another process's memory be written, and after.
+[[nodiscard]] PCCL_API Result<bool> write_process_pieces(pid_t pid, const ProcessMark& mark,
+                                                         ProcessGate gate,
+                                                         std::span<const ProcessPiece> pieces);
 
 // The same without a mark, in one call of the kernel, for who sees by other means that the process
 // is there, right before and after (life_sign.h):
@@ -56,6 +63,7 @@ inline constexpr std::size_t kMostProcessPieces = 1000;
 /// Of any length; in one call of the kernel for each GiB.
 [[nodiscard]] PCCL_API Status read_living_process(pid_t pid, std::uint64_t address,
                                                   std::span<std::byte> into);
-[[nodiscard]] PCCL_API Status write_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
+[[nodiscard]] PCCL_API Result<bool> write_living_process(pid_t pid, ProcessGate gate,
+                                                         std::span<const ProcessPiece> pieces);
 
 }  // namespace pccl::sys

@@ -2,17 +2,23 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport {
 namespace {
 
 constexpr int kMappingSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr std::size_t kPageSize = 4096;
+constexpr std::size_t kCopiedAtOnce = 4 * kMiB;
 
 Result<struct stat> examine(int fd) {
     struct stat facts {};
@@ -30,6 +36,15 @@ Status require_same(int fd, const ProcessFile& meant) {
                                       "another pid namespace"));
 }
 
+/// A file beyond the limit would end the process, by SIGXFSZ.
+Status require_allowed(std::size_t bytes) {
+    rlimit most{};
+    if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || bytes <= most.rlim_cur) return Status::ok();
+    return Status::resource_exhausted(concat(bytes, " bytes of shared memory are more than ",
+                                             most.rlim_cur,
+                                             ", the limit of this process (ulimit -f)"));
+}
+
 /// The size is sealed: it stays as it is.
 Status require_within(int fd, const FileRange& range) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(fd));
@@ -37,6 +52,42 @@ Status require_within(int fd, const FileRange& range) {
     if (range.offset <= size && range.bytes <= size - range.offset) return Status::ok();
     return Status::invalid_argument(
         concat(range.bytes, " bytes at ", range.offset, " of shared memory that has ", size));
+}
+
+/// The last page may be one that the file does not fill.
+Status require_own_pages(std::span<const std::byte> memory, int file, std::uint64_t offset) {
+    PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(file));
+    const bool begins =
+        reinterpret_cast<std::uintptr_t>(memory.data()) % kPageSize == 0 && offset % kPageSize == 0;
+    const bool ends = memory.size() % kPageSize == 0 ||
+                      offset + memory.size() == static_cast<std::uint64_t>(facts.st_size);
+    if (begins && ends) return Status::ok();
+    return Status::unsupported("a part of shared memory that shares its pages with another");
+}
+
+/// In the place of what is mapped there, all at once: what has been written by then is in the file,
+/// and what is written later is this mapping's alone.
+Status map_privately(std::span<std::byte> memory, int file, std::uint64_t offset) {
+    // First elsewhere: where that is refused, nothing has changed.
+    void* const view = ::mmap(nullptr, memory.size(), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_NORESERVE, file, static_cast<off_t>(offset));
+    if (view == MAP_FAILED)
+        return Status::from_errno(errno, concat("cannot map ", memory.size(), " bytes privately"));
+    if (::mremap(view, memory.size(), memory.size(), MREMAP_MAYMOVE | MREMAP_FIXED,
+                 memory.data()) != MAP_FAILED)
+        return Status::ok();
+    const int error = errno;
+    ::munmap(view, memory.size());
+    return Status::from_errno(error, concat("cannot move a mapping of ", memory.size(), " bytes"));
+}
+
+/// Of a private mapping, whose every page that is written to becomes its own. What it has stays.
+void copy_pages(std::span<std::byte> memory) {
+    for (std::size_t at = 0; at < memory.size(); at += kPageSize) {
+        const std::atomic_ref byte(reinterpret_cast<unsigned char&>(memory[at]));
+        unsigned char value = byte.load(std::memory_order_relaxed);
+        byte.compare_exchange_strong(value, value);  // a write that no compiler leaves out
+    }
 }
 
 }  // namespace
@@ -56,6 +107,7 @@ Result<Mapping> Mapping::map(UniqueFd file, const FileRange& range) {
 Result<Mapping> Mapping::anonymous(std::size_t bytes) { return map(UniqueFd(), {.bytes = bytes}); }
 
 Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
+    PCCL_TRY(require_allowed(bytes));
     constexpr std::size_t kLongestName = 200;
     UniqueFd file(::memfd_create(("pccl-" + name.substr(0, kLongestName)).c_str(),
                                  MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -87,10 +139,38 @@ Mapping::~Mapping() {
     if (memory_.data() != nullptr) ::munmap(memory_.data(), memory_.size());
 }
 
+Status Mapping::bar() && {
+    const std::span<std::byte> barred = std::exchange(memory_, {});
+    if (::mprotect(barred.data(), barred.size(), PROT_NONE) == 0) return Status::ok();
+    return Status::from_errno(errno, "cannot take back the right to write to a page");
+}
+
+Status make_private(std::span<std::byte> memory, int file, std::uint64_t offset,
+                    const std::function<bool()>& is_needed) {
+    PCCL_TRY(require_own_pages(memory, file, offset));
+    PCCL_TRY(map_privately(memory, file, offset));
+    for (std::size_t done = 0; done < memory.size() && is_needed(); done += kCopiedAtOnce) {
+        const auto part = memory.subspan(done, std::min(kCopiedAtOnce, memory.size() - done));
+        copy_pages(part);
+        // The old ones are not needed any more; whoever has mapped them gets new ones.
+        const std::size_t pages = (part.size() + kPageSize - 1) / kPageSize * kPageSize;
+        static_cast<void>(::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                      static_cast<off_t>(offset + done),
+                                      static_cast<off_t>(pages)));
+    }
+    return Status::ok();
+}
+
 Result<ProcessFile> describe_file(int file) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(file));
     return ProcessFile{
         .pid = ::getpid(), .file = file, .device = facts.st_dev, .inode = facts.st_ino};
+}
+
+std::uint64_t bytes_taken(int file) {
+    constexpr std::uint64_t kBlock = 512;
+    const auto facts = examine(file);
+    return facts.is_ok() ? static_cast<std::uint64_t>(facts->st_blocks) * kBlock : 0;
 }
 
 }  // namespace pccl::transport

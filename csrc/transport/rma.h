@@ -63,8 +63,10 @@ struct MemoryIdentity {
                                                   const MemoryIdentity& identity);
 
 /// Lets peers reach a memory, until it ends. Ending waits for writes under way, some milliseconds
-/// at most, or two seconds for a process that was killed in the middle of one. (One that was merely
-/// stopped may finish its write later, of at most 4 MiB: nothing can be done about that.)
+/// at most. For a process that was stopped or killed in the middle of one it takes longer, and sees
+/// to it that none reaches the memory when it goes on (shm/ledger.h says how, and what that does
+/// for GPUs): two seconds, or for memory in a Mapping::shareable() what make_private() takes, whose
+/// pages are other ones then.
 class Registration {
    public:
     virtual ~Registration() = default;

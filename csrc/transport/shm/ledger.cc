@@ -1,6 +1,7 @@
 #include "csrc/transport/shm/ledger.h"
 
-#include "csrc/base/log.h"
+#include <utility>
+
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 
@@ -11,13 +12,18 @@ constexpr std::size_t kLedgerPage = 4096;
 constexpr int kSpins = 1000;
 constexpr Duration kBetweenWriterLooks = std::chrono::microseconds(50);
 
+std::uint64_t address_of_gate(const Mapping& gate) {
+    return reinterpret_cast<std::uint64_t>(gate.memory().data());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Ledger>> Ledger::create() {
     PCCL_ASSIGN_OR_RETURN(Mapping mapping,
                           Mapping::shareable("ledger", kLines * sizeof(LedgerLine)));
     PCCL_ASSIGN_OR_RETURN(const ProcessFile file, describe_file(mapping.file()));
-    return std::shared_ptr<Ledger>(new Ledger(std::move(mapping), file));
+    PCCL_ASSIGN_OR_RETURN(Mapping gate, Mapping::anonymous(kLedgerPage));
+    return std::shared_ptr<Ledger>(new Ledger(std::move(mapping), file, std::move(gate)));
 }
 
 LedgerLine& Ledger::at(std::uint32_t line) const {
@@ -30,6 +36,7 @@ std::uint64_t Ledger::address_of(std::uint32_t line) const {
 
 Result<std::uint32_t> Ledger::open(std::uint64_t nonce) {
     const std::lock_guard lock(mutex_);
+    if (!left_.empty()) free_left_lines();
     if (free_.empty() && used_ == kLines)
         return Status::resource_exhausted(
             concat("a process has ", kLines, " registrations at most: end some"));
@@ -40,26 +47,34 @@ Result<std::uint32_t> Ledger::open(std::uint64_t nonce) {
         line = free_.back();
         free_.pop_back();
     }
+    at(line).gate.store(address_of_gate(gate_), std::memory_order_relaxed);
     at(line).nonce.store(nonce, std::memory_order_release);
     return line;
 }
 
-void Ledger::close(std::uint32_t line) {
-    if (made_in_.is_child()) return;
+void Ledger::free_left_lines() {
+    std::erase_if(left_, [this](std::uint32_t line) {
+        const bool is_free = at(line).writers.load(std::memory_order_seq_cst) == 0;
+        if (is_free) free_.push_back(line);
+        return is_free;
+    });
+}
+
+void Ledger::end(std::uint32_t line) {
     // Before anything that the owner's caller then does with the memory.
     at(line).nonce.store(0, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!await_no_writers(at(line)))
-        return log(
-            LogLevel::kWarning,
-            "a process was stopped or killed while it wrote to a registration that has ended");
-    const std::lock_guard lock(mutex_);
-    free_.push_back(line);
 }
 
-bool Ledger::await_no_writers(const LedgerLine& line) {
-    const Deadline deadline = Deadline::after(kPatience);
-    for (int spin = 0; line.writers.load(std::memory_order_seq_cst) != 0; ++spin) {
+void Ledger::give_back(std::uint32_t line) {
+    const std::lock_guard lock(mutex_);
+    left_.push_back(line);
+    free_left_lines();
+}
+
+bool Ledger::await_no_writers(std::uint32_t line, Duration patience) const {
+    const Deadline deadline = Deadline::after(patience);
+    for (int spin = 0; at(line).writers.load(std::memory_order_seq_cst) != 0; ++spin) {
         if (spin < kSpins) {
             relax();
             continue;
@@ -68,6 +83,16 @@ bool Ledger::await_no_writers(const LedgerLine& line) {
         system_clock().sleep_for(kBetweenWriterLooks);
     }
     return true;
+}
+
+Status Ledger::shut_gate() {
+    PCCL_ASSIGN_OR_RETURN(Mapping next, Mapping::anonymous(kLedgerPage));
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t line = 0; line < used_; ++line)
+        if (at(line).nonce.load(std::memory_order_relaxed) != 0)
+            at(line).gate.store(address_of_gate(next), std::memory_order_seq_cst);
+    std::swap(gate_, next);
+    return std::move(next).bar();
 }
 
 Result<PeerLine> PeerLine::map(const ProcessFile& ledger, std::uint32_t line) {
@@ -91,6 +116,8 @@ bool PeerLine::enter(std::uint64_t nonce) const {
     line_->writers.fetch_sub(1, std::memory_order_seq_cst);
     return false;
 }
+
+std::uint64_t PeerLine::gate() const { return line_->gate.load(std::memory_order_seq_cst); }
 
 bool PeerLine::leave(std::uint64_t nonce) const {
     const bool was_open = is_open(nonce);

@@ -15,8 +15,20 @@
 //     owner:   clears the line; waits until it has no writers; hands the memory back
 //
 // Both are sequentially consistent: either the writer sees the line cleared, or the owner its
-// count. A writer that is killed in between leaves its count: the owner waits for kPatience, after
-// which nothing of a dead process moves any more, and never uses that line again.
+// count. A writer that is stopped in between (SIGSTOP, a freezer, no core for a while) would go on
+// where it was. So the owner, when it has waited for a moment, sees to it that such a writer
+// reaches nothing any more:
+//
+//   - memory that peers map: the owner puts copies of the pages in their place (make_private() of
+//     mapping.h). The writer goes on in pages that nobody looks at.
+//   - memory that the kernel copies to: each call writes a word of the owner's first, the gate,
+//     and nothing where it cannot. The owner shuts it, and opens another for its other
+//     registrations. What is left is a call that the kernel is in the middle of, for which the
+//     owner waits kPatience: it stops for no signal, and is over with its process.
+//   - memory of GPUs: engines copy to what they have opened, which nobody takes from them. The
+//     owner waits kPatience.
+//
+// A line is used again only once no writer is in there.
 #pragma once
 
 #include <atomic>
@@ -27,7 +39,6 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/fork.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/mapping.h"
 
@@ -36,6 +47,7 @@ namespace pccl::transport::shm {
 struct alignas(kCacheLine) LedgerLine {
     std::atomic<std::uint64_t> nonce;  // 0: none
     std::atomic<std::uint32_t> writers;
+    std::atomic<std::uint64_t> gate;  // its address in the owner's process
 };
 static_assert(sizeof(LedgerLine) == kCacheLine && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -49,26 +61,34 @@ class PCCL_API Ledger {
 
     /// A line for a registration. kResourceExhausted when all are taken.
     Result<std::uint32_t> open(std::uint64_t nonce);
-    /// The registration is over: who copies from now on, or is copying, finds out; no writer is in
-    /// there any more. Does nothing in a child of fork(), whose parent goes on.
-    void close(std::uint32_t line);
+    /// The registration is over: who copies from now on, or is copying, finds out.
+    void end(std::uint32_t line);
+    /// Whether no writer is in there any more, for which it waits at most so long.
+    [[nodiscard]] bool await_no_writers(std::uint32_t line, Duration patience) const;
+    /// Calls of the kernel that have not begun by now write nothing to registrations that have
+    /// ended. Those of others find the new gate.
+    Status shut_gate();
+    /// Of one that has ended: another registration may have the line once no writer is in there.
+    void give_back(std::uint32_t line);
 
     [[nodiscard]] const ProcessFile& file() const { return file_; }
     /// In this process.
     [[nodiscard]] std::uint64_t address_of(std::uint32_t line) const;
 
    private:
-    Ledger(Mapping mapping, const ProcessFile& file) : mapping_(std::move(mapping)), file_(file) {}
+    Ledger(Mapping mapping, const ProcessFile& file, Mapping gate)
+        : mapping_(std::move(mapping)), file_(file), gate_(std::move(gate)) {}
     [[nodiscard]] LedgerLine& at(std::uint32_t line) const;
-    /// False when it took too long.
-    static bool await_no_writers(const LedgerLine& line);
+    /// Under mutex_: where every writer has left by now.
+    void free_left_lines();
 
     const Mapping mapping_;
     const ProcessFile file_;
-    const ForkMark made_in_;
-    std::mutex mutex_;
+    std::mutex mutex_;  // guards what follows
+    Mapping gate_;
     std::vector<std::uint32_t> free_;
-    std::uint32_t used_ = 0;  // lines that were ever open
+    std::vector<std::uint32_t> left_;  // given back with a writer in there
+    std::uint32_t used_ = 0;           // lines that were ever open
 };
 
 /// One line of a peer's ledger.
@@ -82,6 +102,8 @@ class PCCL_API PeerLine {
     /// False when the registration is over: then nothing may be written. Else the owner waits until
     /// leave().
     [[nodiscard]] bool enter(std::uint64_t nonce) const;
+    /// Its address in the owner's process, for writes by the kernel.
+    [[nodiscard]] std::uint64_t gate() const;
     /// Whether the registration was still there.
     bool leave(std::uint64_t nonce) const;
 

@@ -100,8 +100,16 @@ Status PeerMemory::copy_by_kernel(const RmaCopy& wanted, bool sees_owner) const 
     if (wanted.op == RmaOp::kRead)
         return sees_owner ? sys::read_living_process(owner_, wanted.pieces)
                           : sys::read_process_pieces(owner_, mark_, wanted.pieces);
-    return sees_owner ? sys::write_living_process(owner_, wanted.pieces)
-                      : sys::write_process_pieces(owner_, mark_, wanted.pieces);
+    for (;;) {
+        const sys::ProcessGate gate{line_.gate()};
+        PCCL_ASSIGN_OR_RETURN(const bool written,
+                              sees_owner
+                                  ? sys::write_living_process(owner_, gate, wanted.pieces)
+                                  : sys::write_process_pieces(owner_, mark_, gate, wanted.pieces));
+        if (written) return Status::ok();
+        // Unless this registration has ended, another has, and this one has another gate.
+        if (!is_open() || line_.gate() == gate.address) return ended();
+    }
 }
 
 }  // namespace pccl::transport::shm

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "csrc/base/fork.h"
+#include "csrc/base/log.h"
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/rma/copy_link.h"
@@ -12,12 +14,20 @@
 namespace pccl::transport::shm {
 namespace {
 
+// What a write that nobody has stopped takes, on a machine that is busy.
+constexpr Duration kBriefPatience = std::chrono::milliseconds(100);
+
 /// Its line is open while it lives.
 class ShmRegistration final : public Registration {
    public:
     ShmRegistration(const Memory& memory, std::shared_ptr<Ledger> ledger, std::uint32_t line)
         : memory_(memory), ledger_(std::move(ledger)), line_(line) {}
-    ~ShmRegistration() override { ledger_->close(line_); }
+    ~ShmRegistration() override {
+        if (made_in_.is_child()) return;
+        ledger_->end(line_);
+        if (!ledger_->await_no_writers(line_, kBriefPatience)) keep_writers_out();
+        ledger_->give_back(line_);
+    }
     ShmRegistration(const ShmRegistration&) = delete;
     ShmRegistration& operator=(const ShmRegistration&) = delete;
 
@@ -32,6 +42,27 @@ class ShmRegistration final : public Registration {
     }
 
    private:
+    /// One is in there that may be stopped, and go on later (ledger.h).
+    void keep_writers_out() const {
+        const Status kept = memory_.file >= 0 ? leave_pages() : shut_gate();
+        if (kept.is_ok() || ledger_->await_no_writers(line_, Ledger::kPatience)) return;
+        log(LogLevel::kWarning, "a process that was stopped or killed while it wrote to a ",
+            "registration may write there after its end: ", kept.message());
+    }
+    [[nodiscard]] Status leave_pages() const {
+        return make_private({memory_.data, memory_.bytes}, memory_.file, memory_.file_offset,
+                            [this] { return !ledger_->await_no_writers(line_, {}); });
+    }
+    [[nodiscard]] Status shut_gate() const {
+        if (memory_.kind == abi::MemoryKind::kGpu)
+            return Status::unavailable("it is memory of a GPU, which nobody takes from it");
+        PCCL_TRY(ledger_->shut_gate());
+        // For a call that the kernel is in the middle of.
+        static_cast<void>(ledger_->await_no_writers(line_, Ledger::kPatience));
+        return Status::ok();
+    }
+
+    const ForkMark made_in_;
     const Memory memory_;
     const std::shared_ptr<Ledger> ledger_;
     const std::uint32_t line_;

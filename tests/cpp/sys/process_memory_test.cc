@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +74,11 @@ class ProcessMemoryTest : public testing::Test {
         return {.address = reinterpret_cast<std::uint64_t>(&value_), .value = value_};
     }
 
+    [[nodiscard]] ProcessGate gate() const {
+        return {.address = reinterpret_cast<std::uint64_t>(gate_.data())};
+    }
+
+    std::vector<std::uint64_t> gate_ = std::vector<std::uint64_t>(1);
     const std::uint64_t value_ = 0x5EED'1234'5678'9ABC;
     const std::vector<std::byte> there_ = std::vector<std::byte>(100'000, std::byte{7});
     std::vector<std::byte> here_ = std::vector<std::byte>(there_.size());
@@ -90,8 +96,10 @@ TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToAndReadUntilItEnds) {
     const auto address = reinterpret_cast<std::uint64_t>(there_.data());
     std::vector<std::byte> written(5000, std::byte{9});
     const ProcessPiece piece{address + 3, written};
-    if (const Status status = write_living_process(child.pid(), {&piece, 1}); !status.is_ok())
-        GTEST_SKIP() << "this machine lets nobody write to a child: " << status.to_string();
+    const auto wrote = write_living_process(child.pid(), gate(), {&piece, 1});
+    if (!wrote.is_ok())
+        GTEST_SKIP() << "this machine lets nobody write to a child: " << wrote.status().to_string();
+    EXPECT_TRUE(*wrote);
     ASSERT_EQ(read(child.pid()).to_string(), "ok");
     auto expected = there_;
     std::ranges::copy(written, expected.begin() + 3);
@@ -102,7 +110,8 @@ TEST_F(ProcessMemoryTest, ALivingProcessIsWrittenToAndReadUntilItEnds) {
     EXPECT_EQ(again, written);
     child.end();
     EXPECT_EQ(read_living_process(child.pid(), {&same, 1}).code(), StatusCode::kUnavailable);
-    EXPECT_EQ(write_living_process(child.pid(), {&piece, 1}).code(), StatusCode::kUnavailable);
+    EXPECT_EQ(write_living_process(child.pid(), gate(), {&piece, 1}).status().code(),
+              StatusCode::kUnavailable);
 }
 
 TEST_F(ProcessMemoryTest, PiecesAreWrittenAndReadWhereTheyLie) {
@@ -113,8 +122,10 @@ TEST_F(ProcessMemoryTest, PiecesAreWrittenAndReadWhereTheyLie) {
     const std::array<ProcessPiece, 3> pieces{{{address + 7, here.first(100)},
                                               {address + 50'001, here.subspan(100, 0)},
                                               {address + 99'800, here.last(200)}}};
-    if (const Status status = write_process_pieces(child.pid(), mark(), pieces); !status.is_ok())
-        GTEST_SKIP() << "this machine lets nobody write to a child: " << status.to_string();
+    const auto wrote = write_process_pieces(child.pid(), mark(), gate(), pieces);
+    if (!wrote.is_ok())
+        GTEST_SKIP() << "this machine lets nobody write to a child: " << wrote.status().to_string();
+    EXPECT_TRUE(*wrote);
     ASSERT_TRUE(read(child.pid()).is_ok());
     std::vector<std::byte> expected = there_;
     std::fill_n(expected.begin() + 7, 100, std::byte{1});
@@ -135,9 +146,35 @@ TEST_F(ProcessMemoryTest, AnotherMarkIsNotWrittenTo) {
     const ProcessMark other{.address = mark().address, .value = value_ + 1};
     const ProcessPiece piece{reinterpret_cast<std::uint64_t>(target.data()),
                              std::span(here_).first(10)};
-    EXPECT_EQ(write_process_pieces(::getpid(), other, {&piece, 1}).code(),
+    EXPECT_EQ(write_process_pieces(::getpid(), other, gate(), {&piece, 1}).status().code(),
               StatusCode::kUnavailable);
     EXPECT_EQ(target, std::vector<std::byte>(10, std::byte{3}));
+}
+
+TEST_F(ProcessMemoryTest, NothingIsWrittenThroughAGateThatIsShut) {
+    auto* const page =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    const ProcessGate own{reinterpret_cast<std::uint64_t>(page)};
+    std::vector<std::byte> target(10, std::byte{3});
+    const ProcessPiece piece{reinterpret_cast<std::uint64_t>(target.data()),
+                             std::span(here_).first(10)};
+    for (const int rights : {PROT_READ, PROT_NONE}) {
+        ASSERT_EQ(::mprotect(page, 4096, rights), 0);
+        EXPECT_FALSE(write_living_process(::getpid(), own, {&piece, 1}).value());
+        EXPECT_FALSE(write_process_pieces(::getpid(), mark(), own, {&piece, 1}).value());
+        EXPECT_EQ(target, std::vector<std::byte>(10, std::byte{3}));
+    }
+    ASSERT_EQ(::mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
+    EXPECT_TRUE(write_living_process(::getpid(), own, {&piece, 1}).value());
+    EXPECT_EQ(target, std::vector<std::byte>(10, std::byte{0}));
+    ::munmap(page, 4096);
+}
+
+TEST_F(ProcessMemoryTest, APieceThatIsNotThereIsNoGate) {
+    const ProcessPiece nowhere{0, std::span(here_).first(10)};
+    EXPECT_EQ(write_living_process(::getpid(), gate(), {&nowhere, 1}).status().code(),
+              StatusCode::kUnavailable);
 }
 
 TEST_F(ProcessMemoryTest, ARefusalIsExplained) {
