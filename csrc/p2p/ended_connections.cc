@@ -9,7 +9,7 @@ void EndedConnections::add(const SessionId& peer, std::uint64_t number) {
     if (ended.incarnation != peer.incarnation) ended = {.incarnation = peer.incarnation};
     if (std::ranges::find(ended.numbers, number) != ended.numbers.end()) return;
     ended.numbers.push_back(number);
-    if (ended.numbers.size() > kMost) ended.numbers.pop_front();
+    if (ended.numbers.size() > kMost) ended.numbers.erase(ended.numbers.begin());
 }
 
 std::vector<std::uint64_t> EndedConnections::with(const SessionId& peer) const {

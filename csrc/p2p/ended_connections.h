@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,12 +22,14 @@ class PCCL_API EndedConnections {
 
     /// Again: nothing.
     void add(const SessionId& peer, std::uint64_t number);
+    /// All of a peer that is not known any more.
+    void forget(const std::string& peer) { ended_.erase(peer); }
     [[nodiscard]] std::vector<std::uint64_t> with(const SessionId& peer) const;
 
    private:
     struct Ended {
         std::uint64_t incarnation = 0;
-        std::deque<std::uint64_t> numbers{};
+        std::vector<std::uint64_t> numbers{};
     };
 
     std::map<std::string, Ended> ended_;  // by name

@@ -30,6 +30,14 @@ Status came_back(const SessionId& peer) {
                              concat("session \"", peer.name, "\" has come back in another life"));
 }
 
+/// One that was not loaded here.
+Status has_gone(const ConnectionInfo& peer) {
+    return Status::peer_lost(
+               kNoRank, concat(peer.to_string(), ": its connection has ended, and it was not ",
+                               "loaded here: load its connection info, or let it call again"))
+        .with_process(peer.process);
+}
+
 Status unknown(const std::string& peer) {
     return Status::invalid_argument(concat("no session \"", peer.substr(0, SessionId::kLongestName),
                                            "\" is known here: load its connection info first"));
@@ -239,6 +247,7 @@ Result<Way> SessionCore::connection_to(const std::string& peer, const SessionId*
                                           "\" has come back in another life since its memory was ",
                                           "imported: import what it has now"));
     if (connection != nullptr) return Way{std::move(connection)};
+    if (lives_.cannot_be_called(peer)) return has_gone(*known);
     PCCL_ASSIGN_OR_RETURN(auto approach,
                           Approach::call(own_side(), *known, reach, ended_with(known->id)));
     connection =
@@ -270,10 +279,20 @@ std::shared_ptr<Connection> SessionCore::find(const std::string& peer, bool is_a
 }
 
 void SessionCore::add_locked(const std::shared_ptr<Connection>& connection) {
-    connections_.emplace(connection->peer().id.name, connection);
+    const std::string& peer = connection->peer().id.name;
+    lives_.wake(peer);
+    connections_.emplace(peer, connection);
     is_busy_.store(true);
     runtime_->notify();
     waiter_->wake();
+}
+
+void SessionCore::let_rest(const Connections& gone) {
+    for (const auto& connection : gone) {
+        const std::string& peer = connection->peer().id.name;
+        if (connections_.contains(peer)) continue;
+        if (const auto forgotten = lives_.rest(peer)) ended_.forget(*forgotten);
+    }
 }
 
 SessionCore::Connections SessionCore::take_others(const SessionId& life) {
@@ -361,6 +380,7 @@ void SessionCore::disconnect(const std::string& peer, const Status& reason) {
     std::erase_if(connections_, [&gone](const auto& each) {
         return std::ranges::find(gone, each.second) != gone.end();
     });
+    let_rest(gone);
 }
 
 void SessionCore::see_off(const Connections& leaving, const Status& reason) {
@@ -439,6 +459,7 @@ void SessionCore::drop_lost() {
         lost.push_back(each->second);
         each = connections_.erase(each);
     }
+    let_rest(lost);
     arrived_.remove_if([&lost](const Arrival& each) {
         const bool is_lost = each.connection->is_lost();
         if (is_lost) lost.push_back(each.connection);

@@ -152,6 +152,8 @@ class SessionCore final : public runtime::Participant,
     /// Whether memory of this host is copied with no help of its owner, and else why not.
     [[nodiscard]] Status reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
+    /// Under mutex_: of peers whose connections were taken out.
+    void let_rest(const Connections& gone);
     /// Under mutex_: takes out all to other lives of the session than `life`.
     [[nodiscard]] Connections take_others(const SessionId& life);
 

@@ -23,6 +23,8 @@ TEST(EndedConnectionsTest, AreToldToThatLifeOfThePeerAlone) {
     ended.add(successor, 9);
     EXPECT_THAT(ended.with(successor), ElementsAre(9));
     EXPECT_THAT(ended.with(kPeer), IsEmpty());
+    ended.forget("peer");
+    EXPECT_THAT(ended.with(successor), IsEmpty());
 }
 
 TEST(EndedConnectionsTest, TheLastOnesAreKept) {

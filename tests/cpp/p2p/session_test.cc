@@ -467,6 +467,21 @@ TEST_P(SessionTest, APeerThatFloodsStopsNobodyButItself) {
     EXPECT_EQ(others, 1U);
 }
 
+TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(server_->notify("client", bytes_of("while it is here")).to_string(), "ok");
+    ASSERT_EQ(client_->await_notifications(patience()).size(), 1U);
+    client_->close();
+    Status gone;
+    for (const Deadline deadline = patience(); !deadline.passed();) {
+        gone = server_->connect("client", patience());
+        EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
+        if (gone.message().find("let it call again") != std::string::npos) break;
+    }
+    EXPECT_THAT(gone.message(), HasSubstr("let it call again"));
+    EXPECT_THAT(gone.message(), HasSubstr("session \"client\""));
+}
+
 TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
     std::vector<std::unique_ptr<Session>> guests;
     for (const std::string name : {"first", "second", "third"}) {
