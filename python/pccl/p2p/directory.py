@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pccl import _core
 from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
 from pccl.p2p.memory import RemoteMemory
+from pccl.p2p.one_process import of_one_process
 from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def _told_as_unavailable() -> Iterator[None]:
         raise UnavailableError(f"the store of torch does not answer: {reason}") from error
 
 
+@of_one_process
 class TorchStore:
     """Keys in a store of ``torch.distributed``, which has no leases: they outlive their process."""
 
@@ -238,6 +240,7 @@ class _Entry:
         return cls(info, memories)
 
 
+@of_one_process
 class Directory:
     """A session's entry in a store of keys, and those of others.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.p2p import bounded_post, etcd_gateway
 from pccl.p2p.etcd_gateway import IS_ABSENT, EtcdGateway, LeaseIsGoneError, has_value, held_by
+from pccl.p2p.one_process import of_one_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ class _OwnKey:
     is_missing: bool = False  # its lease has ended, or another value may have come after it
 
 
+@of_one_process
 class EtcdStore:
     """Keys below a prefix, those that are put here for as long as this process lives.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pccl import _core
+from pccl.p2p.one_process import of_one_process
 
 __all__ = ["RendezvousStore"]
 
 
+@of_one_process
 class RendezvousStore:
     """Keys in the store by which ranks of PCCL find each other: a file, or a server in a process.
 
