@@ -106,6 +106,10 @@ class Memory:
     def deregister(self) -> None:
         """End the registration: from now on no peer reads or writes the memory. Again: nothing.
 
+        A peer that was stopped in the middle of a write makes it take longer, 2 s or the time of a
+        copy, and writes there no more when it goes on; ``docs/p2p.md`` has what that costs, and
+        what is left for memory of GPUs.
+
         Raises
         ------
         UnavailableError
