@@ -14,7 +14,9 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
+#include "csrc/p2p/call.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/session.h"
@@ -55,8 +57,28 @@ std::unique_ptr<Session> open_session(const std::string& name, const std::string
 }
 
 void close(Session& session) {
-    const py::gil_scoped_release released;
-    session.close();
+    throw_unless_ok([&] {
+        const py::gil_scoped_release released;
+        return session.close(&extension::check_signals);
+    }());
+}
+
+void connect(Session& session, const std::string& peer, std::optional<double> timeout) {
+    const auto call = session.call(peer);
+    std::optional<Status> ended;
+    const auto try_until = [&](Deadline deadline) {
+        ended = session.await_connection(*call, deadline);
+        return ended ? *ended : call->late();
+    };
+    wait_for_signals_too(timeout, try_until, [&](const Status&) { return ended; }, peer);
+}
+
+void disconnect(Session& session, const std::string& peer) {
+    const Status ended = [&] {
+        const py::gil_scoped_release released;
+        return session.disconnect(peer, &extension::check_signals);
+    }();
+    throw_unless_ok(ended, peer);
 }
 
 std::pair<std::string, std::uint64_t> id_of(const p2p::SessionId& id) {
@@ -198,7 +220,9 @@ std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& pla
     });
 }
 
+/// A child of fork() finds none; to wait for some there raises.
 Words notifications(Session& session, std::optional<double> timeout) {
+    if (timeout != 0.0) throw_unless_ok(session.check_usable());
     const Deadline deadline = deadline_after(timeout);
     const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
         for (;;) {
@@ -272,39 +296,25 @@ std::pair<std::string, std::vector<RemoteMemory>> read_entry(
     return {peer.id.name, std::move(memories)};
 }
 
-using SessionClass = extension::Class<Session>;
+using SessionClass = ForkBoundClass<Session>;
 
 /// How sessions find each other.
 void bind_meeting(SessionClass& session) {
-    session.def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
-        .def_property_readonly("refused_requests", &Session::refused_requests)
+    session.anywhere()
+        .def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
         .def("connection_info",
              [](const Session& self) { return py::bytes(self.connection_info()); })
+        .def_static("read_entry", &read_entry, arg("info"), arg("descriptors"));
+    session.def_property_readonly("refused_requests", &Session::refused_requests)
         .def(
             "load",
             [](Session& self, std::string_view info) {
                 return id_of(released([&] { return self.load_remote_conn_info(info); }));
             },
             arg("info"))
-        .def_static("read_entry", &read_entry, arg("info"), arg("descriptors"))
-        .def(
-            "connect",
-            [](Session& self, const std::string& peer, std::optional<double> timeout) {
-                const auto call = self.call(peer);
-                wait_for_signals_too(
-                    timeout,
-                    [&](Deadline deadline) { return self.await_connection(*call, deadline); },
-                    &unless_timeout, peer);
-            },
-            arg("peer"), arg("timeout"))
+        .def("connect", &connect, arg("peer"), arg("timeout"))
         .def("accept", &accept, arg("peer"), arg("timeout"))
-        .def(
-            "disconnect",
-            [](Session& self, const std::string& peer) {
-                const py::gil_scoped_release released;
-                static_cast<void>(self.disconnect(peer));
-            },
-            arg("peer"))
+        .def("disconnect", &disconnect, arg("peer"))
         .def("peers", &peers_of);
 }
 
@@ -375,12 +385,13 @@ void bind_moves(SessionClass& session) {
                 throw_unless_ok(said, peer);
             },
             arg("peer"), arg("word"))
+        .anywhere()
         .def("notifications", &notifications, arg("timeout"));
 }
 
 void bind_session(extension::Module& module) {
     SessionClass session(module, "_P2pSession");
-    session
+    session.anywhere()
         .def_init(&open_session, arg("name"), arg("listen") = "", arg("transports") = "",
                   arg("tcp_sockets") = 0, arg("connect_timeout") = 10.0)
         .def("close", &close);
@@ -415,11 +426,12 @@ void bind_work(extension::Module& module) {
             arg("local"), arg("local_blocks"), arg("remote"), arg("remote_blocks"))
         .def("__len__", &Plan::size)
         .def_property_readonly("nbytes", &Plan::bytes);
-    extension::Class<Work>(module, "_P2pWork")
+    ForkBoundClass<Work>(module, "_P2pWork")
         .def("done", &is_work_done)
         .def("wait", &wait_for_end<Work>, arg("timeout"))
-        .def("release", &Work::release)
-        .def("stats", &stats_of);
+        .def("stats", &stats_of)
+        .anywhere()
+        .def("release", &Work::release);
 }
 
 }  // namespace

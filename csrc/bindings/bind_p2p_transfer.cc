@@ -10,6 +10,7 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/p2p/transfer.h"
 
@@ -80,22 +81,23 @@ void wait_for_all(Transfer& transfer, std::optional<double> timeout) {
 }  // namespace
 
 void bind_p2p_transfer(extension::Module& module) {
-    extension::Class<Message>(module, "_P2pMessage")
+    ForkBoundClass<Message> message(module, "_P2pMessage");
+    message.anywhere()
+        .def_property_readonly("tag", &Message::tag)
+        .def("__str__", &Message::to_string)
+        .def("release", [](const Message& self) {
+            const py::gil_scoped_release released;
+            self.release();
+        });
+    message
         .def_property_readonly("nbytes",
                                [](const Message& self) {
                                    return self.is_complete() ? self.bytes() : std::uint64_t{0};
                                })
-        .def_property_readonly("tag", &Message::tag)
         .def_property_readonly("stage", [](const Message& self) { return to_string(self.stage()); })
         .def("done", &is_message_done)
-        .def("wait", &wait_for_end<Message>, arg("timeout"))
-        .def("release",
-             [](const Message& self) {
-                 const py::gil_scoped_release released;
-                 self.release();
-             })
-        .def("__str__", &Message::to_string);
-    extension::Class<Transfer>(module, "_P2pTransfer")
+        .def("wait", &wait_for_end<Message>, arg("timeout"));
+    ForkBoundClass<Transfer>(module, "_P2pTransfer")
         .def("post_send", &post_message<&Transfer::post_send>, arg("memory"), arg("offset"),
              arg("nbytes"), arg("tag"), arg("timeout"))
         .def("post_recv", &post_message<&Transfer::post_recv>, arg("memory"), arg("offset"),
@@ -106,6 +108,7 @@ void bind_p2p_transfer(extension::Module& module) {
              arg("nbytes"), arg("notify"), arg("timeout"))
         .def("is_complete", &Transfer::is_complete)
         .def("wait", &wait_for_all, arg("timeout"))
+        .anywhere()
         .def("release", [](Transfer& self) {
             const py::gil_scoped_release released;
             self.release();

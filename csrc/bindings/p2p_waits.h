@@ -32,7 +32,7 @@ void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const
     throw_unless_ok(ended, session);
 }
 
-/// For `ending`: of what is begun anew by each wait.
+/// For `ending`: of what is begun anew by each wait, whose kTimeout is of its deadline alone.
 inline std::optional<Status> unless_timeout(const Status& said) {
     return said.code() == StatusCode::kTimeout ? std::nullopt : std::optional(said);
 }

@@ -14,7 +14,7 @@ Result<bool> Call::advance(SessionCore& core) {
             connection_ = std::move(way.connection);
             is_own_ = way.is_new;
         }
-        if (is_own_ && connection_->is_lost()) return connection_->why_lost();
+        if (is_own_ && connection_->is_lost()) return why_not_made();
         if (connection_->is_usable()) return is_answered(core);
         connection_.reset();
         question_.reset();
@@ -28,6 +28,12 @@ Result<bool> Call::is_answered(SessionCore& core) {
     }
     // The loss of the connection answers it as well.
     return question_->is_answered() && connection_->is_usable();
+}
+
+Status Call::why_not_made() const {
+    const Status why = connection_->why_lost();
+    if (!connection_->was_late()) return why;
+    return Status::timeout(why.message(), why.peer()).with_process(why.process());
 }
 
 Status Call::late() const {

@@ -18,17 +18,19 @@ class Inquiry;
 class SessionCore;
 
 /// Used by one thread at a time.
-class Call {
+class PCCL_API Call {
    public:
     explicit Call(std::string peer) : peer_(std::move(peer)) {}
 
-    /// Whether the peer is connected; false: not yet. Errors as of Session::connect().
+    /// Whether the peer is connected; false: not yet. Errors as of Session::connect(): kTimeout
+    /// where the connection could not be made in connect_timeout, which is an end.
     Result<bool> advance(SessionCore& core);
     /// kTimeout, and what the peer has not done.
     [[nodiscard]] Status late() const;
 
    private:
     Result<bool> is_answered(SessionCore& core);
+    [[nodiscard]] Status why_not_made() const;
 
     const std::string peer_;
     std::shared_ptr<Connection> connection_;

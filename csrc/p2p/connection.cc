@@ -12,11 +12,19 @@ constexpr std::uint64_t kSmall = 1 * kMiB;
 // For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
+// What has come by the end of a connection is heard in milliseconds; a peer may say more meanwhile.
+constexpr Duration kLastWords = std::chrono::seconds(2);
 // While others attend to a connection, one small transfer after the other: to be woken by the news
 // of each would take their cores.
 constexpr Duration kNap = std::chrono::microseconds(100);
 // While engines of GPUs copy: nobody rings when these are done.
 constexpr Duration kBetweenCopyLooks = std::chrono::microseconds(20);
+
+/// What has ended for want of time has ended: who waits takes kTimeout for "not yet".
+Status as_loss(const Status& why) {
+    if (why.code() != StatusCode::kTimeout) return why;
+    return Status::peer_lost(why.peer(), why.message()).with_process(why.process());
+}
 
 }  // namespace
 
@@ -30,6 +38,13 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
       deadline_(deadline),
       mutex_(*parts_.waiter),
       approach_(std::move(approach)) {}
+
+std::shared_ptr<Connection> Connection::make(ConnectionParts parts, ConnectionInfo peer,
+                                             std::unique_ptr<Approach> approach,
+                                             Deadline deadline) {
+    return {new Connection(std::move(parts), std::move(peer), std::move(approach), deadline),
+            LeaveToParent()};
+}
 
 Connection::~Connection() = default;
 
@@ -115,7 +130,7 @@ void Connection::carry_once(const Task* awaited) {
 
 bool Connection::is_at_rest() const {
     if (is_lost()) return true;
-    if (!is_whole() || !waiting_.empty() || !link_->is_flushed()) return false;
+    if (!is_whole() || !waiting_.empty() || !link_->is_flushed() || may_hear_more_) return false;
     // What this process copies itself waits for nobody.
     return path_.is_direct ? flying_.empty() : !link_->has_moved() && !link_->awaits_copies();
 }
@@ -333,13 +348,15 @@ Status Connection::cause_of(const Status& failure) {
 }
 
 Result<bool> Connection::hear_words() {
-    bool heard = false;
-    while (parts_.inbox->has_room_for(peer_.id.name)) {
+    std::size_t heard = 0;
+    // A peer that goes on and on keeps nobody in here, who may have a deadline.
+    while (heard < kBatch && parts_.inbox->has_room_for(peer_.id.name)) {
         PCCL_ASSIGN_OR_RETURN(const bool more, hear_word());
         if (!more) break;
-        heard = true;
+        ++heard;
     }
-    return heard;
+    may_hear_more_ = heard == kBatch;
+    return heard > 0;
 }
 
 void Connection::foresee_words() {
@@ -351,7 +368,9 @@ void Connection::foresee_words() {
 
 void Connection::hear_last_words() {
     if (link_ == nullptr) return;
-    for (Result<bool> heard = true; heard.is_ok() && *heard;) heard = hear_word();
+    const Deadline deadline = Deadline::after(kLastWords);
+    for (Result<bool> heard = true; heard.is_ok() && *heard && !deadline.passed();)
+        heard = hear_word();
 }
 
 Result<bool> Connection::hear_word() {
@@ -398,6 +417,7 @@ void Connection::record(runtime::SessionEventKind kind, std::string text) const 
 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
+    was_late_ = !is_whole() && why.code() == StatusCode::kTimeout;
     fade();  // whoever hears of it by a transfer does not find it among the peers
     record(runtime::SessionEventKind::kLost, why.message());
     hear_last_words();
@@ -423,7 +443,7 @@ void Connection::lose(const Status& why) {
 }
 
 Status Connection::described(const Status& why) const {
-    return why.with_context(peer_.to_string()).with_process(peer_.process);
+    return as_loss(why).with_context(peer_.to_string()).with_process(peer_.process);
 }
 
 }  // namespace pccl::p2p

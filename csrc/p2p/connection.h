@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/fork.h"
 #include "csrc/p2p/approach.h"
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/relay_lock.h"
@@ -40,6 +41,9 @@ struct ConnectionParts {
 /// Safe from every thread.
 class Connection : public std::enable_shared_from_this<Connection> {
    public:
+    /// A child of fork() leaves it to its parent.
+    static std::shared_ptr<Connection> make(ConnectionParts parts, ConnectionInfo peer,
+                                            std::unique_ptr<Approach> approach, Deadline deadline);
     Connection(ConnectionParts parts, ConnectionInfo peer, std::unique_ptr<Approach> approach,
                Deadline deadline);
     ~Connection();
@@ -66,8 +70,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     /// The peer says that it has ended this one. What it said here before is still heard.
     void leave() { left_.store(true, std::memory_order_release); }
-    /// Why, of one that is lost; names the peer.
+    /// Why, of one that is lost; names the peer. Never kTimeout, which is of who waits.
     [[nodiscard]] Status why_lost() const;
+    /// Whether it was lost since it could not be made in time.
+    [[nodiscard]] bool was_late() const { return is_lost() && was_late_; }
     /// Of one that is whole.
     [[nodiscard]] const Path& path() const { return path_; }
 
@@ -156,6 +162,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::deque<std::shared_ptr<Task>> waiting_;              // not all posted
     std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
     bool awaits_stream_ = false;                             // the first of those that wait
+    bool may_hear_more_ = false;                             // when it last was carried on
     std::uint64_t posts_ = 0;                                // so far
     const Task* awaited_ = nullptr;                          // by the thread in here
     // Of one step; kept, for to clear them takes longer than a small transfer.
@@ -163,7 +170,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::array<transport::RmaPiece, kBatch> pieces_;
     std::array<transport::RmaCompletion, kBatch> completions_;
     Words words_;
-    Status why_lost_;  // before lost_
+    Status why_lost_;        // before lost_
+    bool was_late_ = false;  // likewise
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
     std::atomic<bool> left_{false};        // by the peer, whose end has not come
@@ -196,6 +204,22 @@ class Attendance {
     bool carry(const Task* awaited = nullptr);
     /// As Connection::look().
     void look();
+    /// Calls `carry()`, which tells whether anything moved, until `is_done()`. Returns when
+    /// `deadline` has passed, also while things move.
+    template <typename Carry, typename Predicate>
+    void carry_until(Deadline deadline, const Carry& carry, const Predicate& is_done) {
+        transport::Backoff backoff(connection_.waiter());
+        while (!is_done()) {
+            const bool moved = carry();
+            if (is_done() || deadline.passed()) return;
+            if (moved) {
+                backoff.reset();
+                continue;
+            }
+            backoff.pause(connection_.longest_pause());
+            if (backoff.slept()) look();
+        }
+    }
 
    private:
     Connection& connection_;

@@ -10,7 +10,6 @@
 #include "csrc/p2p/session_core.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
-#include "csrc/transport/mapping.h"
 #include "csrc/transport/rma/gpu_memory.h"
 #include "csrc/transport/tcp/wire.h"
 
@@ -71,59 +70,60 @@ Result<std::unique_ptr<Session>> Session::create(const SessionOptions& options) 
 }
 
 Session::Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core)
-    : runtime_(std::move(runtime)), core_(std::move(core)) {}
+    : runtime_(std::move(runtime)), core_(std::move(core), "session") {}
 
 Session::~Session() { close(); }
 
-void Session::close() {
-    if (!made_in_.is_child()) core_->close();
+void Session::close() { static_cast<void>(close(Interrupted())); }
+
+Status Session::close(const Interrupted& interrupted) {
+    return core_.use(Status(), [&](SessionCore& core) { return core.close(interrupted); });
 }
 
-Status Session::check_usable() const {
-    if (!made_in_.is_child()) return Status::ok();
-    return Status::unavailable("this session is of the process that this one was forked from");
-}
+const SessionId& Session::id() const { return core_.constants().info().id; }
 
-const SessionId& Session::id() const { return core_->info().id; }
-
-std::string Session::connection_info() const { return core_->info().serialise(); }
+std::string Session::connection_info() const { return core_.constants().info().serialise(); }
 
 Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_ASSIGN_OR_RETURN(const auto peer, ConnectionInfo::deserialise(info));
-    PCCL_TRY(core_->load(peer));
+    PCCL_TRY(core->load(peer));
     return peer.id;
 }
 
 Status Session::connect(const std::string& peer, Deadline deadline) {
-    return await_connection(*call(peer), deadline);
+    const auto call = this->call(peer);
+    const std::optional<Status> ended = await_connection(*call, deadline);
+    return ended ? *ended : call->late();
 }
 
 std::shared_ptr<Call> Session::call(const std::string& peer) const {
     return std::make_shared<Call>(peer);
 }
 
-Status Session::await_connection(Call& call, Deadline deadline) {
-    PCCL_TRY(check_usable());
+std::optional<Status> Session::await_connection(Call& call, Deadline deadline) {
+    const Result<SessionCore*> core = core_.get();
+    if (!core.is_ok()) return core.status();
     Result<bool> is_connected = false;
     const auto is_decided = [&] {
-        is_connected = call.advance(*core_);
+        is_connected = call.advance(**core);
         return !is_connected.is_ok() || *is_connected;
     };
-    return carry_until(*core_, deadline, is_decided) ? is_connected.status() : call.late();
+    if (!carry_until(**core, deadline, is_decided)) return std::nullopt;
+    return is_connected.status();
 }
 
 Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
 
 Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     if (!peer.empty()) PCCL_TRY(check_name(peer));
     Result<std::optional<SessionId>> caller = std::optional<SessionId>();
     const auto is_decided = [&] {
-        caller = core_->take_caller(peer);
+        caller = core->take_caller(peer);
         return !caller.is_ok() || caller->has_value();
     };
-    if (!carry_until(*core_, deadline, is_decided))
+    if (!carry_until(*core, deadline, is_decided))
         return Status::timeout(peer.empty()
                                    ? std::string("no session has connected in time")
                                    : concat("session \"", peer, "\" has not connected in time"));
@@ -131,62 +131,65 @@ Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
     return std::move(**caller);
 }
 
-Status Session::disconnect(const std::string& peer) {
-    PCCL_TRY(check_usable());
-    core_->disconnect(peer,
-                      Status::aborted(concat("session \"", id().name, "\" has disconnected")));
-    return Status::ok();
+Status Session::disconnect(const std::string& peer, const Interrupted& interrupted) {
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    const Status reason = Status::aborted(concat("session \"", id().name, "\" has disconnected"));
+    return core->disconnect(peer, reason, interrupted);
 }
 
-std::vector<SessionId> Session::peers() const { return core_->peers(); }
+std::vector<SessionId> Session::peers() const {
+    return core_.use(std::vector<SessionId>(),
+                     [](const SessionCore& core) { return core.peers(); });
+}
 
 Result<std::shared_ptr<LocalMemory>> Session::register_memory(std::span<std::byte> memory,
                                                               std::shared_ptr<const void> owner) {
-    PCCL_TRY(check_usable());
-    return core_->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    return core->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner));
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::register_gpu_memory(
     std::span<std::byte> memory, int device, std::shared_ptr<const void> owner) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     if (device < 0) {
         PCCL_ASSIGN_OR_RETURN(device, transport::gpu_of(memory.data()));
     }
-    return core_->add({.data = memory.data(),
-                       .bytes = memory.size(),
-                       .kind = abi::MemoryKind::kGpu,
-                       .device = device},
-                      std::move(owner));
+    return core->add({.data = memory.data(),
+                      .bytes = memory.size(),
+                      .kind = abi::MemoryKind::kGpu,
+                      .device = device},
+                     std::move(owner));
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
-    PCCL_TRY(check_usable());
-    PCCL_ASSIGN_OR_RETURN(auto mapping, transport::Mapping::shareable("p2p", bytes));
-    auto owner = std::make_shared<transport::Mapping>(std::move(mapping));
-    const auto memory = owner->memory();
-    const int file = owner->file();
-    return core_->add({.data = memory.data(), .bytes = bytes, .file = file}, std::move(owner));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    return core->allocate(bytes);
 }
 
 Status Session::deregister_memory(const std::shared_ptr<LocalMemory>& memory) {
-    PCCL_TRY(check_usable());
-    return core_->end(memory);
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    return core->end(memory);
 }
 
-std::uint64_t Session::refused_requests() const { return core_->refusals(); }
+std::uint64_t Session::refused_requests() const {
+    return core_.use(std::uint64_t{0}, [](const SessionCore& core) { return core.refusals(); });
+}
 
 Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
-    PCCL_ASSIGN_OR_RETURN(const SessionId owner, core_->known(peer));
+    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(const SessionId owner, core->known(peer));
     return import_descriptor(owner, descriptor);
 }
 
 Status Session::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
-    PCCL_TRY(check_usable());
-    return core_->publish(name, memory);
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    return core->publish(name, memory);
 }
 
-void Session::withdraw(const std::string& name) { core_->inquiries().catalog().withdraw(name); }
+void Session::withdraw(const std::string& name) {
+    core_.use([&](SessionCore& core) { core.inquiries().catalog().withdraw(name); });
+}
 
 Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& name,
                                     Deadline deadline) {
@@ -196,15 +199,15 @@ Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& 
 
 Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
                                                     const std::string& name) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_TRY(check_name(name));
-    PCCL_ASSIGN_OR_RETURN(const Way way, core_->connection_to(peer));
-    return core_->inquiries().ask(way.connection, name);
+    PCCL_ASSIGN_OR_RETURN(const Way way, core->connection_to(peer));
+    return core->inquiries().ask(way.connection, name);
 }
 
 Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
-    PCCL_TRY(check_usable());
-    if (carry_until(*core_, deadline, [&] { return inquiry.is_answered(); }))
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    if (carry_until(*core, deadline, [&] { return inquiry.is_answered(); }))
         return inquiry.answer();
     const ConnectionInfo& asked = inquiry.to()->peer();
     return Status::timeout(concat(asked.to_string(), " has not said in time what memory \"",
@@ -236,7 +239,8 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
     PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
     order.op = op;
     order.after = std::move(after);
-    PCCL_ASSIGN_OR_RETURN(auto task, core_->begin(std::move(order)));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(auto task, core->begin(std::move(order)));
     return Work(std::move(task));
 }
 
@@ -245,7 +249,8 @@ Result<Work> Session::read_in_order(const Stream& stream, std::shared_ptr<const 
                                     std::span<const std::byte> notification) {
     PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
     order.in_order_of = stream;
-    PCCL_ASSIGN_OR_RETURN(auto task, begin_ordered_read(*core_, std::move(order), deadline));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(auto task, begin_ordered_read(*core, std::move(order), deadline));
     return Work(std::move(task));
 }
 
@@ -260,36 +265,38 @@ Result<Order> Session::order(std::shared_ptr<const Plan> plan,
 }
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {
-    PCCL_TRY(check_usable());
-    PCCL_TRY(core_->known(peer).status());
+    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, core_.get());
+    PCCL_TRY(core->known(peer).status());
     if (options.window == 0) return Status::invalid_argument("a window of no messages");
     if (options.chunk < TransferOptions::kLeastChunk || options.chunk > Plan::kLongestPiece)
         return Status::invalid_argument(concat("a chunk of ", options.chunk,
                                                " bytes: ", TransferOptions::kLeastChunk, " to ",
                                                Plan::kLongestPiece, " are possible"));
-    return Transfer(core_, peer, options);
+    return Transfer(core_.share(), peer, options);
 }
 
 Status Session::notify(const std::string& peer, std::span<const std::byte> word) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_TRY(check_notification(word));
-    return core_->say(peer, Notified{{word.begin(), word.end()}});
+    return core->say(peer, Notified{{word.begin(), word.end()}});
 }
 
 std::vector<Notification> Session::notifications() {
-    Help(*core_).carry();
-    auto all = core_->inbox().take_all();
-    if (all.size() >= Inbox::kMost) core_->waiter()->wake();  // those behind them have room now
-    return all;
+    return core_.use(std::vector<Notification>(), [](SessionCore& core) {
+        Help(core).carry();
+        return core.take_notifications();
+    });
 }
 
 std::vector<Notification> Session::await_notifications(Deadline deadline) {
-    transport::Backoff backoff(*core_->waiter());
-    for (;;) {
-        auto notifications = this->notifications();
-        if (!notifications.empty() || deadline.passed()) return notifications;
-        backoff.pause();
-    }
+    return core_.use(std::vector<Notification>(), [&](SessionCore& core) {
+        std::vector<Notification> some;
+        static_cast<void>(carry_until(core, deadline, [&] {
+            some = core.take_notifications();
+            return !some.empty();
+        }));
+        return some;
+    });
 }
 
 }  // namespace pccl::p2p

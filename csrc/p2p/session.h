@@ -17,14 +17,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/fork.h"
+#include "csrc/base/fork_bound.h"
 #include "csrc/base/status.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/notification.h"
@@ -46,6 +48,9 @@ class SessionCore;
 
 class PCCL_API Session {
    public:
+    /// ok, or why a wait is to end.
+    using Interrupted = std::function<Status()>;
+
     /// kUnavailable in a child of fork(), and where no transport is left of those asked for.
     static Result<std::unique_ptr<Session>> create(const SessionOptions& options);
     /// As close().
@@ -54,6 +59,9 @@ class PCCL_API Session {
     Session& operator=(const Session&) = delete;
 
     [[nodiscard]] const SessionId& id() const;
+    /// kUnavailable in a child of fork(), as all that returns a Status there. What returns none
+    /// finds nothing, and does nothing: close() and ~Session(), too.
+    [[nodiscard]] Status check_usable() const { return core_.check(); }
 
     // Peers:
 
@@ -66,11 +74,13 @@ class PCCL_API Session {
     /// is good only if the peer answers on it: else it is lost, and another one is made. Behind
     /// what the peer's program has yet to hear, as questions are (fetch()). kInvalidArgument for a
     /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
-    /// kTimeout, kResourceExhausted where 256 questions wait for its answer.
+    /// kTimeout after `deadline`, or connect_timeout; kResourceExhausted where 256 questions wait
+    /// for its answer.
     Status connect(const std::string& peer, Deadline deadline);
     /// connect() in two halves, for who waits in slices.
     [[nodiscard]] std::shared_ptr<Call> call(const std::string& peer) const;
-    Status await_connection(Call& call, Deadline deadline);
+    /// How it ended; nothing where `deadline` has passed before (Call::late()).
+    std::optional<Status> await_connection(Call& call, Deadline deadline);
     /// Waits until a peer has connected, and says who. Each is told once, in the order in which
     /// they came, and again when it has connected anew; one that has gone by then is passed over.
     /// kTimeout, kAborted where this session closes.
@@ -79,7 +89,9 @@ class PCCL_API Session {
     /// it, whoever made that. With no name: any peer.
     Result<SessionId> accept(const std::string& peer, Deadline deadline);
     /// Ends what is under way with this peer, and tells it who has gone. It may connect again.
-    Status disconnect(const std::string& peer);
+    /// Waits for notifications that have not left, for 20 s at most. `interrupted` is asked
+    /// meanwhile: unless ok, it is returned, and they are dropped.
+    Status disconnect(const std::string& peer, const Interrupted& interrupted = {});
     /// Those that there is a connection to.
     [[nodiscard]] std::vector<SessionId> peers() const;
 
@@ -96,9 +108,12 @@ class PCCL_API Session {
     Result<std::shared_ptr<LocalMemory>> register_gpu_memory(
         std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
     /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
+    /// Pages are taken when they are touched. kResourceExhausted for more than can be had now
+    /// (sys/memory_left.h), beside what allocate() has given and nobody has touched yet.
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
     /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.
-    /// kUnavailable while operations of this session use it.
+    /// kUnavailable while operations of this session use it, kInvalidArgument for memory of another
+    /// session.
     Status deregister_memory(const std::shared_ptr<LocalMemory>& memory);
     /// `descriptor` is what LocalMemory::serialised_descriptor() gave at `peer`, which was loaded.
     [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
@@ -125,7 +140,8 @@ class PCCL_API Session {
 
     // One-sided. `notification` (at most kMostNotification bytes; none: empty) reaches the
     // peer once all data is there. Nothing moves before `after`, nor does what is posted behind it
-    // for this peer. kInvalidArgument for blocks that are out of bounds.
+    // for this peer. kInvalidArgument for blocks that are out of bounds, and local memory of
+    // another session; kPeerLost for a peer that was not loaded here, and has gone since it called.
 
     Result<Work> read(const LocalBlock& into, const RemoteBlock& from,
                       std::span<const std::byte> notification = {}, StreamMoment after = {});
@@ -165,10 +181,11 @@ class PCCL_API Session {
 
     /// Ends everything, and tells the peers. Again: nothing.
     void close();
+    /// The same, which waits as disconnect() does.
+    Status close(const Interrupted& interrupted);
 
    private:
     Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
-    Status check_usable() const;
     /// To read, unless that is changed.
     [[nodiscard]] Result<Order> order(std::shared_ptr<const Plan> plan,
                                       std::span<const std::uint32_t> indices,
@@ -176,9 +193,8 @@ class PCCL_API Session {
     Result<Work> transfer(transport::RmaOp op, const LocalBlock& here, const RemoteBlock& there,
                           std::span<const std::byte> notification, StreamMoment after);
 
-    const ForkMark made_in_;
     std::shared_ptr<runtime::Runtime> runtime_;  // outlives what the core has of it
-    std::shared_ptr<SessionCore> core_;
+    ForkBound<SessionCore> core_;
 };
 
 }  // namespace pccl::p2p

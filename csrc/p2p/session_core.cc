@@ -9,6 +9,8 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
+#include "csrc/sys/memory_left.h"
+#include "csrc/transport/mapping.h"
 #include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::p2p {
@@ -17,8 +19,9 @@ namespace {
 constexpr std::size_t kMostCallers = 1024;
 constexpr std::size_t kMostReaches = 4096;
 // To be connected where that is under way, and to have room for what was said.
-constexpr Duration kLastWords = std::chrono::seconds(2);        // since something has moved
+constexpr Duration kShortestGoodbye = std::chrono::seconds(2);  // since something has moved
 constexpr Duration kLongestGoodbye = std::chrono::seconds(20);  // of peers that are slow
+constexpr Duration kBetweenInterruptLooks = std::chrono::milliseconds(50);
 constexpr Duration kLongestSleep = std::chrono::hours(1);
 constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers that do not greet
 
@@ -32,9 +35,9 @@ Status came_back(const SessionId& peer) {
 
 /// One that was not loaded here.
 Status has_gone(const ConnectionInfo& peer) {
-    return Status::peer_lost(
-               kNoRank, concat(peer.to_string(), ": its connection has ended, and it was not ",
-                               "loaded here: load its connection info, or let it call again"))
+    return Status::peer_lost(kNoRank,
+                             concat(peer.to_string(), ": its connection has ended, and it was not ",
+                                    "loaded here: load its connection info, or let it call again"))
         .with_process(peer.process);
 }
 
@@ -138,7 +141,44 @@ Status SessionCore::remember(const std::shared_ptr<LocalMemory>& memory) {
     return Status::ok();
 }
 
+std::uint64_t SessionCore::untouched_bytes() const {
+    std::uint64_t untouched = 0;
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : memories_) {
+        const transport::Memory& memory = each->memory();
+        if (memory.file < 0) continue;
+        untouched += memory.bytes - std::min(memory.bytes, transport::bytes_taken(memory.file));
+    }
+    return untouched;
+}
+
+Status SessionCore::check_room(std::size_t bytes) const {
+    const auto left = sys::memory_left();
+    if (!left.is_ok()) return Status::ok();  // the kernel may say more
+    if (bytes <= left->bytes && untouched_bytes() <= left->bytes - bytes) return Status::ok();
+    return Status::resource_exhausted(
+        concat("cannot allocate ", bytes, " bytes: ", left->bytes, " can be had (", left->bound,
+               "), of which this session has been given ", untouched_bytes(), " already"));
+}
+
+Result<std::shared_ptr<LocalMemory>> SessionCore::allocate(std::size_t bytes) {
+    PCCL_TRY(check_room(bytes));
+    PCCL_ASSIGN_OR_RETURN(auto mapping, transport::Mapping::shareable("p2p", bytes));
+    auto owner = std::make_shared<transport::Mapping>(std::move(mapping));
+    const auto memory = owner->memory();
+    const int file = owner->file();
+    return add({.data = memory.data(), .bytes = bytes, .file = file}, std::move(owner));
+}
+
+Status SessionCore::check_own(const LocalMemory* memory) const {
+    if (memory != nullptr && mark_of(memory->descriptor().id) == mark_of(info_.id.incarnation))
+        return Status::ok();
+    return Status::invalid_argument(concat("the memory is registered with another session than \"",
+                                           info_.id.name, "\": register it with this one"));
+}
+
 Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
+    PCCL_TRY(check_own(memory.get()));
     PCCL_TRY(memory->deregister());
     const std::lock_guard lock(mutex_);
     memories_.erase(memory);
@@ -147,12 +187,11 @@ Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
 }
 
 Status SessionCore::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
+    PCCL_TRY(check_own(memory.get()));
     const std::lock_guard lock(mutex_);  // end() comes before or after it
     if (closed_) return closed();
     if (!memories_.contains(memory))
-        return Status::invalid_argument(
-            "the memory is not registered with this session, or not "
-            "any more");
+        return Status::invalid_argument("the memory is not registered with this session any more");
     return inquiries_->catalog().publish(name, memory->descriptor());
 }
 
@@ -209,6 +248,7 @@ Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
 }
 
 Result<Way> SessionCore::connection_for(const Plan& plan) {
+    PCCL_TRY(check_own(&plan.local()));
     const RemoteMemory& remote = plan.remote();
     return connection_to(remote.owner.name, &remote.owner, reach(remote.descriptor));
 }
@@ -216,6 +256,7 @@ Result<Way> SessionCore::connection_for(const Plan& plan) {
 /// The peer writes where it is told: its sends go by the connection of the receive.
 Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
                                                                 const MessageOrder& order) {
+    PCCL_TRY(check_own(order.memory.get()));
     const bool sends = order.direction == Direction::kSend;
     PCCL_ASSIGN_OR_RETURN(
         Way way,
@@ -250,8 +291,7 @@ Result<Way> SessionCore::connection_to(const std::string& peer, const SessionId*
     if (lives_.cannot_be_called(peer)) return has_gone(*known);
     PCCL_ASSIGN_OR_RETURN(auto approach,
                           Approach::call(own_side(), *known, reach, ended_with(known->id)));
-    connection =
-        std::make_shared<Connection>(parts_for(known->id), *known, std::move(approach), patience());
+    connection = Connection::make(parts_for(known->id), *known, std::move(approach), patience());
     add_locked(connection);
     return Way{std::move(connection), true};
 }
@@ -338,6 +378,12 @@ Status SessionCore::say(const std::string& peer, const PeerWord& word) {
     }
 }
 
+std::vector<Notification> SessionCore::take_notifications() {
+    auto all = inbox_->take_all();
+    if (all.size() >= Inbox::kMost) waiter_->wake();  // those behind them have room now
+    return all;
+}
+
 Result<std::optional<SessionId>> SessionCore::take_caller(const std::string& peer) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
@@ -367,38 +413,52 @@ std::shared_ptr<Connection> SessionCore::first_whole(const std::string& peer) co
     return found == last ? nullptr : found->second;
 }
 
-void SessionCore::disconnect(const std::string& peer, const Status& reason) {
+Status SessionCore::disconnect(const std::string& peer, const Status& reason,
+                               const Interrupted& interrupted) {
     Connections gone;
     {
         const std::lock_guard lock(mutex_);
         const auto [first, last] = connections_.equal_range(peer);
         for (auto each = first; each != last; ++each) gone.push_back(each->second);
     }
-    see_off(gone, reason);
+    const Status said = see_off(gone, reason, interrupted);
     const std::lock_guard lock(mutex_);
     for (const auto& connection : gone) ended_.add(connection->peer().id, connection->number());
     std::erase_if(connections_, [&gone](const auto& each) {
         return std::ranges::find(gone, each.second) != gone.end();
     });
     let_rest(gone);
+    return said;
 }
 
-void SessionCore::see_off(const Connections& leaving, const Status& reason) {
+Status SessionCore::see_off(const Connections& leaving, const Status& reason,
+                            const Interrupted& interrupted) {
     for (const auto& connection : leaving) connection->wind_up(reason);
+    const Status said = await_last_words(leaving, interrupted);
+    for (const auto& connection : leaving) connection->close(reason);
+    return said;
+}
+
+Status SessionCore::await_last_words(const Connections& leaving, const Interrupted& interrupted) {
     const auto has_unsaid = [](const auto& connection) { return connection->has_unsaid(); };
     const Deadline longest = Deadline::after(kLongestGoodbye);
-    Deadline deadline = longest.within(kLastWords);
+    Deadline deadline = longest.within(kShortestGoodbye);
+    Deadline next_look = longest.within(kBetweenInterruptLooks);
     Help help(*this);
     transport::Backoff backoff(*waiter_);
     while (std::ranges::any_of(leaving, has_unsaid) && !deadline.passed()) {
+        if (interrupted && next_look.passed()) {
+            PCCL_TRY(interrupted());
+            next_look = longest.within(kBetweenInterruptLooks);
+        }
         if (help.carry()) {
             backoff.reset();
-            deadline = longest.within(kLastWords);
+            deadline = longest.within(kShortestGoodbye);
         } else {
             backoff.pause();
         }
     }
-    for (const auto& connection : leaving) connection->close(reason);
+    return Status::ok();
 }
 
 std::vector<SessionId> SessionCore::peers() const {
@@ -538,8 +598,8 @@ Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::Re
         return admitted.with_context(hello.from.to_string());
     }
     leave_ended(hello);
-    const auto connection = std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
-                                                         std::move(approach), patience());
+    const auto connection =
+        Connection::make(parts_for(hello.from.id), hello.from, std::move(approach), patience());
     arrived_.push_back({connection});
     add_locked(connection);
     return Status::ok();
@@ -572,15 +632,15 @@ void SessionCore::refuse(const Status& why) {
                    "\" refused a connection: ", why.message());
 }
 
-void SessionCore::close() {
+Status SessionCore::close(const Interrupted& interrupted) {
     const Status reason =
         Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
-    see_off(all_connections(), reason);
+    const Status said = see_off(all_connections(), reason, interrupted);
     std::list<Caller> callers;
     std::set<std::shared_ptr<LocalMemory>> memories;
     {
         const std::lock_guard lock(mutex_);
-        if (std::exchange(closed_, true)) return;
+        if (std::exchange(closed_, true)) return said;
         callers.splice(callers.end(), callers_);
         memories.swap(memories_);
     }
@@ -596,6 +656,7 @@ void SessionCore::close() {
     const std::lock_guard lock(mutex_);
     connections_.clear();
     arrived_.clear();
+    return said;
 }
 
 }  // namespace pccl::p2p

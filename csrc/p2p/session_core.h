@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -68,10 +69,19 @@ class SessionCore final : public runtime::Participant,
     Status say(const std::string& peer, const PeerWord& word);
     /// As Session::accept(), without waiting; kAborted once this is closed.
     Result<std::optional<SessionId>> take_caller(const std::string& peer);
-    void disconnect(const std::string& peer, const Status& reason);
+    /// As Session::disconnect().
+    using Interrupted = std::function<Status()>;
+    Status disconnect(const std::string& peer, const Status& reason,
+                      const Interrupted& interrupted);
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
                                              std::shared_ptr<const void> owner);
+    /// As Session::allocate().
+    Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
+    /// Those that have come since the last call.
+    [[nodiscard]] std::vector<Notification> take_notifications();
+    /// kInvalidArgument unless the memory was registered with this session.
+    [[nodiscard]] Status check_own(const LocalMemory* memory) const;
     /// Requests of peers that were refused so far.
     [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
     Status end(const std::shared_ptr<LocalMemory>& memory);
@@ -80,7 +90,8 @@ class SessionCore final : public runtime::Participant,
     /// Carries all connections on; true when something moved. Callers that wait use Help.
     bool carry_all();
     void look_at_all();
-    void close();
+    /// As Session::close().
+    Status close(const Interrupted& interrupted);
 
     // As Participant has them:
 
@@ -114,6 +125,10 @@ class SessionCore final : public runtime::Participant,
     Result<transport::MemoryIdentity> identity_for_memory();
     Status remember(const std::shared_ptr<LocalMemory>& memory);
     [[nodiscard]] OwnSide own_side() const;
+    /// Of memory from allocate(), that may still be asked of the machine.
+    [[nodiscard]] std::uint64_t untouched_bytes() const;
+    /// kResourceExhausted where the machine has no room for so many more.
+    [[nodiscard]] Status check_room(std::size_t bytes) const;
     // Under mutex_:
     [[nodiscard]] ConnectionParts parts_for(const SessionId& peer);
     std::shared_ptr<Matcher> matcher_locked(const SessionId& peer);
@@ -135,8 +150,12 @@ class SessionCore final : public runtime::Participant,
     void record(runtime::SessionEventKind kind, std::string peer, std::string text) const;
 
     [[nodiscard]] Connections all_connections() const;
-    /// Closes them once what was said to these peers has left, for which it waits a moment.
-    void see_off(const Connections& leaving, const Status& reason);
+    /// Closes them once what was said to these peers has left, for which it waits a moment. What
+    /// `interrupted` says, unless ok, ends that, and is returned.
+    Status see_off(const Connections& leaving, const Status& reason,
+                   const Interrupted& interrupted);
+    /// Of see_off().
+    Status await_last_words(const Connections& leaving, const Interrupted& interrupted);
     void drop_lost();
     /// Under mutex_: of those that have called; null while there is none.
     [[nodiscard]] std::shared_ptr<Connection> first_untold() const;

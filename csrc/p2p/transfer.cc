@@ -22,60 +22,70 @@ std::string text_of(Direction direction) {
     return direction == Direction::kSend ? "send" : "receive";
 }
 
-}  // namespace
-
-Message::Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher)
-    : posting_(std::move(posting)), matcher_(std::move(matcher)) {}
-
-bool Message::is_complete() const {
-    if (!posting_->is_complete()) return false;
-    posting_->consume();
+/// What its program knows from now on, if so.
+bool has_ended(Posting& posting) {
+    if (!posting.is_complete()) return false;
+    posting.consume();
     return true;
 }
 
-MessageStage Message::stage() const { return posting_->stage(); }
+void carry_message_until(Posting& posting, Matcher& matcher, Deadline deadline) {
+    Attendance attendance(*posting.through());
+    const auto carry = [&] {
+        const bool moved = attendance.carry();
+        return matcher.advance() || moved;
+    };
+    attendance.carry_until(deadline, carry, [&] { return has_ended(posting); });
+}
 
-Status Message::status() const { return posting_->status(); }
+}  // namespace
 
-std::uint64_t Message::bytes() const { return posting_->bytes(); }
+Message::Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher)
+    : posting_(std::move(posting), "message"), matcher_(std::move(matcher), "message") {}
 
-std::uint64_t Message::tag() const { return posting_->order().tag; }
+bool Message::is_complete() const {
+    return posting_.use(true, [](Posting& posting) { return has_ended(posting); });
+}
 
-bool Message::is_send() const { return posting_->order().direction == Direction::kSend; }
+MessageStage Message::stage() const {
+    return posting_.use(MessageStage::kPosted,
+                        [](const Posting& posting) { return posting.stage(); });
+}
 
-const SessionId& Message::peer() const { return posting_->through()->peer().id; }
+Status Message::status() const {
+    PCCL_ASSIGN_OR_RETURN(const Posting* const posting, posting_.get());
+    return posting->status();
+}
+
+std::uint64_t Message::bytes() const {
+    return posting_.use(std::uint64_t{0}, [](const Posting& posting) { return posting.bytes(); });
+}
+
+std::uint64_t Message::tag() const { return posting_.constants().order().tag; }
+
+bool Message::is_send() const { return posting_.constants().order().direction == Direction::kSend; }
+
+const SessionId& Message::peer() const { return posting_.constants().through()->peer().id; }
 
 std::string Message::to_string() const {
-    const MessageOrder& order = posting_->order();
+    const MessageOrder& order = posting_.constants().order();
     return concat("a ", text_of(order.direction), " of ", order.block.bytes, " bytes with tag ",
                   order.tag);
 }
 
 Status Message::wait(Deadline deadline) const {
-    carry_until(deadline);  // may end it even as it leaves
-    if (is_complete()) return status();
-    const ConnectionInfo& peer = posting_->through()->peer();
+    PCCL_ASSIGN_OR_RETURN(Posting* const posting, posting_.get());
+    PCCL_ASSIGN_OR_RETURN(Matcher* const matcher, matcher_.get());
+    carry_message_until(*posting, *matcher, deadline);  // may end it even as it leaves
+    if (has_ended(*posting)) return posting->status();
+    const ConnectionInfo& peer = posting->through()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
         .with_process(peer.process);
 }
 
-void Message::carry_until(Deadline deadline) const {
-    Connection& connection = *posting_->through();
-    Attendance attendance(connection);
-    transport::Backoff backoff(connection.waiter());
-    while (!is_complete()) {
-        const bool moved = attendance.carry();
-        if (matcher_->advance() || moved) {
-            backoff.reset();
-            continue;
-        }
-        if (is_complete() || deadline.passed()) return;
-        backoff.pause(connection.longest_pause());
-        if (backoff.slept()) attendance.look();
-    }
+void Message::release() const {
+    matcher_.use([this](Matcher& matcher) { matcher.give_up(posting_.share()); });
 }
-
-void Message::release() const { matcher_->give_up(posting_); }
 
 enum class Transfer::Kind : std::uint8_t { kSend, kReceive, kRead, kWrite };
 
@@ -135,7 +145,6 @@ struct Transfer::State {
         return alike;
     }
 
-    const ForkMark made_in;
     const std::shared_ptr<SessionCore> core;
     const std::string peer;
     const TransferOptions options;
@@ -146,15 +155,11 @@ struct Transfer::State {
 
 Transfer::Transfer(std::shared_ptr<SessionCore> core, std::string peer,
                    const TransferOptions& options)
-    : state_(std::make_shared<State>(std::move(core), std::move(peer), options)) {}
-
-Status Transfer::check_usable() const {
-    if (!state_->made_in.is_child()) return Status::ok();
-    return Status::unavailable("this transfer is of the process that this one was forked from");
-}
+    : state_(std::make_shared<State>(std::move(core), std::move(peer), options), "transfer") {}
 
 Result<Message> Transfer::post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline) {
-    return post({Direction::kSend, tag, from.memory, from.block, state_->options.chunk}, deadline);
+    const std::uint64_t chunk = state_.constants().options.chunk;
+    return post({Direction::kSend, tag, from.memory, from.block, chunk}, deadline);
 }
 
 Result<Message> Transfer::post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline) {
@@ -177,65 +182,69 @@ Result<Work> Transfer::post_write(const LocalBlock& from, const RemoteBlock& to,
 
 Result<Order> Transfer::order(const LocalBlock& here, const RemoteBlock& there,
                               std::span<const std::byte> notification) const {
+    PCCL_ASSIGN_OR_RETURN(const State* const state, state_.get());
     const std::string& owner = there.memory.owner.name;
-    if (owner != state_->peer)
+    if (owner != state->peer)
         return Status::invalid_argument(concat(
-            "memory of session \"", owner, "\" in a transfer with session \"", state_->peer, "\""));
+            "memory of session \"", owner, "\" in a transfer with session \"", state->peer, "\""));
     Order order;
     PCCL_ASSIGN_OR_RETURN(order.notification, word_of(notification));
     PCCL_ASSIGN_OR_RETURN(
         order.plan,
-        Plan::make({here.memory, here.block}, {there.memory, there.block}, state_->options.chunk));
+        Plan::make({here.memory, here.block}, {there.memory, there.block}, state->options.chunk));
     return order;
 }
 
 Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
     PCCL_TRY(Blocks(order.block).check_within(order.memory->memory().bytes));
     const Kind kind = order.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
-    PCCL_TRY(await_room(kind, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto connection, state_->core->connection_for(state_->peer, order));
+    PCCL_TRY(await_room(*state, kind, deadline));
+    PCCL_ASSIGN_OR_RETURN(auto connection, state->core->connection_for(state->peer, order));
     PCCL_TRY(order.memory->begin_use());
     const auto memory = order.memory;
-    const auto matcher = state_->core->matcher_for(connection->peer().id);
+    const auto matcher = state->core->matcher_for(connection->peer().id);
     const auto posting = std::make_shared<Posting>(std::move(order), std::move(connection));
     if (const Status posted = matcher->post(posting); !posted.is_ok()) {
         memory->end_use();
         return posted;
     }
     Message message(posting, matcher);
-    state_->keep(kind, message);
+    state->keep(kind, message);
     return message;
 }
 
 Result<Work> Transfer::post(Order order, Deadline deadline) {
-    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
     const Kind kind = order.op == transport::RmaOp::kRead ? Kind::kRead : Kind::kWrite;
-    PCCL_TRY(await_room(kind, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto task, state_->core->begin(std::move(order)));
+    PCCL_TRY(await_room(*state, kind, deadline));
+    PCCL_ASSIGN_OR_RETURN(auto task, state->core->begin(std::move(order)));
     Work work(std::move(task));
-    state_->keep(kind, work);
+    state->keep(kind, work);
     return work;
 }
 
-Status Transfer::await_room(Kind kind, Deadline deadline) {
+Status Transfer::await_room(State& state, Kind kind, Deadline deadline) {
     std::vector<Posted> alike;
     const auto has_room = [&] {
-        alike = state_->under_way(kind);
-        return alike.size() < state_->options.window;
+        alike = state.under_way(kind);
+        return alike.size() < state.options.window;
     };
-    if (carry_until(*state_->core, deadline, has_room)) return Status::ok();
+    if (carry_until(*state.core, deadline, has_room)) return Status::ok();
     return Status::timeout(concat(
-        "session \"", state_->peer, "\" takes its time: ", alike.size(), " ", Posted::plural(kind),
+        "session \"", state.peer, "\" takes its time: ", alike.size(), " ", Posted::plural(kind),
         " have not ended, as many as the window has, the first ", alike.front().to_string()));
 }
 
-const std::string& Transfer::peer() const { return state_->peer; }
+const std::string& Transfer::peer() const { return state_.constants().peer; }
 
-bool Transfer::is_complete() const { return state_->under_way().empty(); }
+bool Transfer::is_complete() const {
+    return state_.use(true, [](State& state) { return state.under_way().empty(); });
+}
 
 Status Transfer::await_end(Deadline deadline) {
-    for (const Posted& posted : state_->under_way()) {
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
+    for (const Posted& posted : state->under_way()) {
         const Status ended = posted.wait(deadline);
         if (!posted.is_complete()) return ended;
     }
@@ -243,9 +252,10 @@ Status Transfer::await_end(Deadline deadline) {
 }
 
 Status Transfer::take_error() {
-    static_cast<void>(state_->under_way());
-    const std::lock_guard lock(state_->mutex);
-    return std::exchange(state_->failure, Status::ok());
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
+    static_cast<void>(state->under_way());
+    const std::lock_guard lock(state->mutex);
+    return std::exchange(state->failure, Status::ok());
 }
 
 Status Transfer::wait(Deadline deadline) {
@@ -254,7 +264,9 @@ Status Transfer::wait(Deadline deadline) {
 }
 
 void Transfer::release() {
-    for (const Posted& posted : state_->under_way()) posted.release();
+    state_.use([](State& state) {
+        for (const Posted& posted : state.under_way()) posted.release();
+    });
 }
 
 }  // namespace pccl::p2p

@@ -18,7 +18,7 @@
 #include <string>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/fork.h"
+#include "csrc/base/fork_bound.h"
 #include "csrc/base/status.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/message_stage.h"
@@ -46,11 +46,14 @@ struct RemoteBlock {
 };
 
 /// One that was posted: a handle, cheap to copy, safe from every thread. It goes on when all are
-/// dropped.
+/// dropped. In a child of fork() it is complete, with kUnavailable, and reaches nothing of the
+/// parent's.
 class PCCL_API Message {
    public:
     Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher);
 
+    /// kUnavailable in a child of fork().
+    [[nodiscard]] Status check_usable() const { return posting_.check(); }
     /// Whether it has ended, well or not: of a send, the peer's memory has its bytes; of a receive,
     /// they are here.
     [[nodiscard]] bool is_complete() const;
@@ -58,7 +61,7 @@ class PCCL_API Message {
     [[nodiscard]] MessageStage stage() const;
     /// How it ended, of one that is complete. kAborted for one that was given up, here or there;
     /// kInvalidArgument for a message that is longer than its receive; kPeerLost; the errors of
-    /// transport/rma.h.
+    /// transport/rma.h. Never kTimeout: a connection that could not be made in time is lost.
     [[nodiscard]] Status status() const;
     /// Of one that is complete: 0 unless it is ok; of a receive, those of the message.
     [[nodiscard]] std::uint64_t bytes() const;
@@ -75,10 +78,8 @@ class PCCL_API Message {
     [[nodiscard]] std::string to_string() const;
 
    private:
-    void carry_until(Deadline deadline) const;
-
-    std::shared_ptr<Posting> posting_;
-    std::shared_ptr<Matcher> matcher_;
+    ForkBound<Posting> posting_;
+    ForkBound<Matcher> matcher_;
 };
 
 struct TransferOptions {
@@ -92,11 +93,14 @@ struct TransferOptions {
 };
 
 /// A handle, cheap to copy, safe from every thread. What was posted goes on when all are dropped.
+/// In a child of fork() all of it is complete, and its calls are kUnavailable.
 class PCCL_API Transfer {
    public:
     /// Of Session::create_transfer().
     Transfer(std::shared_ptr<SessionCore> core, std::string peer, const TransferOptions& options);
 
+    /// kUnavailable in a child of fork().
+    [[nodiscard]] Status check_usable() const { return state_.check(); }
     /// Waits until the window has room: kTimeout names the peer, and nothing is posted. Connects if
     /// need be. kInvalidArgument for a block that is out of bounds or memory that is not
     /// registered, kResourceExhausted where more messages of the two sessions wait than they keep.
@@ -126,15 +130,14 @@ class PCCL_API Transfer {
     struct State;
     enum class Kind : std::uint8_t;
     class Posted;
-    [[nodiscard]] Status check_usable() const;
     Result<Message> post(MessageOrder order, Deadline deadline);
     Result<Work> post(Order order, Deadline deadline);
     /// To read or to write.
     [[nodiscard]] Result<Order> order(const LocalBlock& here, const RemoteBlock& there,
                                       std::span<const std::byte> notification) const;
-    Status await_room(Kind kind, Deadline deadline);
+    static Status await_room(State& state, Kind kind, Deadline deadline);
 
-    std::shared_ptr<State> state_;
+    ForkBound<State> state_;
 };
 
 }  // namespace pccl::p2p

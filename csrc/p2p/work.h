@@ -6,6 +6,7 @@
 #include <string>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/fork_bound.h"
 #include "csrc/base/status.h"
 #include "csrc/p2p/session_id.h"
 
@@ -22,17 +23,20 @@ struct WorkStats {
     std::string reasons{};     // why not by a faster one; empty: there is none
 };
 
-/// A handle, cheap to copy, safe from every thread. The transfer goes on when all are dropped.
+/// A handle, cheap to copy, safe from every thread. The transfer goes on when all are dropped. In a
+/// child of fork() it is complete, with kUnavailable, and reaches nothing of the parent's.
 class PCCL_API Work {
    public:
     explicit Work(std::shared_ptr<Task> task);
 
+    /// kUnavailable in a child of fork().
+    [[nodiscard]] Status check_usable() const { return task_.check(); }
     /// Whether it has ended, well or not. One load.
     [[nodiscard]] bool is_complete() const;
     /// Goes on with it, for a moment, and says whether it has ended: for who asks again and again.
     [[nodiscard]] bool poll() const;
     /// How it ended, of one that is complete: kAborted for one that was given up; the errors of
-    /// transport/rma.h.
+    /// transport/rma.h. Never kTimeout: a connection that could not be made in time is lost.
     [[nodiscard]] Status status() const;
     /// Carries it on until it has ended, and says how. kTimeout names the peer, and leaves it
     /// going.
@@ -47,9 +51,7 @@ class PCCL_API Work {
     [[nodiscard]] std::string to_string() const;
 
    private:
-    void carry_until(Deadline deadline) const;
-
-    std::shared_ptr<Task> task_;
+    ForkBound<Task> task_;
 };
 
 }  // namespace pccl::p2p

@@ -308,6 +308,51 @@ def test_deregistered_memory_is_not_touched(pair, transports):
     assert a.refused_requests == (1 if transports == "tcp" else 0)
 
 
+def test_memory_of_another_session_is_refused(pair):
+    a, b = pair
+    theirs = a.register(random_bytes(1))
+    a.publish("cache", theirs)
+    as_if_own = p2p.Memory(theirs._core, b._core)
+    with pytest.raises(pccl.InvalidArgumentError, match="another session"):
+        as_if_own.deregister()
+    with pytest.raises(pccl.InvalidArgumentError, match="another session"):
+        b.publish("cache", theirs)
+    with pytest.raises(pccl.InvalidArgumentError, match="another session"):
+        b.transfer("prefill-0").post_recv(theirs, 0, 10)
+    remote = b.fetch("prefill-0", "cache", 20)
+    b.read(b.register(np.zeros(NBYTES, np.uint8)), remote).wait(20)
+
+
+def test_more_memory_than_can_be_had_is_not_allocated(pair):
+    a, _ = pair
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for nbytes in 4 * machine, 2**62, 2**64 - 1:
+        with pytest.raises(pccl.ResourceExhaustedError, match=f"cannot allocate {nbytes} bytes"):
+            a.allocate(nbytes)
+    assert a.allocate(NBYTES).nbytes == NBYTES
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.alone
+def test_names_that_came_and_went_take_no_memory():
+    with p2p.Session("hub", transports="tcp") as hub:
+
+        def come_and_go(names: range) -> None:
+            for name in names:
+                with p2p.Session(f"guest-{name:040}", transports="tcp") as guest:
+                    guest.load(hub.connection_info())
+                    guest.connect("hub", 20)
+
+        come_and_go(range(600))
+        before = resident_bytes()
+        come_and_go(range(600, 1600))
+        assert resident_bytes() - before < 1000 * 1024
+
+
 def test_memory_stays_registered_without_a_reference(pair):
     a, b = pair
     remote = imported(a, b, a.register(np.full(NBYTES, 3, np.uint8)))

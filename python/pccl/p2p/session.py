@@ -27,7 +27,8 @@ class Session:
     """Listens from its making on; reaches the memory of peers, and lets them reach its own.
 
     All methods may be called from every thread. It closes at the end of a ``with`` block, with
-    :meth:`close`, or at the end of the process.
+    :meth:`close`, or at the end of the process. In a child of ``fork()`` it, and all that it has
+    handed out, raises :class:`~pccl.UnavailableError`.
 
     Parameters
     ----------
@@ -181,7 +182,8 @@ class Session:
         Parameters
         ----------
         peer
-            Its name; nothing happens where there is no connection.
+            Its name; nothing happens where there is no connection. Notifications that have not left
+            are waited for, for 20 s at most; Ctrl-C ends that, and drops them.
         """
         self._core.disconnect(peer)
 
@@ -237,8 +239,8 @@ class Session:
     def allocate(self, nbytes: int) -> Memory:
         """Return zeroed memory, registered, that peers of this host map.
 
-        They copy from and to it with no system call, which no other memory allows.
-        ``memory.array()`` shows it.
+        Pages are taken from the machine when they are touched. Peers copy from and to them with no
+        system call, which no other memory allows. ``memory.array()`` shows it.
 
         Parameters
         ----------
@@ -250,7 +252,8 @@ class Session:
         InvalidArgumentError
             ``nbytes`` is 0 or less.
         ResourceExhaustedError
-            There is not so much shared memory.
+            That is more than can be had now: of the machine, of the limit of a control group, or of
+            the process, beside what this session has allocated and nobody has touched yet.
         """
         if nbytes <= 0:
             raise InvalidArgumentError(f"there is no memory of {nbytes} bytes")
@@ -317,7 +320,8 @@ class Session:
         name
             Of the memory, from the peer's ``publish()``.
         timeout
-            Seconds to wait for a connection and the answer; None: for as long as it takes.
+            Seconds to wait for a connection and the answer; None: ``connect_timeout`` for a
+            connection that has to be made, and for as long as it takes for the answer.
 
         Returns
         -------
@@ -331,7 +335,7 @@ class Session:
         CollectiveTimeoutError
             It has not answered in time.
         PeerLostError
-            Nobody is there.
+            Nobody is there, or ``connect_timeout`` has passed.
         InvalidArgumentError
             The peer is not known, or no memory has such a name.
         ResourceExhaustedError
@@ -375,6 +379,8 @@ class Session:
             is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        PeerLostError
+            The peer was not loaded here, and has gone since it called.
         UnsupportedError
             There is a stream, and it is being captured, or bytes pass through memory of the host.
             Then synchronise the stream, read without it, and ``wait()``.
@@ -420,6 +426,8 @@ class Session:
             is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        PeerLostError
+            The peer was not loaded here, and has gone since it called.
         UnsupportedError
             The stream is being captured.
         """
@@ -513,6 +521,8 @@ class Session:
             none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        PeerLostError
+            The peer was not loaded here, and has gone since it called.
         UnsupportedError
             There is a stream, and it is being captured, or bytes pass through memory of the host.
             Then synchronise the stream, read without it, and ``wait()``.
@@ -560,6 +570,8 @@ class Session:
             none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
+        PeerLostError
+            The peer was not loaded here, and has gone since it called.
         UnsupportedError
             The stream is being captured.
         """
@@ -636,12 +648,16 @@ class Session:
         Returns
         -------
         list of Notification
-            In the order in which they came; of one peer, that in which it sent them.
+            In the order in which they came; of one peer, that in which it sent them. In a child of
+            ``fork()`` none; to wait for some raises there.
         """
         return [Notification(*each) for each in self._core.notifications(timeout)]
 
     def close(self) -> None:
-        """End everything, and tell the peers. Again: nothing."""
+        """End everything, and tell the peers. Again: nothing.
+
+        Waits as :meth:`disconnect` does.
+        """
         self._closing()
 
     def __enter__(self) -> Self:

@@ -78,11 +78,11 @@ class Message:
         Raises
         ------
         CollectiveTimeoutError
-            ``timeout`` passed.
+            ``timeout`` passed, and the message goes on.
         InvalidArgumentError
             The message is longer than its receive; both sides hear that.
         PeerLostError
-            The peer has gone.
+            The peer has gone, or was not connected in ``connect_timeout``.
         AbortedError
             It was given up, here or there, or one of the two sessions closed.
         """

@@ -70,9 +70,9 @@ class Work:
         Raises
         ------
         CollectiveTimeoutError
-            ``timeout`` passed.
+            ``timeout`` passed, and the transfer goes on.
         PeerLostError
-            The peer has gone.
+            The peer has gone, or was not connected in ``connect_timeout``.
         UnavailableError
             The peer has ended the registration, or come back in another life.
         AbortedError

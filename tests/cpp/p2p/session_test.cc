@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/runtime/flight/session_recorder.h"
+#include "csrc/sys/memory_left.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {
@@ -467,6 +469,37 @@ TEST_P(SessionTest, APeerThatFloodsStopsNobodyButItself) {
     EXPECT_EQ(others, 1U);
 }
 
+TEST_P(SessionTest, MemoryOfAnotherSessionIsNeitherEndedNorUsed) {
+    const auto refused = [](const Status& status) {
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+        EXPECT_THAT(status.message(), HasSubstr("registered with another session"));
+    };
+    refused(client_->deregister_memory(theirs_.local));
+    refused(client_->deregister_memory(nullptr));
+    refused(client_->publish("theirs", theirs_.local));
+    refused(client_->read(theirs_.all(), all_of(remote_)).status());
+    Transfer transfer = client_->create_transfer("server").value();
+    refused(transfer.post_recv(theirs_.all(), 1, patience()).status());
+    refused(transfer.post_send(theirs_.all(), 1, patience()).status());
+    ASSERT_TRUE(server_->publish("theirs", theirs_.local).is_ok());
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+}
+
+TEST_P(SessionTest, MoreMemoryThanCanBeHadIsNotAllocated) {
+    const std::uint64_t left = sys::memory_left().value().bytes;
+    for (const std::uint64_t bytes : {left + left / 2, std::uint64_t{1} << 50, ~std::uint64_t{0}}) {
+        const Status refused = client_->allocate(bytes).status();
+        EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.to_string();
+    }
+    // Half of it can be had once, and nobody has touched it then.
+    auto half = client_->allocate(left / 5 * 3);
+    ASSERT_TRUE(half.is_ok()) << half.status().to_string();
+    EXPECT_EQ(client_->allocate(left / 5 * 3).status().code(), StatusCode::kResourceExhausted);
+    ASSERT_TRUE(client_->deregister_memory(*half).is_ok());
+    half = Status::internal("not any more");
+    EXPECT_TRUE(client_->allocate(left / 5 * 3).is_ok());
+}
+
 TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
     ASSERT_EQ(server_->notify("client", bytes_of("while it is here")).to_string(), "ok");
@@ -480,6 +513,19 @@ TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
     }
     EXPECT_THAT(gone.message(), HasSubstr("let it call again"));
     EXPECT_THAT(gone.message(), HasSubstr("session \"client\""));
+}
+
+TEST_P(SessionTest, AWaitEndsWithItsDeadlineWhileBytesMove) {
+    const auto plan = Plan::make({mine_.local, StridedBlocks{0, kBytes, 0, 500}},
+                                 {remote_, StridedBlocks{0, kBytes, 0, 500}})
+                          .value();
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    const Work work = client_->post(transport::RmaOp::kRead, plan).value();
+    EXPECT_EQ(work.wait(Deadline::after(Duration::zero())).code(), StatusCode::kTimeout);
+    EXPECT_EQ(work.wait(Deadline::after(std::chrono::milliseconds(1))).code(),
+              StatusCode::kTimeout);
+    EXPECT_FALSE(work.is_complete());
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
 }
 
 TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
