@@ -1,6 +1,7 @@
 #include "csrc/topo/xml/hwloc_xml.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +12,18 @@
 namespace pccl::topo {
 namespace {
 
-constexpr int kNetworkDevice = 2;  // osdev_type
-constexpr int kRdmaDevice = 3;
+enum class Port : std::uint8_t { kNone, kNetwork, kRdma };
+
+/// What hwloc 2 calls a type of OS devices is a number; in hwloc 3, a bit for each that it is.
+Port port_of(int osdev_type, int version) {
+    constexpr int kNetwork2 = 2;
+    constexpr int kRdma2 = 3;
+    constexpr int kNetwork3 = 1 << 4;
+    constexpr int kRdma3 = 1 << 5;
+    const bool is_rdma = version == 2 ? osdev_type == kRdma2 : (osdev_type & kRdma3) != 0;
+    const bool is_net = version == 2 ? osdev_type == kNetwork2 : (osdev_type & kNetwork3) != 0;
+    return is_rdma ? Port::kRdma : is_net ? Port::kNetwork : Port::kNone;
+}
 
 /// "0x0000ffff,0xffffffff" as "0000ffff,ffffffff".
 std::string mask_of(std::string_view cpuset) {
@@ -29,8 +40,8 @@ std::string mask_of(std::string_view cpuset) {
 
 class HwlocReader {
    public:
-    HwlocReader(const XmlText& text, pugi::xml_node root, Source source)
-        : text_(text), root_(root), source_(source) {}
+    HwlocReader(const XmlText& text, pugi::xml_node root, int version, Source source)
+        : text_(text), root_(root), version_(version), source_(source) {}
 
     Result<Machine> read() {
         std::vector<pugi::xml_node> nodes;
@@ -38,7 +49,7 @@ class HwlocReader {
         for (const pugi::xml_node node : nodes) add_cpu(node);
         if (machine_.cpus.empty()) machine_.cpus.emplace_back().numa = {-1, source_};
         read_model();
-        has_rdma_ = has_rdma(root_);
+        has_rdma_ = has_rdma();
         PCCL_TRY(read_below(root_, "", nullptr));
         return std::move(machine_);
     }
@@ -60,12 +71,15 @@ class HwlocReader {
         }
     }
 
-    static bool has_rdma(pugi::xml_node root) {
+    [[nodiscard]] Port port(pugi::xml_node device) const {
+        return port_of(device.attribute("osdev_type").as_int(), version_);
+    }
+
+    [[nodiscard]] bool has_rdma() const {
         std::vector<pugi::xml_node> devices;
-        collect("OSDev", root, devices);
-        return std::any_of(devices.begin(), devices.end(), [](pugi::xml_node device) {
-            return device.attribute("osdev_type").as_int() == kRdmaDevice;
-        });
+        collect("OSDev", root_, devices);
+        return std::ranges::any_of(
+            devices, [&](pugi::xml_node device) { return port(device) == Port::kRdma; });
     }
 
     void add_cpu(pugi::xml_node node) {
@@ -153,10 +167,9 @@ class HwlocReader {
     }
 
     void add_ports(pugi::xml_node node, PciDevice& device) const {
-        const int wanted = has_rdma_ ? kRdmaDevice : kNetworkDevice;
+        const Port wanted = has_rdma_ ? Port::kRdma : Port::kNetwork;
         for (const pugi::xml_node child : node.children("object")) {
-            if (type(child) != "OSDev" || child.attribute("osdev_type").as_int() != wanted)
-                continue;
+            if (type(child) != "OSDev" || port(child) != wanted) continue;
             if (device.nics.empty()) device.nics.emplace_back();
             device.nics.front().nets.emplace_back().name = said(child.attribute("name").value());
         }
@@ -166,6 +179,7 @@ class HwlocReader {
 
     const XmlText& text_;
     pugi::xml_node root_;
+    const int version_;
     const Source source_;
     Machine machine_;
     std::vector<std::string> nodesets_;
@@ -181,10 +195,22 @@ bool is_hwloc_xml(std::string_view text) {
 Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name, Source source) {
     XmlText xml(text, name);
     PCCL_ASSIGN_OR_RETURN(const pugi::xml_node root, xml.load());
-    const std::string_view version = root.attribute("version").value();
-    if (std::string_view(root.name()) != "topology" || !version.starts_with("2."))
-        return xml.refuse(root, "no <topology version=\"2.0\">, which hwloc 2 writes");
-    return HwlocReader(xml, root, source).read();
+    if (std::string_view(root.name()) != "topology")
+        return xml.refuse(root, "the root is <", shown(root.name()),
+                          ">; hwloc's XML begins with <topology>");
+    const pugi::xml_attribute version = root.attribute("version");
+    if (!version)
+        return Status::unsupported(
+            concat(xml.place(root),
+                   ": <topology> has no version, as hwloc 1 wrote it; versions 2 and 3 are read: "
+                   "lstopo of hwloc 2 converts it (lstopo --input old.xml new.xml)"));
+    const std::string_view number = version.value();
+    for (const int known : {2, 3})
+        if (number.starts_with(concat(known, ".")))
+            return HwlocReader(xml, root, known, source).read();
+    return Status::unsupported(
+        concat(xml.place(root), ": <topology> has version=\"", shown(number),
+               "\"; versions 2 and 3 are read: lstopo --export-xml-flags v2 writes the former"));
 }
 
 }  // namespace pccl::topo

@@ -100,9 +100,13 @@ class MachineReader {
                                 ">; NCCL's topology has <system version=\"1\">");
         const std::string_view version = root.attribute("version").value();
         if (version == "1") return Status::ok();
-        return Status::unsupported(concat(text_.place(root), ": topology version \"",
-                                          shown(version),
-                                          "\" is not read; only version 1 is (2 is AMD's)"));
+        return Status::unsupported(
+            concat(text_.place(root), ": <system> has version=\"", shown(version),
+                   "\", and only 1, NCCL's, is read",
+                   version == "2"
+                       ? "; 2 is RCCL's, for AMD's GPUs: give hwloc's XML of the machine instead "
+                         "(lstopo machine.xml)"
+                       : ""));
     }
 
     template <typename Element>

@@ -290,12 +290,44 @@ TEST(HwlocXmlTest, FindsTheSwitchesOfAP5) {
     EXPECT_GE(search(p5, {.nodes = 2})->bandwidth, 8 * 4 * 12.0 * 0.9);
 }
 
+/// Of one port that does RDMA, one that does not, and a GPU.
+std::string hwloc_xml(const std::string& version, const std::string& network,
+                      const std::string& rdma, const std::string& gpu) {
+    const auto device = [](const std::string& bus_id, const std::string& type,
+                           const std::string& name, const std::string& number) {
+        return "<object type=\"PCIDev\" pci_busid=\"" + bus_id + "\" pci_type=\"" + type +
+               "\"><object type=\"OSDev\" name=\"" + name + "\" osdev_type=\"" + number +
+               "\"/></object>";
+    };
+    return "<topology version=\"" + version +
+           "\"><object type=\"Machine\"><object type=\"NUMANode\" os_index=\"0\" nodeset=\"0x1\" "
+           "cpuset=\"0xf\"/><object type=\"Bridge\" bridge_type=\"0-1\" nodeset=\"0x1\">" +
+           device("0000:01:00.0", "0200 [8086:1533] [8086:0001] 03 00", "eth0", network) +
+           device("0000:02:00.0", "0207 [15b3:101b] [15b3:0007] 00 00", "mlx5_0", rdma) +
+           device("0000:03:00.0", "0302 [10de:2330] [10de:16c1] a1 00", "nvml0", gpu) +
+           "</object></object></topology>";
+}
+
+TEST(HwlocXmlTest, ReadsVersionThreeWhoseTypesAreBits) {
+    const auto second = Topology::parse(hwloc_xml("2.0", "2", "3", "1"), "h.xml", {});
+    const auto third = Topology::parse(hwloc_xml("3.0", "16", "48", "12"), "h.xml", {});
+    ASSERT_TRUE(second.is_ok()) << second.status().to_string();
+    ASSERT_TRUE(third.is_ok()) << third.status().to_string();
+    EXPECT_EQ(third->to_xml(), second->to_xml());
+    EXPECT_EQ(third->graph().gpus().size(), 1U);
+    EXPECT_THAT(third->to_xml(), HasSubstr("name=\"mlx5_0\""));
+}
+
 TEST(HwlocXmlTest, RefusesWhatItCannotRead) {
     const auto refused = [](const char* text) {
         return Topology::parse(text, "h.xml", {}).status().message();
     };
-    EXPECT_EQ(refused("<topology version=\"1.0\"/>"),
-              "h.xml:1: no <topology version=\"2.0\">, which hwloc 2 writes");
+    EXPECT_EQ(refused("<topology>\n<object type=\"Machine\"/></topology>"),
+              "h.xml:1: <topology> has no version, as hwloc 1 wrote it; versions 2 and 3 are read: "
+              "lstopo of hwloc 2 converts it (lstopo --input old.xml new.xml)");
+    EXPECT_EQ(refused("<topology version=\"4.0\"/>"),
+              "h.xml:1: <topology> has version=\"4.0\"; versions 2 and 3 are read: "
+              "lstopo --export-xml-flags v2 writes the former");
     EXPECT_EQ(
         refused("<topology version=\"2.0\">\n<object type=\"PCIDev\" pci_busid=\"1\"/></topology>"),
         "h.xml:2: <object> has pci_busid=\"1\", which must be a PCI bus id such as 0000:0d:00.0");

@@ -56,7 +56,10 @@ TEST(MachineXmlTest, RemembersWhoSaidIt) {
 TEST(MachineXmlTest, RefusesVersionTwoInOneLine) {
     EXPECT_EQ(parse("<system version=\"2\"/>").status().code(), StatusCode::kUnsupported);
     EXPECT_EQ(refusal("<system version=\"2\"/>"),
-              "t.xml:1: topology version \"2\" is not read; only version 1 is (2 is AMD's)");
+              "t.xml:1: <system> has version=\"2\", and only 1, NCCL's, is read; 2 is RCCL's, for "
+              "AMD's GPUs: give hwloc's XML of the machine instead (lstopo machine.xml)");
+    EXPECT_EQ(refusal("<system version=\"3\"/>"),
+              "t.xml:1: <system> has version=\"3\", and only 1, NCCL's, is read");
 }
 
 TEST(MachineXmlTest, SaysWhereAndWhatWouldBeRight) {
