@@ -1,11 +1,13 @@
 #include "csrc/topo/machine/completion.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/topo/machine/attribute.h"
@@ -47,6 +49,12 @@ std::optional<int> sm_of(const PciDevice& device) {
     return std::nullopt;
 }
 
+/// Of chips that are sold with NVLinks; some are sold without, as cards.
+bool may_have_nvlinks(int sm) {
+    constexpr std::array<int, 6> kWithNvlinks{60, 70, 80, 90, 100, 103};
+    return std::ranges::find(kWithNvlinks, sm) != kWithNvlinks.end();
+}
+
 class Completion {
    public:
     Completion(Machine& machine, const Assumptions& assume, Warnings& warnings)
@@ -61,10 +69,27 @@ class Completion {
                 complete_nets(device.nics);
             });
         }
+        for (const auto& [host, gpus] : described_)
+            if (gpus.size() > 1 && std::ranges::none_of(gpus, has_nvlinks))
+                for (const DescribedGpu& gpu : gpus) without_nvlinks_.add(gpu.bus_id);
         report();
     }
 
    private:
+    struct DescribedGpu {
+        std::string bus_id;
+        bool has_nvlinks = false;
+    };
+    static bool has_nvlinks(const DescribedGpu& gpu) { return gpu.has_nvlinks; }
+
+    /// Notes a GPU of which a file of the user tells what it is.
+    void note_described(const Gpu& gpu, const Cpu& cpu, const PciDevice& device) {
+        const bool is_described = gpu.sm.is_known() && gpu.sm.source() == Source::kUserFile;
+        if (is_described && may_have_nvlinks(*gpu.sm) && !assume_.nvlinks)
+            described_[cpu.host.value_or("")].push_back(
+                {device.bus_id.value_or(""), !gpu.nvlinks.empty()});
+    }
+
     void describe_devices() {
         visit_devices(machine_, [this](Cpu& /*cpu*/, PciDevice& device) {
             if (device.gpus.empty() && may_be_gpu(device)) {
@@ -92,6 +117,7 @@ class Completion {
     }
 
     void complete(Gpu& gpu, const Cpu& cpu, const PciDevice& device) {
+        note_described(gpu, cpu, device);
         if (gpu.nvlinks.empty()) describe_nvlinks(gpu);
         gpu.dev.offer(next_free(gpu_indices_[cpu.host.value_or("")], gpu.dev), Source::kDefault);
         gpu.gdr.offer(1, Source::kDefault);
@@ -139,6 +165,11 @@ class Completion {
             warnings_, "undescribed_gpu", "there is a display device, but nothing about the GPU",
             assume_.nvlinks ? "it counts as a GPU with the assumed NVLinks"
                             : "it counts as a GPU without NVLinks; assume nvlinks if it has some");
+        without_nvlinks_.warn(
+            warnings_, "undescribed_nvlinks",
+            "several GPUs of a kind that mostly has NVLinks, and the file names none, as NCCL's "
+            "files do that are completed on the machine",
+            "they count as GPUs without; assume nvlinks if they have some, or 0 if not");
         nics_.warn(warnings_, "undescribed_nic",
                    "there is a network device, but nothing about its ports",
                    "it counts as one port that accesses GPU memory directly");
@@ -156,7 +187,8 @@ class Completion {
     Warnings& warnings_;
     std::map<std::string, std::set<int>> gpu_indices_;
     int nets_ = 0;
-    Subjects gpus_, nics_, unknown_, without_sm_, without_speed_;
+    std::map<std::string, std::vector<DescribedGpu>> described_;  // by host
+    Subjects gpus_, nics_, unknown_, without_sm_, without_speed_, without_nvlinks_;
 };
 
 Status check_range(const char* name, const std::optional<int>& value, int low, int high) {

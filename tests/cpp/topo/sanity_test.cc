@@ -96,6 +96,29 @@ TEST(SanityTest, RepairsSpeedsAndWidthsThatCannotBe) {
     }
 }
 
+/// As many GPUs of a kind, right below the CPU, as a file without any `<nvlink>` has them.
+std::string gpus_without_nvlinks(int count, int sm) {
+    std::string text = "<system version=\"1\"><cpu numaid=\"0\">";
+    for (int i = 0; i < count; ++i) {
+        const std::string number = std::to_string(i);
+        text += "<pci busid=\"0000:" + number +
+                "0:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">"
+                "<gpu dev=\"" +
+                number + "\" sm=\"" + std::to_string(sm) + "\" gdr=\"1\"/></pci>";
+    }
+    return text + "</cpu></system>";
+}
+
+TEST(SanityTest, WarnsOfGpusThatMostlyHaveNvLinksAndAreDescribedWithoutOne) {
+    const Topology without = parse(gpus_without_nvlinks(2, 90));
+    EXPECT_EQ(warning(without, "undescribed_nvlinks").subject, "0000:00:00.0 and 1 more");
+    EXPECT_THAT(warning(without, "undescribed_nvlinks").repair, HasSubstr("assume nvlinks"));
+    const LoadOptions has_none{.assume = {.nvlinks = 0}};
+    EXPECT_THAT(parse(gpus_without_nvlinks(2, 90), has_none).warnings(), IsEmpty());
+    EXPECT_THAT(parse(gpus_without_nvlinks(1, 90)).warnings(), IsEmpty()) << "nothing to reach";
+    EXPECT_THAT(parse(gpus_without_nvlinks(4, 89)).warnings(), IsEmpty()) << "a card has none";
+}
+
 TEST(SanityTest, IsLoudAboutALostNvLink) {
     const std::string link =
         "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
