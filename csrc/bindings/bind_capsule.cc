@@ -142,10 +142,14 @@ void bind_programs(extension::Module& module) {
     module.def("programs_of", &raw_programs_of, arg("schedule"));
     module.def(
         "import_msccl",
-        [](const std::string& xml, const std::string& file, const std::string& name) {
-            return released([&] { return file_of(capsule::import_msccl(xml, file, name)); });
+        [](const std::string& xml, const std::string& file, const std::string& name,
+           const std::string& collective, Rank root) {
+            std::optional<capsule::CustomCollective> custom;
+            if (!collective.empty()) custom = {.kind = kind_of(collective), .root = root};
+            return released(
+                [&] { return file_of(capsule::import_msccl(xml, file, name, custom)); });
         },
-        arg("xml"), arg("file"), arg("name"));
+        arg("xml"), arg("file"), arg("name"), arg("collective"), arg("root"));
     module.def(
         "import_mscclpp",
         [](const std::string& json, const std::string& file, const std::string& name) {

@@ -2108,7 +2108,7 @@ def export_msccl(capsule: Capsule) -> str:
         MSCCL's XML cannot say it; the message names the step.
     """
 
-def import_msccl(xml: str, file: str, name: str) -> Capsule:
+def import_msccl(xml: str, file: str, name: str, collective: str, root: int) -> Capsule:
     """Return the capsule of MSCCL's XML.
 
     Parameters
@@ -2119,6 +2119,8 @@ def import_msccl(xml: str, file: str, name: str) -> Capsule:
         Stands for it in messages.
     name
         The capsule's; empty for that of the algorithm.
+    collective, root
+        What the program does where it has ``coll="custom"``; empty where it has not.
 
     Raises
     ------

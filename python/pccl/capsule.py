@@ -142,7 +142,9 @@ class Capsule:
         return Capsule(_core.Capsule.read(os.fspath(path)))
 
     @staticmethod
-    def from_msccl(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
+    def from_msccl(
+        path: str | os.PathLike[str], *, name: str = "", collective: str = "", root: int = 0
+    ) -> Capsule:
         """Return the capsule of a file with MSCCL's XML, verified.
 
         Attributes that came later (``minBytes``, ``maxBytes``, ``outofplace``) may be there or not;
@@ -155,12 +157,17 @@ class Capsule:
             The file's.
         name
             The capsule's; empty for that of the algorithm.
+        collective
+            What a program with ``coll="custom"`` does, ``"broadcast"`` say: synthesisers write that
+            for collectives with a root. Empty for any other, which names its own.
+        root
+            The rank of that collective's root.
 
         Raises
         ------
         InvalidArgumentError
             It is no such XML, or its program is wrong; the message names the line. Or it has more
-            than 8 MiB.
+            than 8 MiB, or needs no ``collective``.
         UnsupportedError
             It says what capsules cannot; the message names the line.
         UnavailableError
@@ -168,7 +175,8 @@ class Capsule:
         OSError
             It cannot be opened.
         """
-        return Capsule(_core.import_msccl(given_file.text_of(path, MOST_TEXT), str(path), name))
+        text = given_file.text_of(path, MOST_TEXT)
+        return Capsule(_core.import_msccl(text, str(path), name, collective, root))
 
     @staticmethod
     def from_mscclpp(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
@@ -176,7 +184,9 @@ class Capsule:
 
         What a GPU of a plan writes into another's memory is sent, and received where that waits to
         be told; what it reads there is sent where that says it may; packets are received where they
-        are read first. Its ``protocol``, LL or Simple, becomes the capsule's.
+        are read first. Each thread block of a group gets its part of the operations that they
+        share, and a pipeline is run once, over all of its chunks. The plan's ``protocol``, LL or
+        Simple, becomes the capsule's.
 
         Parameters
         ----------

@@ -167,6 +167,24 @@ def test_plans_are_imported_and_capsules_exported(folder: Path) -> None:
     assert "--format is 'mscclpp'; there is msccl-xml" in done.stderr
 
 
+def test_a_custom_program_is_imported_with_its_collective(folder: Path) -> None:
+    algo = msccl_xml.all_pairs_all_reduce(3)
+    (folder / "custom.xml").write_text(algo.xml().replace('coll="allreduce"', 'coll="custom"'))
+    asked = ("import", "custom.xml", "--output", "custom.capsule")
+    done = run(folder, *asked)
+    assert done.returncode != 0
+    assert "name its collective (--collective broadcast --root 0)" in done.stderr
+    done = run(folder, *asked, "--collective", "all_reduce", "--root", "0")
+    assert done.returncode == 0, done.stderr
+    assert pccl.Capsule.read(folder / "custom.capsule").schedule.collective == "all_reduce"
+    (folder / "plan.json").write_text(mscclpp_plans.ring_all_gather(4).text())
+    done = run(
+        folder, "import", "plan.json", "--output", "plan.capsule", "--collective", "all_gather"
+    )
+    assert done.returncode != 0
+    assert "--collective is for MSCCL's XML" in done.stderr
+
+
 def test_replay_plays_capsules_and_built_in_algorithms(folder: Path) -> None:
     network = ("--network", "ring", "--size", "4M", "--trace", "trace.json")
     found = printed(folder, "replay", "ring4.capsule", *network)

@@ -47,6 +47,51 @@ def test_programs_are_imported_and_proven(algo: msccl_xml.Algo, tmp_path: Path) 
     assert pccl.Capsule.parse(capsule.data) == capsule
 
 
+def custom(algo: msccl_xml.Algo) -> str:
+    """As synthesisers write it: without the collective."""
+    return algo.xml().replace(f'coll="{algo.coll}"', 'coll="custom"')
+
+
+@pytest.mark.parametrize(
+    "algo", PROGRAMS, ids=lambda algo: f"{algo.name}-{algo.inplace}-{algo.proto}"
+)
+def test_a_custom_program_is_what_it_is_said_to_be(algo: msccl_xml.Algo, tmp_path: Path) -> None:
+    (tmp_path / "custom.xml").write_text(custom(algo))
+    given = pccl.Capsule.from_msccl(tmp_path / "custom.xml", collective=COLLECTIVES[algo.coll])
+    assert given == imported(algo.xml(), tmp_path)
+
+
+def test_a_collective_is_given_where_none_is_named_alone(tmp_path: Path) -> None:
+    algo = msccl_xml.ring_all_reduce(3)
+    file = tmp_path / "algo.xml"
+    file.write_text(custom(algo))
+    with pytest.raises(pccl.UnsupportedError, match=r"algo\.xml:1: .* name its collective"):
+        pccl.Capsule.from_msccl(file)
+    with pytest.raises(
+        pccl.InvalidArgumentError, match=r"algo\.xml:1: the root given is 3; it must"
+    ):
+        pccl.Capsule.from_msccl(file, collective="broadcast", root=3)
+    with pytest.raises(pccl.InvalidArgumentError, match="'sum' is no collective"):
+        pccl.Capsule.from_msccl(file, collective="sum")
+    with pytest.raises(pccl.InvalidArgumentError):
+        pccl.Capsule.from_msccl(file, collective="broadcast")
+    file.write_text(algo.xml())
+    with pytest.raises(pccl.InvalidArgumentError, match='is given for coll="custom" alone'):
+        pccl.Capsule.from_msccl(file, collective="all_reduce")
+
+
+def test_a_step_that_waits_for_itself_is_refused(tmp_path: Path) -> None:
+    text = msccl_xml.ring_all_reduce(3).xml()
+    for awaited in (0, 1):
+        waits = text.replace('depid="-1" deps="-1"', f'depid="0" deps="{awaited}"', 1)
+        assert waits != text
+        with pytest.raises(
+            pccl.InvalidArgumentError,
+            match=rf"algo\.xml:\d+: <step> 0 waits for step {awaited} of its own <tb>",
+        ):
+            imported(waits, tmp_path)
+
+
 def test_a_program_that_needs_no_copy_gets_none(tmp_path: Path) -> None:
     """Step by step as in the file."""
     algo = msccl_xml.ring_all_reduce(4)

@@ -41,7 +41,9 @@ struct Step {
     int count = 0;
     schedule::Port from{};
     schedule::Port to{};
-    std::optional<schedule::Dependency> after = {};  // of lanes, which are thread blocks here
+    // Of lanes, which are thread blocks here. Initialised, so that designated initialisers may
+    // leave it out without a warning.
+    std::vector<schedule::Dependency> after = {};  // NOLINT(readability-redundant-member-init)
 };
 
 [[nodiscard]] inline bool has_src(schedule::Action action) {
@@ -73,6 +75,7 @@ struct Algo {
     bool in_place = false;
     schedule::SizeRange sizes{};
     std::vector<Gpu> gpus{};  // by rank
+    int most_slots = 8;       // of its queues: MSCCL has those of NCCL's Simple protocol
     Origin origin = 0;
     /// "file.xml:12", for messages.
     std::function<std::string(Origin)> place{};

@@ -20,8 +20,8 @@ using schedule::Lane;
 using schedule::Program;
 using schedule::Schedule;
 
-// MSCCL states no depth of its queues, which is 8 in NCCL's Simple protocol.
-constexpr std::array<int, 2> kSlots{2, 8};
+// Depths of queues that are tried.
+constexpr std::array<int, 3> kSlots{2, 8, kMostSlots};
 
 std::string name_from(std::string_view text) {
     std::string name;
@@ -106,7 +106,7 @@ class Importer {
         if (has_dst(step.action)) made.dst = placing.slices(rank, step.dst, step.count);
         // dst (+) incoming, where it is added to what it is written to.
         if (made.from.is_used() && made.src == made.dst) made.src = {};
-        if (step.after) made.after.push_back(*step.after);
+        made.after = step.after;
         return made;
     }
 
@@ -151,14 +151,10 @@ class Importer {
     std::vector<std::vector<std::vector<Origin>>> origins_;  // by rank, lane and step
 };
 
-Status no_form(const Algo& algo) {
-    return Status::unsupported(
-        concat(algo.place(algo.origin), ": an all_to_all that writes its input has no form here"));
-}
-
-Result<Capsule> proven(const Description& description, Schedule schedule) {
+Result<Capsule> proven(const Description& description, Schedule schedule, int most_slots) {
     Status last;
     for (const int slots : kSlots) {
+        if (slots > most_slots) break;
         schedule.shape.slots = slots;
         auto capsule = Capsule::make(description, schedule);
         if (capsule.is_ok()) return capsule;
@@ -168,9 +164,10 @@ Result<Capsule> proven(const Description& description, Schedule schedule) {
     return last;
 }
 
-Result<Capsule> attempt(Importer& importer, Working working, const Description& description) {
+Result<Capsule> attempt(Importer& importer, Working working, const Description& description,
+                        int most_slots) {
     PCCL_ASSIGN_OR_RETURN(Schedule schedule, importer.convert(working));
-    auto capsule = proven(description, std::move(schedule));
+    auto capsule = proven(description, std::move(schedule), most_slots);
     if (capsule.is_ok()) return capsule;
     return importer.explained(capsule.status());
 }
@@ -185,18 +182,17 @@ Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::s
     PCCL_TRY(check(description));
     Importer importer(algo);
     // The way that is nearest to what the file says of its memory tells what is wrong with it.
-    std::optional<Status> fault;
+    Status fault;
     for (const Working working : ways_of(algo)) {
-        auto capsule = attempt(importer, working, description);
+        auto capsule = attempt(importer, working, description, algo.most_slots);
         if (capsule.is_ok()) return capsule;
-        if (!fault || algo.in_place) fault = capsule.status();
+        if (fault.is_ok() || algo.in_place) fault = capsule.status();
     }
-    return fault ? *fault : no_form(algo);
+    return fault;
 }
 
 Result<schedule::Schedule> unproven_schedule_of(const Algo& algo) {
     const std::vector<Working> ways = ways_of(algo);
-    if (ways.empty()) return no_form(algo);
     PCCL_ASSIGN_OR_RETURN(Schedule schedule,
                           Importer(algo).convert(algo.in_place ? ways.back() : ways.front()));
     schedule.name = name_from(algo.name);

@@ -126,8 +126,7 @@ std::vector<Working> ways_of(const Algo& algo) {
     const bool has_room =
         algo.kind == CollectiveKind::kAllReduce || algo.kind == CollectiveKind::kAllGather;
     if (algo.in_place && has_room) ways.push_back(Working::kInOutput);
-    if (algo.kind != CollectiveKind::kAllToAll || !algo.in_place)
-        ways.push_back(Working::kInScratch);
+    ways.push_back(Working::kInScratch);
     return ways;
 }
 
@@ -170,10 +169,12 @@ Slice Placing::place(Rank rank, Buffer buffer, int chunk) const {
     const bool scatters = schedule::blocks(algo_->kind, Buffer::kInput, ranks()) > 1;
     if (buffer == Buffer::kInput && working_ == Working::kInOutput)
         return {Buffer::kOutput, chunk + (gathers ? own : 0), 1};
+    // In one memory, the smaller of input and output is this rank's block of the other.
     if (buffer == Buffer::kInput && working_ == Working::kInScratch)
-        return {Buffer::kScratch, chunk + (works_on_one_buffer() && gathers ? own : 0), 1};
+        return {Buffer::kScratch, chunk + (works_on_one_buffer() && gathers && !scatters ? own : 0),
+                1};
     if (buffer == Buffer::kOutput && works_on_one_buffer())
-        return {Buffer::kScratch, chunk + (scatters ? own : 0), 1};
+        return {Buffer::kScratch, chunk + (scatters && !gathers ? own : 0), 1};
     return {buffer, chunk, 1};
 }
 

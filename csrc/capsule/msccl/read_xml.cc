@@ -65,7 +65,8 @@ struct Waiting {
 
 class Reader {
    public:
-    explicit Reader(const XmlText& text) : text_(text) {}
+    Reader(const XmlText& text, const std::optional<CustomCollective>& custom)
+        : text_(text), custom_(custom) {}
 
     Result<Algo> read(pugi::xml_node root) {
         if (std::string_view(root.name()) != "algo")
@@ -128,20 +129,45 @@ class Reader {
                             "\"; there are Simple, LL and LL128");
     }
 
-    [[nodiscard]] Status read_shape(pugi::xml_node root, Algo& algo) const {
-        const auto collective = collective_called(root.attribute("coll").value());
+    [[nodiscard]] Status read_collective(pugi::xml_node root, Algo& algo) const {
+        const std::string_view name = root.attribute("coll").value();
+        if (name == "custom" && custom_) {
+            algo.kind = custom_->kind;
+            return Status::ok();
+        }
+        const auto collective = collective_called(std::string(name));
+        if (custom_)
+            return text_.refuse(root, "<algo> has coll=\"", shown(name),
+                                "\"; a collective is given for coll=\"custom\" alone");
         if (!collective)
-            return Status::unsupported(concat(text_.place(root), ": <algo> has coll=\"",
-                                              shown(root.attribute("coll").value()),
-                                              "\", which is none of PCCL's collectives"));
+            return Status::unsupported(concat(
+                text_.place(root), ": <algo> has coll=\"", shown(name),
+                name == "custom" ? "\", which says nothing of what it does: name its collective "
+                                   "(--collective broadcast --root 0)"
+                                 : "\", which is none of PCCL's collectives"));
         algo.kind = *collective;
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status read_root(pugi::xml_node root, int gpus, Algo& algo) const {
+        const Rank given = custom_ ? custom_->root : 0;
+        if (given < 0 || given >= gpus)
+            return text_.refuse(root, "the root given is ", given, "; it must be 0 to ", gpus - 1);
+        PCCL_TRY(number(root, "root", 0, gpus - 1, algo.root, given));
+        if (!custom_ || algo.root == given) return Status::ok();
+        return text_.refuse(root, "<algo> has root=\"", algo.root, "\", and the root given is ",
+                            given);
+    }
+
+    [[nodiscard]] Status read_shape(pugi::xml_node root, Algo& algo) const {
+        PCCL_TRY(read_collective(root, algo));
         int gpus = 0;
         int chunks = 0;
         int in_place = 0;
         PCCL_TRY(number(root, "ngpus", 1, schedule::kMostRanks, gpus));
         PCCL_TRY(number(root, "nchunksperloop", 1, kMostChunks, chunks));
         PCCL_TRY(number(root, "inplace", 0, 1, in_place, 0));
-        PCCL_TRY(number(root, "root", 0, gpus - 1, algo.root, 0));
+        PCCL_TRY(read_root(root, gpus, algo));
         const int blocks = std::max(schedule::blocks(algo.kind, Buffer::kInput, gpus),
                                     schedule::blocks(algo.kind, Buffer::kOutput, gpus));
         if (chunks % blocks != 0)
@@ -285,8 +311,12 @@ class Reader {
             .node = node, .block = static_cast<int>(ids_.size()) - 1, .step = number_in_block};
         PCCL_TRY(number(node, "depid", -1, kMostSteps, wait.after_block, -1));
         PCCL_TRY(number(node, "deps", -1, kMostSteps, wait.after_step, -1));
-        if (wait.after_block >= 0 && wait.after_step >= 0 && wait.after_block != ports.id)
+        if (wait.after_block < 0 || wait.after_step < 0) return step;
+        if (wait.after_block != ports.id)
             waits_.push_back(wait);
+        else if (wait.after_step >= number_in_block)
+            return text_.refuse(node, "<step> ", number_in_block, " waits for step ",
+                                wait.after_step, " of its own <tb>, which is not before it");
         return step;
     }
 
@@ -301,7 +331,7 @@ class Reader {
                                     " of <tb> ", wait.after_block, ", which is not there");
             gpu.blocks[static_cast<std::size_t>(wait.block)]
                 .steps[static_cast<std::size_t>(wait.step)]
-                .after = {static_cast<int>(lane), wait.after_step};
+                .after.push_back({static_cast<int>(lane), wait.after_step});
         }
         ids_.clear();
         return Status::ok();
@@ -333,6 +363,7 @@ class Reader {
     }
 
     const XmlText& text_;
+    const std::optional<CustomCollective>& custom_;
     std::vector<int> ids_;        // of the <tb>s of a <gpu>
     std::vector<Waiting> waits_;  // of the same
     long long counted_ = 0;
@@ -341,6 +372,9 @@ class Reader {
 
 }  // namespace
 
-Result<Algo> read_xml(const XmlText& text, pugi::xml_node root) { return Reader(text).read(root); }
+Result<Algo> read_xml(const XmlText& text, pugi::xml_node root,
+                      const std::optional<CustomCollective>& custom) {
+    return Reader(text, custom).read(root);
+}
 
 }  // namespace pccl::capsule::msccl

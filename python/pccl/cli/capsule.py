@@ -179,6 +179,7 @@ def replay(
     epilog=terminal.examples(
         "pccl capsule import ring.xml --output ring.capsule",
         "pccl capsule import plan.json --output plan.capsule",
+        "pccl capsule import custom.xml --output custom.capsule --collective broadcast --root 0",
     ),
 )
 def import_file(
@@ -190,12 +191,16 @@ def import_file(
     ],
     output: Annotated[Path, typer.Option(help="File for the capsule.")],
     name: Annotated[str, typer.Option(help="The capsule's.  [default: the algorithm's]")] = "",
+    collective: Annotated[
+        str, typer.Option(help='What XML with coll="custom" does: broadcast, say.')
+    ] = "",
+    root: Annotated[int, typer.Option(min=0, help="Its root.")] = 0,
     as_json: _Json = False,
 ) -> None:
     """Make a capsule of a program that others publish."""
     from pccl.cli import capsule_run
 
-    capsule_run.import_file(file, output, name, as_json=as_json)
+    capsule_run.import_file(file, output, name, collective, root, as_json=as_json)
 
 
 @app.command(

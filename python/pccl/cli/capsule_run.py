@@ -171,10 +171,16 @@ def simulate(
     terminal.print_json({"name": found.name, **figures, "ways": found.rows})
 
 
-def import_file(file: Path, output: Path, name: str, *, as_json: bool) -> None:
+def import_file(
+    file: Path, output: Path, name: str, collective: str, root: int, *, as_json: bool
+) -> None:
     """Write a capsule."""
-    is_plan = file.suffix == ".json"
-    capsule = (Capsule.from_mscclpp if is_plan else Capsule.from_msccl)(file, name=name)
+    if file.suffix == ".json":
+        if collective:
+            raise ValueError("--collective is for MSCCL's XML; a plan of MSCCL++ names its own")
+        capsule = Capsule.from_mscclpp(file, name=name)
+    else:
+        capsule = Capsule.from_msccl(file, name=name, collective=collective, root=root)
     capsule.save(output)
     if as_json:
         terminal.print_json(capsule.manifest | {"digest": capsule.digest, "file": str(output)})

@@ -34,8 +34,8 @@ Result<Capsule> capsule_in(const std::filesystem::path& file) {
         return read.only();
     }
     PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(file, kMostBytes));
-    const auto import = file.extension() == ".xml" ? import_msccl : import_mscclpp;
-    return import(text, file.string(), {});
+    if (file.extension() == ".xml") return import_msccl(text, file.string());
+    return import_mscclpp(text, file.string());
 }
 
 class KeptMutationTest : public ::testing::TestWithParam<std::filesystem::path> {
