@@ -14,6 +14,7 @@ import pccl.lang as pl
 from pccl import published, schedule
 from support import algorithms, msccl_xml, mscclpp_plans, synthesised_xml
 from support.launch import run_ranks
+from support.numpy_collectives import data_of, executed, expected_of
 from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ def capsule_of(
 ) -> pccl.Capsule:
     made = schedule.generate(algorithm, collective, ranks, root=root)
     return pccl.Capsule.of(made.renamed(name))
-
-
-def data_of(rank: int, count: int) -> np.ndarray[Any, Any]:
-    return (np.arange(count) * 7 + rank * 1000).astype(np.int64)
 
 
 @pytest.mark.parametrize("transports", ["shm", "tcp"])
@@ -357,35 +354,6 @@ def test_ranks_that_the_environment_gives_others_are_named(tmp_path: Path) -> No
     capsule_of("pat", "all_reduce", 2).save(tmp_path / "b.capsule")
     for message in run_ranks(give_rank_1_another, 2, arguments=(str(tmp_path),), backend=None):
         assert "PCCL_CAPSULES gives rank 1 other capsules than rank 0" in message
-
-
-def expected_of(collective: str, inputs: np.ndarray[Any, Any], me: int, root: int) -> Any:
-    """What numpy makes of everybody's input; None where this rank gets nothing."""
-    ranks = len(inputs)
-    blocks = inputs.reshape(ranks, ranks, -1)
-    if collective in ("reduce", "gather") and me != root:
-        return None
-    return {
-        "all_reduce": lambda: inputs.sum(axis=0),
-        "reduce": lambda: inputs.sum(axis=0),
-        "broadcast": lambda: inputs[root],
-        "all_gather": lambda: blocks[:, 0].ravel(),
-        "gather": lambda: blocks[:, 0].ravel(),
-        "reduce_scatter": lambda: blocks.sum(axis=0)[me],
-        "scatter": lambda: blocks[root, me],
-        "all_to_all": lambda: blocks[:, me].ravel(),
-    }[collective]()
-
-
-def executed(operator: pccl.Operator, mine: np.ndarray[Any, Any], ranks: int) -> Any:
-    count = len(mine) // ranks
-    if operator.collective in ("all_reduce", "reduce", "broadcast"):
-        operator.run(mine)
-        return mine
-    block = operator.collective in ("all_gather", "gather")
-    out = np.zeros(count if operator.collective in ("reduce_scatter", "scatter") else len(mine))
-    operator.run(mine[:count] if block else mine, out := out.astype(np.int64))
-    return out
 
 
 @pytest.mark.parametrize("made", algorithms.ALGORITHMS, ids=lambda made: made.function.__name__)

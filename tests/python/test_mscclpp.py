@@ -57,6 +57,30 @@ def ops(value: dict[str, Any], gpu: int, block: int = 0) -> list[dict[str, Any]]
     return value["gpus"][gpu]["threadblocks"][block]["ops"]
 
 
+def test_a_share_that_no_thread_block_does_is_missed(tmp_path: Path) -> None:
+    value = mscclpp_plans.grouped_all_reduce(3).value()
+    ops(value, 1, 2).pop()
+    with pytest.raises(pccl.InvalidArgumentError, match=r"plan\.json: rank 1, .* holds nothing"):
+        imported(value, tmp_path)
+
+
+def test_groups_that_cut_chunks_too_small_are_refused(tmp_path: Path) -> None:
+    value = mscclpp_plans.put_all_gather(3).value()
+    for block, parts in enumerate((997, 991, 983)):
+        ops(value, block)[0]["tbg_info"] = {"tb_id": 0, "tbg_size": parts}
+    with pytest.raises(
+        pccl.UnsupportedError, match=r"op 0 \(copy\): shared by 9\d\d thread blocks, it cuts chunks"
+    ):
+        imported(value, tmp_path)
+
+
+def test_thread_blocks_of_a_plan_are_lanes(tmp_path: Path) -> None:
+    """In a ring of packets, one that forwards receives before one that unpacks the last first."""
+    capsule = imported(mscclpp_plans.packet_ring_all_gather(4).value(), tmp_path)
+    lanes = {(step.rank, step.lane) for step in capsule.schedule.steps}
+    assert lanes == {(rank, lane) for rank in range(4) for lane in range(4)}
+
+
 def test_a_wrong_chunk_is_an_error_at_its_operation(tmp_path: Path) -> None:
     """Rank 1 writes rank 0's block where rank 1's belongs."""
     value = mscclpp_plans.put_all_gather(3).value()
@@ -106,7 +130,8 @@ def test_semaphores_that_are_never_free_are_an_error_at_their_operation(tmp_path
     ops(value, 1).append({"name": "sem_acquire", "semaphore_ids": [3]})
     with pytest.raises(
         pccl.InvalidArgumentError,
-        match=r"plan\.json:1: gpu 1, threadblock 0, op 5 \(sem_acquire\): semaphore 3 of gpu 1",
+        match=r"plan\.json:1: gpu 1, threadblock 0, op 5 \(sem_acquire\): waits for semaphore 3 of "
+        r"gpu 1 to be free a 1\. time, which never comes",
     ):
         imported(value, tmp_path)
 
@@ -129,25 +154,31 @@ def test_what_is_counted_twice_is_an_error_at_its_operation(tmp_path: Path) -> N
             lambda v: ops(v, 0).append(dict(ops(v, 0)[1])),
             r"gpu 0, threadblock 0, op 5 \(put\): writes to gpu 1, and no signal tells it",
         ),
+        *[
+            (
+                lambda v, name=name: ops(v, 0).append({"name": name}),
+                rf"op 5 \({name}\): needs a switch channel \(multicast\); capsules have memory and",
+            )
+            for name in ("glre", "glres", "gstore", "gstorepkt")
+        ],
         (
-            lambda v: ops(v, 0).append(dict(ops(v, 0)[-1])),
-            r"gpu 0, threadblock 0, op 5 \(wait\): waits for signal 1 of gpu 1, which never comes",
+            lambda v: ops(v, 0)[-1].update(channel_type="switch"),
+            r"op 4 \(wait\): needs a switch channel",
         ),
         (
-            lambda v: ops(v, 0).append({"name": "glres"}),
-            r"op 5 \(glres\): this instruction has no form in a capsule",
+            lambda v: ops(v, 0).append(
+                {
+                    "name": "pipeline",
+                    "iter_context": {"unit_size": 1, "num_chunks": 2},
+                    "ops": [ops(v, 0)[0]],
+                }
+            ),
+            r"op 5\.0 \(copy\): moves 1 chunks in a pipeline that goes over 2",
         ),
         (
-            lambda v: ops(v, 0).append({"name": "pipeline", "ops": []}),
-            r"op 5 \(pipeline\): this instruction has no form",
-        ),
-        (
-            lambda v: ops(v, 0)[0].update(tbg_info={"tb_id": 0, "tbg_size": 2}),
-            r"op 0 \(copy\): thread blocks that share an operation",
-        ),
-        (
-            lambda v: v["gpus"][0]["channels"][0].update(channel_type="switch"),
-            r"gpu 0: \"channel_type\" is \"switch\"; capsules have",
+            lambda v: v["gpus"][0].update(inputChunks=v["gpus"][0].pop("input_chunks")),
+            r'plan\.json:1: gpu 0: has "inputChunks", so the plan is of MSCCL\+\+ before 0\.8; '
+            r"write it again",
         ),
         (
             lambda v: v.update(collective="sendrecv"),
@@ -202,7 +233,45 @@ def test_what_has_no_counterpart_is_refused_with_its_operation(
         ),
         (
             lambda v: ops(v, 0)[1]["src_buff"][0].update(index=5),
-            r"op 1 \(put\): chunks 5 to 5 are not in input, which has 1",
+            r"op 1 \(put\): chunks 5 to 5 are not in input of gpu 0, which has 1",
+        ),
+        (
+            lambda v: ops(v, 0).append(dict(ops(v, 0)[-1])),
+            r"gpu 0, threadblock 0, op 5 \(wait\): waits for signal 1 of gpu 1, which never comes",
+        ),
+        (
+            lambda v: ops(v, 1).append({"name": "barrier", "barrier_id": 4, "num_threadblocks": 2}),
+            r"gpu 1, threadblock 0, op 5 \(barrier\): waits for 2 thread blocks at barrier 4, of "
+            r"which 1 come",
+        ),
+        (
+            lambda v: [each.insert(0, each.pop(-1)) for each in map(ops, [v] * 3, range(3))],
+            r"op 0 \(wait\): waits for signal 0 of gpu 1, which waits for this thread block",
+        ),
+        (
+            lambda v: (
+                v["gpus"][2].update(scratch_chunks=1)
+                or ops(v, 2).append(
+                    {
+                        "name": "upkt",
+                        "src_buff": [{"type": "s", "index": 0, "size": 1}],
+                        "dst_buff": [{"type": "o", "index": 0, "size": 1}],
+                    }
+                )
+            ),
+            r"gpu 2, threadblock 0, op 5 \(upkt\): waits for packets in scratch of gpu 2, which n",
+        ),
+        (
+            lambda v: ops(v, 0)[0].update(tbg_info={"tb_id": 2, "tbg_size": 2}),
+            r'op 0 \(copy\): "tb_id" is 2; it must be 0 to 1',
+        ),
+        (
+            lambda v: ops(v, 0).append({"name": "pipeline", "ops": []}),
+            r'op 5 \(pipeline\): has no "iter_context"',
+        ),
+        (
+            lambda v: v["gpus"][0]["channels"][0].update(channel_type="wire"),
+            r'gpu 0: "channel_type" is "wire"; it must be memory, port or switch',
         ),
     ],
 )

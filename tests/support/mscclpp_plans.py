@@ -17,6 +17,7 @@ class Block:
 
     gpu: int
     ops: list[dict[str, Any]] = field(default_factory=list)
+    loop_chunks: int = 0  # that all of it goes over as one pipeline
 
     def op(
         self,
@@ -27,11 +28,14 @@ class Block:
         peers: list[int] | None = None,
         connection: int = 0,
         channel_type: str = "memory",
+        size: int = 1,
         **fields: Any,
     ) -> Block:
+        """Add an operation; ``size`` is how many chunks each of its runs has."""
         self.ops.append(
             {
                 "name": name,
+                "size": size,
                 "src": src or [],
                 "dst": dst or [],
                 "peers": [(channel_type, peer, connection) for peer in peers or []],
@@ -159,13 +163,13 @@ class Plan:
 
         def chunk(op: dict[str, Any], ref: Local | Remote) -> dict[str, Any]:
             if len(ref) == 2:
-                return {"type": ref[0], "index": ref[1], "size": 1}
+                return {"type": ref[0], "index": ref[1], "size": op["size"]}
             kind = op["channel_type"]
             key = (ref[0], ref[1], kind)
-            return {"buffer_id": number_in(buffers[kind], key), "index": ref[2], "size": 1}
+            number = number_in(buffers[kind], key)
+            return {"buffer_id": number, "index": ref[2], "size": op["size"]}
 
-        ops = []
-        for op in block.ops:
+        def written(op: dict[str, Any]) -> dict[str, Any]:
             made: dict[str, Any] = {"name": op["name"], **op["fields"]}
             for side in ("src", "dst"):
                 if op[side]:
@@ -174,7 +178,13 @@ class Plan:
                 made["channel_ids"] = [number_in(own[key[0]], key) for key in op["peers"]]
             if op["peers"] or any(len(ref) == 3 for ref in (*op["src"], *op["dst"])):
                 made["channel_type"] = op["channel_type"]
-            ops.append(made)
+            return made
+
+        ops = [written(op) for op in block.ops]
+        loop = block.loop_chunks
+        if loop:
+            context = {"unit_size": 1 << 20, "num_chunks": loop}
+            ops = [{"name": "pipeline", "iter_context": context, "ops": ops}]
         return {
             "id": number,
             "ops": ops,
@@ -365,6 +375,170 @@ def sending_ring_all_reduce(ranks: int) -> Plan:
     return plan
 
 
+def forwarded_all_gather(ranks: int) -> Plan:
+    """One thread block makes packets, another forwards them to all at once, a third unpacks."""
+    plan = Plan("allgather rppkt", "allgather", ranks, 1, ranks, ranks, inplace=True, protocol="LL")
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        plan.block(gpu).op("cpkt", [("o", gpu)], [("s", gpu)])
+        plan.block(gpu).op("rppkt", [("s", gpu)], [(peer, "s", gpu) for peer in others])
+        unpacks = plan.block(gpu)
+        for peer in others:
+            unpacks.op("upkt", [("s", peer)], [("o", peer)])
+    return plan
+
+
+def packet_ring_all_gather(ranks: int) -> Plan:
+    """Each packet that comes is read by two thread blocks: one forwards it, one unpacks.
+
+    The latter begins with what comes last, so that it must not be what receives.
+    """
+    plan = Plan(
+        "allgather pkt ring", "allgather", ranks, 1, ranks, ranks, inplace=True, protocol="LL"
+    )
+    for gpu in range(ranks):
+        after = (gpu + 1) % ranks
+        came = [(gpu - hop) % ranks for hop in range(1, ranks)]
+        unpacks = plan.block(gpu)
+        for chunk in reversed(came):
+            unpacks.op("upkt", [("s", chunk)], [("o", chunk)])
+        plan.block(gpu).op("ppkt", [("o", gpu)], [(after, "s", gpu)])
+        forwards = plan.block(gpu)
+        for chunk in came[:-1]:
+            forwards.op("rppkt", [("s", chunk)], [(after, "s", chunk)])
+    return plan
+
+
+def parted_packets_all_gather(ranks: int) -> Plan:
+    """Packets of two chunks are put as one run, and read one by one, the last first."""
+    plan = Plan(
+        "allgather parts", "allgather", ranks, 2, 2 * ranks, 2 * ranks, inplace=True, protocol="LL"
+    )
+    for gpu in range(ranks):
+        puts, unpacks = plan.block(gpu), plan.block(gpu)
+        for peer in plan.others(gpu):
+            puts.op("ppkt", [("o", 2 * gpu)], [(peer, "s", 2 * gpu)], size=2)
+            for chunk in (2 * peer + 1, 2 * peer):
+                unpacks.op("upkt", [("s", chunk)], [("o", chunk)])
+    return plan
+
+
+def inplace_all_to_all(ranks: int) -> Plan:
+    """In one memory, over scratch; what is sent is overwritten once it has been."""
+    plan = Plan("alltoall in place", "alltoall", ranks, ranks, ranks, ranks, inplace=True)
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        block = plan.block(gpu)
+        for peer in others:
+            block.op("put", [("i", peer)], [(peer, "s", gpu)])
+        block.signal(*others).wait(*others)
+        for peer in others:
+            block.op("copy", [("s", peer)], [("i", peer)])
+    return plan
+
+
+def grouped_all_reduce(ranks: int, group: int = 3) -> Plan:
+    """Thread blocks share each operation; the first of them signals and waits for all."""
+    plan = Plan("allreduce group", "allreduce", ranks, 2, 2, 2 * ranks)
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        barrier = {"barrier_id": 0, "num_threadblocks": group}
+        came: list[Local | Remote] = [("s", 2 * peer) for peer in others]
+        for part in range(group):
+            share = {"tb_id": part, "tbg_size": group}
+            block = plan.block(gpu)
+            for peer in others:
+                block.op("put", [("i", 0)], [(peer, "s", 2 * gpu)], size=2, tbg_info=share)
+            block.op("barrier", **barrier)
+            if part == 0:
+                block.signal(*others).wait(*others)
+            block.op("barrier", **barrier)
+            block.op("re", [("i", 0), *came], [("o", 0)], size=2, tbg_info=share)
+    return plan
+
+
+def grouped_reading_all_gather(ranks: int, group: int = 2) -> Plan:
+    """Thread blocks share what they read of others; the first of them waits for these."""
+    plan = Plan("allgather group", "allgather", ranks, 1, ranks)
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        barrier = {"barrier_id": 0, "num_threadblocks": group}
+        for part in range(group):
+            share = {"tb_id": part, "tbg_size": group}
+            block = plan.block(gpu)
+            block.op("copy", [("i", 0)], [("o", gpu)], tbg_info=share).op("barrier", **barrier)
+            if part == 0:
+                block.signal(*others).wait(*others)
+            block.op("barrier", **barrier)
+            for peer in others:
+                block.op("get", [(peer, "o", peer)], [("o", peer)], tbg_info=share)
+    return plan
+
+
+def crossed_all_gather(ranks: int) -> Plan:
+    """Two thread blocks share a copy of two chunks, and what is read of others by single chunks.
+
+    Each signals and waits by itself, though it reads what the other wrote.
+    """
+    plan = Plan("allgather crossed", "allgather", ranks, 2, 2 * ranks)
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        for part in range(2):
+            share = {"tb_id": part, "tbg_size": 2}
+            block = plan.block(gpu)
+            block.op("copy", [("i", 0)], [("o", 2 * gpu)], size=2, tbg_info=share)
+            block.signal(*others, connection=part).wait(*others, connection=part)
+            for peer in others:
+                for chunk in (2 * peer, 2 * peer + 1):
+                    block.op("get", [(peer, "o", chunk)], [("o", chunk)], tbg_info=share)
+    return plan
+
+
+def pipelined_all_to_all(ranks: int) -> Plan:
+    """A thread block puts, another fetches what came out of scratch, in loops of one chunk."""
+    plan = Plan(
+        "alltoall pipeline", "alltoall", ranks, ranks, ranks, ranks, inplace=True, semaphores=[0]
+    )
+    for gpu in range(ranks):
+        others = plan.others(gpu)
+        puts, copies = plan.block(gpu), plan.block(gpu)
+        for peer in others:
+            puts.op("put", [("i", peer)], [(peer, "s", gpu)])
+        puts.signal(*others).op("sem_release", semaphore_ids=[0])
+        copies.op("sem_acquire", semaphore_ids=[0]).wait(*others)
+        for peer in others:
+            copies.op("copy", [("s", peer)], [("i", peer)])
+        puts.loop_chunks = copies.loop_chunks = 1
+    return plan
+
+
+def acknowledged_all_gather() -> Plan:
+    """Scratch is used again by another thread block once the peer has said that it has come."""
+    plan = Plan("allgather ack", "allgather", 2, 1, 2, 1)
+    for gpu in range(2):
+        peer = 1 - gpu
+        plan.block(gpu).op("copy", [("i", 0)], [("o", gpu)])
+        plan.block(gpu).op("copy", [("i", 0)], [("s", 0)]).op(
+            "put", [("s", 0)], [(peer, "o", gpu)]
+        ).signal(peer)
+        plan.block(gpu).wait(peer).signal(peer, connection=1)
+        plan.block(gpu).wait(peer, connection=1).op("copy", [("i", 0)], [("s", 0)])
+    return plan
+
+
+def late_all_gather() -> Plan:
+    """One thread block reads packets in another order than they are sent in."""
+    plan = Plan("allgather late", "allgather", 2, 4, 8, 8, inplace=True, protocol="LL")
+    for gpu in range(2):
+        peer = 1 - gpu
+        puts, unpacks = plan.block(gpu), plan.block(gpu)
+        for chunk in range(4):
+            puts.op("ppkt", [("o", 4 * gpu + chunk)], [(peer, "s", 4 * gpu + chunk)])
+        for chunk in (2, 3, 0, 1):
+            unpacks.op("upkt", [("s", 4 * peer + chunk)], [("o", 4 * peer + chunk)])
+    return plan
+
+
 def plans() -> list[Plan]:
     return [
         put_all_gather(2),
@@ -381,4 +555,14 @@ def plans() -> list[Plan]:
         barrier_all_reduce(4),
         semaphore_all_gather(4),
         sending_ring_all_reduce(4),
+        forwarded_all_gather(4),
+        packet_ring_all_gather(4),
+        parted_packets_all_gather(3),
+        inplace_all_to_all(4),
+        grouped_all_reduce(3),
+        grouped_reading_all_gather(3),
+        crossed_all_gather(3),
+        pipelined_all_to_all(3),
+        acknowledged_all_gather(),
+        late_all_gather(),
     ]

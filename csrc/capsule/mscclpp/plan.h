@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/capsule/mscclpp/instructions.h"
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/source.h"
 
@@ -20,10 +21,11 @@ struct Chunks {
     schedule::Buffer buffer{};
     int index = 0;
     int size = 0;
+    bool are_packets = false;  // each with a flag, for which its reader waits
     auto operator<=>(const Chunks&) const = default;
 };
 
-enum class ChannelType : std::uint8_t { kMemory, kPort };
+enum class ChannelType : std::uint8_t { kMemory, kPort, kSwitch };
 
 /// The `nth` connection of its type from a GPU to `peer`; it is the same as that of its peer.
 struct Channel {
@@ -33,28 +35,24 @@ struct Channel {
     auto operator<=>(const Channel&) const = default;
 };
 
-enum class Kind : std::uint8_t {
-    kNothing,  // nop, flush: lanes have an order anyway
-    kBarrier,  // of thread blocks of one GPU
-    kAcquire,
-    kRelease,
-    kSignal,
-    kWait,
-    kMove,    // each of src to the same of dst, whosever they are
-    kReduce,  // all of src to the first of dst, and from there to the others
+/// Which part of an operation a thread block does, where several share it.
+struct Share {
+    int part = 0;
+    int parts = 1;
 };
 
 struct Operation {
     std::string_view name;
-    int line = 0;  // of the file
+    std::string number;  // "5" in its thread block, "5.2" in a loop
+    int line = 0;        // of the file
     Kind kind{};
-    bool reads_packets = false;   // of src, those in the GPU's own scratch, when they have come
-    bool writes_packets = false;  // they say themselves that they are there
-    bool signals = false;         // after what it moves
+    bool signals = false;  // after what it moves
+    Share share{};
     std::vector<Chunks> src{};
     std::vector<Chunks> dst{};
     std::vector<Channel> channels{};
     std::vector<int> ids{};  // of semaphores, or of a barrier
+    int blocks_to_meet = 0;  // at a barrier
 };
 
 using ThreadBlock = std::vector<Operation>;
@@ -66,23 +64,48 @@ struct Gpu {
     std::vector<ThreadBlock> blocks{};
 };
 
+/// An operation of a thread block.
+struct At {
+    Rank gpu = 0;
+    std::size_t block = 0;
+    std::size_t op = 0;
+    auto operator<=>(const At&) const = default;
+};
+
 struct Plan {
     std::string name;
+    std::string file;  // stands for the plan in messages
     std::optional<schedule::MessageProtocol> protocol;
     schedule::CollectiveKind kind{};
     bool in_place = false;
     int chunks = 1;  // of a block
     schedule::SizeRange sizes{};
     std::vector<Gpu> gpus;  // by rank
+
+    [[nodiscard]] const Gpu& gpu(Rank rank) const { return gpus[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] const ThreadBlock& block(const At& at) const {
+        return gpu(at.gpu).blocks[at.block];
+    }
+    [[nodiscard]] const Operation& operation(const At& at) const { return block(at)[at.op]; }
+    /// For messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; only the GPU's place where
+    /// there is no such operation.
+    [[nodiscard]] std::string place_of(const At& at) const;
+    /// Chunks in a buffer of a GPU.
+    [[nodiscard]] int chunks_in(Rank rank, schedule::Buffer buffer) const;
+    /// The same chunks by one name, where input and output are one memory.
+    [[nodiscard]] Chunks home_of(const Chunks& named) const;
 };
 
-/// Of operation `op` of a thread block, for messages: "plan.json:12: gpu 0, threadblock 0, op 5
-/// (put)".
-[[nodiscard]] std::string place_of(std::string_view file, Rank gpu, std::size_t block,
-                                   std::size_t op, const Operation& operation);
+/// Lists them GPU by GPU, thread block by thread block.
+[[nodiscard]] std::vector<At> all_operations(const Plan& plan);
 
-/// From text of any origin. kInvalidArgument with line and operation for what is no plan,
-/// kUnsupported for what it says that capsules cannot.
+/// "gpu 0, threadblock 0, op 5 (put)".
+[[nodiscard]] std::string label_of(Rank gpu, std::size_t block, std::string_view number,
+                                   std::string_view name);
+
+/// Reads text of any origin. kInvalidArgument with line and operation for what is no plan,
+/// kUnsupported for what it says that capsules cannot. Loops of operations (`pipeline`) are written
+/// out as one turn, which is how a plan runs on data that one turn takes.
 [[nodiscard]] Result<Plan> read_plan(std::string_view text, std::string_view file);
 
 }  // namespace pccl::capsule::mscclpp

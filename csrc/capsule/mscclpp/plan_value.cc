@@ -17,6 +17,13 @@ Status Value::boolean(const char* key, bool& value) const {
     return Status::ok();
 }
 
+Result<Value> Value::object(const char* key) const {
+    if (!has(key)) return refuse("has no \"", key, "\"");
+    const json& found = (*value_)[key];
+    if (!found.is_object()) return refuse("\"", key, "\" is no object");
+    return member(found);
+}
+
 Result<std::vector<Value>> Value::list(const char* key, std::size_t most) const {
     std::vector<Value> all;
     if (!has(key)) return all;

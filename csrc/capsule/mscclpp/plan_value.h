@@ -58,6 +58,7 @@ class Value {
         if (!has(key)) return refuse("has no \"", key, "\"");
         return number((*value_)[key], key, least, most, value);
     }
+    [[nodiscard]] Result<Value> object(const char* key) const;
     /// Empty where there is none.
     [[nodiscard]] Result<std::vector<Value>> list(const char* key, std::size_t most) const;
     /// From 0 to `most`, of a list of at most kMostNamed; empty where there is none.

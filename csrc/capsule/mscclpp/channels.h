@@ -1,0 +1,20 @@
+// Queues for the messages of a plan.
+#pragma once
+
+#include <vector>
+
+#include "csrc/capsule/mscclpp/execution.h"
+
+namespace pccl::capsule::mscclpp {
+
+/// Whether `a` is sent before `b`, by one thread block; where both are at one operation, as they
+/// are received.
+[[nodiscard]] bool sent_before(const Delivery& a, const Delivery& b);
+/// The same of their receipts.
+[[nodiscard]] bool received_before(const Delivery& a, const Delivery& b);
+
+/// Gives each message a channel: those of one go from one thread block to one other, which receives
+/// them in the order in which they are sent.
+void assign_channels(std::vector<Delivery>& deliveries);
+
+}  // namespace pccl::capsule::mscclpp

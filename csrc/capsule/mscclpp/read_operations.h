@@ -1,0 +1,48 @@
+// The operations of the thread blocks of a plan.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/capsule/mscclpp/block_tables.h"
+#include "csrc/capsule/mscclpp/plan.h"
+#include "csrc/capsule/mscclpp/plan_value.h"
+
+namespace pccl::capsule::mscclpp {
+
+/// Reads those of one plan, thread block by thread block, within bounds that count for all of them.
+class OperationReader {
+   public:
+    /// The operations of the next thread block of `gpu`, whose chunks they name. Loops are written
+    /// out as one turn. Errors name line and operation.
+    [[nodiscard]] Result<ThreadBlock> read_block(const Value& block, Rank gpu, std::size_t number,
+                                                 const GpuTables& tables);
+
+   private:
+    /// What an operation is in: its thread block, and the loop, if there is one.
+    struct Within {
+        Rank gpu = 0;
+        std::size_t block = 0;
+        const BlockTables& tables;
+        std::string prefix{};  // of numbers: "5."
+        int loop_chunks = 0;   // that a loop goes over
+        [[nodiscard]] bool is_loop() const { return !prefix.empty(); }
+    };
+
+    [[nodiscard]] Status read_all(const Value& of, const Within& within, ThreadBlock& made);
+    [[nodiscard]] Status read_loop(const Value& op, const Within& within, const std::string& number,
+                                   ThreadBlock& made);
+    [[nodiscard]] Result<Operation> read(const Value& op, const Within& within,
+                                         const Instruction& instruction);
+    [[nodiscard]] Status read_moved(const Value& op, const Within& within,
+                                    const Instruction& instruction, Operation& made);
+    [[nodiscard]] Status read_chunks(const Value& op, const char* key, const Within& within,
+                                     ChannelType type, std::vector<Chunks>& chunks);
+
+    long long counted_ = 0;
+    std::size_t operations_ = 0;
+};
+
+}  // namespace pccl::capsule::mscclpp
