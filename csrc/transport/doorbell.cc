@@ -19,6 +19,7 @@
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/memory_barrier.h"
+#include "csrc/sys/memory_file.h"
 
 namespace pccl::transport {
 namespace {
@@ -40,9 +41,10 @@ constexpr int kFruitlessYields = 3;
 // Its clock has no finer ticks.
 constexpr Duration kShortestEpoll = std::chrono::milliseconds(1);
 
-Result<DoorbellPage*> map_page(int memfd) {
+/// With MAP_ANONYMOUS and no file: a page of this process and its threads alone.
+Result<DoorbellPage*> map_page(int memfd, int flags = 0) {
     void* memory =
-        ::mmap(nullptr, sizeof(DoorbellPage), PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+        ::mmap(nullptr, sizeof(DoorbellPage), PROT_READ | PROT_WRITE, MAP_SHARED | flags, memfd, 0);
     if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a doorbell");
     return static_cast<DoorbellPage*>(memory);
 }
@@ -119,11 +121,12 @@ bool RemoteDoorbell::owner_has_exited() const {
 
 Result<std::unique_ptr<Waiter>> Waiter::create() {
     std::unique_ptr<Waiter> waiter(new Waiter);
-    waiter->memfd_.reset(::memfd_create("pccl-doorbell", MFD_CLOEXEC));
-    if (!waiter->memfd_.is_open()) return Status::from_errno(errno, "cannot create a memfd");
-    if (::ftruncate(waiter->memfd_.get(), sizeof(DoorbellPage)) != 0)
-        return Status::from_errno(errno, "cannot size a doorbell");
-    PCCL_ASSIGN_OR_RETURN(waiter->page_, map_page(waiter->memfd_.get()));
+    auto memory = sys::make_memory_file("pccl-doorbell", sizeof(DoorbellPage));
+    if (memory.status().code() == StatusCode::kResourceExhausted) return memory.status();
+    // A process that may make no memory file still waits for its sockets.
+    if (memory.is_ok()) waiter->memfd_ = std::move(*memory);
+    const int flags = waiter->memfd_.is_open() ? 0 : MAP_ANONYMOUS;
+    PCCL_ASSIGN_OR_RETURN(waiter->page_, map_page(waiter->memfd_.get(), flags));
     waiter->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!waiter->epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
     PCCL_ASSIGN_OR_RETURN(waiter->event_, make_event());

@@ -12,6 +12,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/memory_file.h"
 
 namespace pccl::transport {
 namespace {
@@ -34,15 +35,6 @@ Status require_same(int fd, const ProcessFile& meant) {
     return Status::unsupported(concat("memory of process ", meant.pid,
                                       " is not visible from here; it has released it, or lives in ",
                                       "another pid namespace"));
-}
-
-/// A file beyond the limit would end the process, by SIGXFSZ.
-Status require_allowed(std::size_t bytes) {
-    rlimit most{};
-    if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || bytes <= most.rlim_cur) return Status::ok();
-    return Status::resource_exhausted(concat(bytes, " bytes of shared memory are more than ",
-                                             most.rlim_cur,
-                                             ", the limit of this process (ulimit -f)"));
 }
 
 /// The size is sealed: it stays as it is.
@@ -107,16 +99,12 @@ Result<Mapping> Mapping::map(UniqueFd file, const FileRange& range) {
 Result<Mapping> Mapping::anonymous(std::size_t bytes) { return map(UniqueFd(), {.bytes = bytes}); }
 
 Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
-    PCCL_TRY(require_allowed(bytes));
-    constexpr std::size_t kLongestName = 200;
-    UniqueFd file(::memfd_create(("pccl-" + name.substr(0, kLongestName)).c_str(),
-                                 MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!file.is_open()) return Status::from_errno(errno, "cannot create a memfd");
-    if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-        return Status::from_errno(errno, concat("cannot size a memfd to ", bytes, " bytes"));
-    if (::fcntl(file.get(), F_ADD_SEALS, kMappingSeals) != 0)
-        return Status::from_errno(errno, "cannot seal a memfd");
-    return map(std::move(file), {.bytes = bytes});
+    auto file = sys::make_memory_file("pccl-" + name, bytes);
+    // What a limit of this process does not leave is room that it lacks.
+    if (file.status().code() == StatusCode::kUnavailable)
+        return Status::resource_exhausted(std::string(file.status().message()));
+    PCCL_TRY(file.status());
+    return map(std::move(*file), {.bytes = bytes});
 }
 
 Result<Mapping> Mapping::of_process(const ProcessFile& file, const FileRange& range) {

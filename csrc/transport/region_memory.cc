@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/memory_file.h"
 
 namespace pccl::transport {
 namespace {
@@ -60,12 +61,7 @@ Result<ino_t> inode_of(int file) {
 }  // namespace
 
 Result<std::unique_ptr<RegionMemory>> RegionMemory::in_new_file(std::size_t bytes) {
-    UniqueFd file(::memfd_create("pccl-region", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!file.is_open()) return Status::from_errno(errno, "cannot create a memfd");
-    if (::ftruncate(file.get(), static_cast<off_t>(kFileBytes)) != 0)
-        return Status::from_errno(errno, "cannot size a region");
-    if (::fcntl(file.get(), F_ADD_SEALS, kRegionSeals) != 0)
-        return Status::from_errno(errno, "cannot seal a region");
+    PCCL_ASSIGN_OR_RETURN(UniqueFd file, sys::make_memory_file("pccl-region", kFileBytes));
     PCCL_ASSIGN_OR_RETURN(auto memory, claim_in(std::move(file), bytes));
     PCCL_ASSERT(memory != nullptr);
     return memory;

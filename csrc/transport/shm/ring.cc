@@ -11,6 +11,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/memory_file.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -63,12 +64,7 @@ std::size_t ring_bytes(int host_ranks, int group_size) {
 }
 
 Result<std::unique_ptr<RingFile>> RingFile::create(std::size_t bytes) {
-    UniqueFd memfd(::memfd_create("pccl-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!memfd.is_open()) return Status::from_errno(errno, "cannot create a memfd");
-    if (::ftruncate(memfd.get(), static_cast<off_t>(file_bytes(bytes))) != 0)
-        return Status::from_errno(errno, "cannot size a shared-memory ring");
-    if (::fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0)
-        return Status::from_errno(errno, "cannot seal a shared-memory ring");
+    PCCL_ASSIGN_OR_RETURN(UniqueFd memfd, sys::make_memory_file("pccl-ring", file_bytes(bytes)));
     std::unique_ptr<RingFile> file(new RingFile(std::move(memfd), bytes));
     PCCL_TRY(file->map_all());
     return file;
