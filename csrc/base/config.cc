@@ -207,6 +207,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.text("PCCL_MANAGEMENT_IFNAME", "=^,.:/_-@ ",
                 "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
                 config.management_ifname);
+    parser.text("PCCL_HOST_ID", ".:_-", "use letters, digits and . : _ -", config.host_id);
     parser.guard("PCCL_SECRET_FILE", config.secret_file);
     parser.path("PCCL_TUNING_FILE", config.tuning_file);
     parser.path("PCCL_COSTS_FILE", config.costs_file);

@@ -27,6 +27,8 @@ struct Config {
     std::string transports;                   // PCCL_TRANSPORTS: "shm,tcp"; empty = all
     std::string
         socket_ifname;  // PCCL_SOCKET_IFNAME: "eth", "=eth0", "^lo", or a subnet "10.0.0.0/8"
+    std::string
+        host_id;  // PCCL_HOST_ID: names this host; empty = by its kernel and network namespace
     std::string management_ifname;  // PCCL_MANAGEMENT_IFNAME: the same, of a network beside that
     std::string secret_file;  // PCCL_SECRET_FILE: the job secret; empty = from the rendezvous store
     int tcp_sockets = 2;      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
@@ -46,8 +48,8 @@ struct Config {
     std::string trusted_keys;  // PCCL_TRUSTED_KEYS: a file of public keys, one of which must have
                                // signed a capsule; empty = nobody need
     bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
-    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory; 1 = by kernels also where ranks
-    // take turns on a GPU
+    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory; 1 = by kernels also where
+    // ranks take turns on a GPU
     std::optional<bool> gpu_peer_access{};
     // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: what is known of the machine, before detection

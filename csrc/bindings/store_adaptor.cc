@@ -71,7 +71,25 @@ class PythonStore final : public bootstrap::Store {
         });
     }
 
+    [[nodiscard]] std::string server() const override {
+        std::string host;
+        // Torch's stores; others may have the same attributes, or none.
+        static_cast<void>(guarded("name", "its host", [&] {
+            py::object store = store_;
+            for (int depth = 0; depth < kMostNested && py::hasattr(store, "underlying_store");
+                 ++depth)
+                store = store.attr("underlying_store");
+            if (py::hasattr(store, "host")) {
+                const py::object name = store.attr("host");
+                if (py::isinstance<py::str>(name)) host = name.cast<std::string>();
+            }
+        }));
+        return host;
+    }
+
    private:
+    static constexpr int kMostNested = 8;
+
     template <typename Function>
     static Status guarded(const char* what, const std::string& key, Function function) {
         const py::gil_scoped_acquire gil;

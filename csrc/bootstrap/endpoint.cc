@@ -8,7 +8,7 @@ namespace {
 
 using transport::TransportFlags;
 
-constexpr std::uint16_t kMagic = 0xE9D5;
+constexpr std::uint16_t kMagic = 0xE9D6;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::uint32_t kMostRanks = 1U << 24;
 constexpr std::size_t kLongestBusId = 32;
@@ -60,6 +60,11 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
 }
 
 }  // namespace
+
+void Endpoint::drop(TransportFlags kinds) {
+    transports = transports.without(kinds);
+    std::erase_if(address.links, [kinds](const auto& link) { return kinds.has(link.first); });
+}
 
 std::string Endpoint::serialise() const {
     PCCL_ASSERT(host.size() <= kLongestHost && rank >= 0);

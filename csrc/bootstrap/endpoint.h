@@ -27,6 +27,9 @@ struct PCCL_API Endpoint {
 
     bool operator==(const Endpoint&) const = default;
 
+    /// Takes away these transports, and their addresses.
+    void drop(transport::TransportFlags kinds);
+
     /// Address and host must keep the bounds that deserialise() checks.
     [[nodiscard]] std::string serialise() const;
     /// From bytes of any origin. kInvalidArgument names the field and the place.

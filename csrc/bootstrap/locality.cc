@@ -48,12 +48,16 @@ int own_numa_node(const sys::Sysfs& sysfs) {
     return found;
 }
 
-/// The interface that sockets use, as TcpTransport chooses it.
-topo::Network own_network() {
+/// The interface with the address that peers try first.
+topo::Network own_network(const transport::PeerAddress& own) {
     const auto interfaces = sys::list_interfaces();
-    if (!interfaces.is_ok()) return {};
-    const auto chosen = sys::choose_interface(*interfaces, process_config().socket_ifname);
-    if (!chosen.is_ok()) return {};
+    const auto first = own.first_of(transport::TransportKind::kTcp);
+    if (!interfaces.is_ok() || !first.is_ok()) return {};
+    const auto address = sys::Address::parse(*first);
+    const auto chosen = std::ranges::find_if(*interfaces, [&address](const sys::Interface& i) {
+        return address.is_ok() && i.address.same_ip(*address);
+    });
+    if (chosen == interfaces->end()) return {};
     const int megabits = sys::megabits_of(chosen->name);
     return {.interface = chosen->name,
             .subnet = sys::subnet_of(*chosen),
@@ -127,6 +131,10 @@ Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& 
     return placed.with(std::move(warnings));
 }
 
+bool has_memory(const Endpoint& endpoint) {
+    return endpoint.address.links.contains(transport::TransportKind::kShm);
+}
+
 }  // namespace
 
 Result<Locality> Locality::of_process() {
@@ -167,19 +175,35 @@ Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster&
     for (const Rank rank : ranks)
         host.numa.push_back(roster.endpoints[static_cast<std::size_t>(rank)].numa);
     host.network = locality.network;
-    if (host.network.interface.empty()) host.network = own_network();
+    if (host.network.interface.empty()) {
+        const Rank own = ranks.front();
+        host.network = own_network(roster.endpoints[static_cast<std::size_t>(own)].address);
+    }
     look_up_speed(host);
     host.calibration = topo::load_calibration(machine.digest());
     return host;
 }
 
 bool is_on_one_host(const Roster& roster) {
-    const std::string& host = roster.endpoints.front().address.control.host;
-    return std::ranges::all_of(roster.endpoints, [&host](const Endpoint& endpoint) {
-        const transport::PeerAddress& address = endpoint.address;
-        return address.links.contains(transport::TransportKind::kShm) &&
-               address.control.host == host;
+    const transport::PeerAddress& first = roster.endpoints.front().address;
+    return std::ranges::all_of(roster.endpoints, [&first](const Endpoint& endpoint) {
+        return has_memory(endpoint) &&
+               may_share_memory(first.control, endpoint.address.control).is_ok();
     });
+}
+
+std::string why_memory_is_apart(const Roster& roster) {
+    std::map<std::string, const Endpoint*>
+        firsts;  // of each host, of those that have the transport
+    for (const Endpoint& endpoint : roster.endpoints) {
+        if (!has_memory(endpoint)) continue;
+        const Endpoint& first = *firsts.emplace(endpoint.machine, &endpoint).first->second;
+        const Status shared = may_share_memory(first.address.control, endpoint.address.control);
+        if (!shared.is_ok())
+            return concat("ranks ", first.rank, " and ", endpoint.rank, " of host ", endpoint.host,
+                          " share no memory, as rank ", first.rank, " finds: ", shared.message());
+    }
+    return {};
 }
 
 int ranks_beside(const Roster& roster, Rank rank) {

@@ -35,8 +35,12 @@ struct Locality {
                                                        const Roster& roster,
                                                        const std::vector<Rank>& ranks);
 
-/// Whether all ranks share one host, and may use its memory.
+/// Whether all ranks share one host and its memory, as far as the roster tells.
 [[nodiscard]] bool is_on_one_host(const Roster& roster);
+
+/// Why ranks of one host share no memory, though both have the transport: "rank 1 ... "; empty
+/// where all do. The same on all ranks.
+[[nodiscard]] std::string why_memory_is_apart(const Roster& roster);
 
 /// How many ranks run on the host of `rank`, itself among them.
 [[nodiscard]] int ranks_beside(const Roster& roster, Rank rank);

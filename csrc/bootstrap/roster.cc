@@ -149,6 +149,11 @@ Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) 
 
 }  // namespace
 
+Roster without(transport::TransportFlags kinds, Roster roster) {
+    for (Endpoint& endpoint : roster.endpoints) endpoint.drop(kinds);
+    return roster;
+}
+
 Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store) {
     if (store == nullptr) return store;
     PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kLobby));

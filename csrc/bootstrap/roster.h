@@ -25,6 +25,9 @@ struct Roster {
     std::string job;     // what topo::decode_job() takes; empty on one host, unless it has parts
 };
 
+/// Returns the roster with these transports taken from all ranks.
+[[nodiscard]] Roster without(transport::TransportFlags kinds, Roster roster);
+
 /// Bytes of Roster::job.
 inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 inline constexpr std::size_t kMostTuningBytes = 24 * kKiB;

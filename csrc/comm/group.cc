@@ -1,5 +1,6 @@
 #include "csrc/comm/group.h"
 
+#include <atomic>
 #include <utility>
 
 #include "csrc/base/log.h"
@@ -9,6 +10,19 @@
 #include "csrc/sys/host.h"
 
 namespace pccl::comm {
+namespace {
+
+/// Once, by rank 0 of the first group: further groups of these processes fare alike.
+void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std::string& group) {
+    static std::atomic<bool> is_told{false};
+    const std::string why = bootstrap::why_memory_is_apart(roster);
+    if (why.empty()) return;
+    const bool is_loud = !is_told.exchange(true) && self == 0;
+    log(is_loud ? LogLevel::kWarning : LogLevel::kInfo, "group ", group, ": ", why,
+        "; TCP is used between them");
+}
+
+}  // namespace
 
 Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
              const CommunicatorOptions& options)
@@ -40,17 +54,19 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
-                                    const Preferences& preferences, Deadline deadline) {
+                                    const Preferences& preferences, Deadline deadline,
+                                    BoardSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
          .cores = static_cast<std::uint32_t>(sys::allowed_cores().count())});
     waiter_->wakes_take(std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
-    PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
+    warn_of_memory_apart(roster, rank(), name());
+    PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, std::move(vote), deadline)));
     if (Board* const board = peers_.board()) collectives_.use(*board);
-    selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},
-                      preferences);
+    selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
+                      Selector::Place{rank(), peers_.board(), std::move(layout)}, preferences);
     return Status::ok();
 }
 

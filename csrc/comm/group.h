@@ -46,7 +46,8 @@ class Group final : public WitnessingParticipant,
     /// To be called once, before any operation. On one host it waits for all ranks.
     Status register_remote_infos(const bootstrap::Roster& roster,
                                  std::shared_ptr<const bootstrap::Layout> layout,
-                                 const Preferences& preferences, Deadline deadline);
+                                 const Preferences& preferences, Deadline deadline,
+                                 BoardSetup::MemoryVote vote = {});
 
     /// Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);

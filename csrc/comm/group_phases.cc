@@ -10,7 +10,7 @@ bool GroupPhases::share_memory(Rank one, Rank other) const {
     const runtime::PeerDirectory& directory = parts_.peers.directory();
     const transport::PeerAddress& here = directory.endpoint(one).address;
     const transport::PeerAddress& there = directory.endpoint(other).address;
-    return here.control.host == there.control.host &&
+    return may_share_memory(here.control, there.control).is_ok() &&
            here.links.contains(transport::TransportKind::kShm) &&
            there.links.contains(transport::TransportKind::kShm);
 }

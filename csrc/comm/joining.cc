@@ -22,10 +22,19 @@
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/host.h"
+#include "csrc/sys/socket/route.h"
 #include "csrc/transport/control/echoes.h"
 
 namespace pccl::comm {
 namespace {
+
+/// The address from which this process reaches the store comes first: the others reach that, too.
+void prefer_way_to_store(transport::PeerAddress& own, const CommunicatorOptions& options) {
+    const auto tcp = own.links.find(transport::TransportKind::kTcp);
+    if (options.store == nullptr || tcp == own.links.end() || tcp->second.size() < 2) return;
+    const std::string server = options.store->server();
+    if (!server.empty()) own.prefer(sys::sources_toward(server));
+}
 
 bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
                                 const CommunicatorOptions& options) {
@@ -42,6 +51,7 @@ bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
         endpoint.transports = endpoint.transports | transport->kind();
         endpoint.address.links[transport->kind()] = transport->addresses();
     }
+    prefer_way_to_store(endpoint.address, options);
     return endpoint;
 }
 
@@ -111,6 +121,23 @@ bootstrap::Endpoint unreachable(Rank rank) {
     return endpoint;
 }
 
+/// Through the store that the group has met at; null: a group of one.
+BoardSetup::MemoryVote memory_vote(const std::shared_ptr<bootstrap::Store>& store) {
+    constexpr const char* kKey = "pccl/no-shared-memory";
+    constexpr std::size_t kLongest = 1000;
+    if (store == nullptr) return {};
+    return {.call_off =
+                [store](const Status& why) {
+                    return store->set(kKey, why.message().substr(0, kLongest));
+                },
+            .called_off =
+                [store] {
+                    const auto why = store->get(kKey, Deadline::after(Duration::zero()));
+                    return why.is_ok() ? Status::unsupported(why->substr(0, kLongest))
+                                       : Status::ok();
+                }};
+}
+
 }  // namespace
 
 Joining::Joining(CommunicatorOptions options, const Cancellation& cancellation)
@@ -147,7 +174,8 @@ Result<std::shared_ptr<Group>> Joining::join() {
 
 Status Joining::meet_and_connect() {
     PCCL_TRY(meet());
-    return group_->register_remote_infos(roster_, layout_, preferences_, meeting_.deadline);
+    return group_->register_remote_infos(roster_, layout_, preferences_, meeting_.deadline,
+                                         memory_vote(options_.store));
 }
 
 Status Joining::given_up(const Status& met) {
@@ -358,8 +386,11 @@ std::optional<topo::HostWay> Joining::way_to_first(const bootstrap::Roster& met)
              if (!options_.transports.has(transport::TransportKind::kTcp))
                  return Status::unavailable("the group has no TCP");
              PCCL_TRY(options_.runtime->way_to(first, transport::TransportKind::kTcp).status());
-             PCCL_ASSIGN_OR_RETURN(const std::string door,
-                                   first.address.first_of(transport::TransportKind::kTcp));
+             PCCL_ASSIGN_OR_RETURN(
+                 const std::string door,
+                 options_.runtime->control().find_address(
+                     first.address.control, first.address.links.at(transport::TransportKind::kTcp),
+                     request, identity.secret, deadline));
              PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
              if (address.is_link_local())
                  return Status::unavailable(concat(door, " is an address of one link alone"));

@@ -14,12 +14,17 @@ Peers::Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       board_setup_(runtime, directory_),
       links_(runtime, directory_) {}
 
-Status Peers::register_remote_infos(const bootstrap::Roster& roster, Deadline deadline) {
+Status Peers::register_remote_infos(const bootstrap::Roster& roster, BoardSetup::MemoryVote vote,
+                                    Deadline deadline) {
     directory_.register_endpoints(roster.endpoints);
     if (!BoardSetup::has_board(roster)) return Status::ok();
     const auto ask_first = [this](Deadline until) { return ask(0, until).status(); };
-    PCCL_ASSIGN_OR_RETURN(board_, board_setup_.make(ask_first, deadline));
-    return board_setup_.open(*board_, deadline);
+    vote.is_there = [this](Rank peer, Deadline until) {
+        return directory_.query(directory_.endpoint(peer), until).is_ok();
+    };
+    PCCL_TRY(board_setup_.make(ask_first, vote, deadline, board_));
+    if (board_ == nullptr) directory_.forbid(transport::TransportKind::kShm);
+    return Status::ok();
 }
 
 Rank Peers::reaching() const {

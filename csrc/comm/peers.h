@@ -25,7 +25,9 @@ class Peers final : public PeerView {
 
     /// To be called once, before anything is sent. Where all ranks share this host, waits until all
     /// have opened a board (see board()); errors are kTimeout and kPeerLost.
-    Status register_remote_infos(const bootstrap::Roster& roster, Deadline deadline);
+    /// `is_there` of `vote` is not used.
+    Status register_remote_infos(const bootstrap::Roster& roster, BoardSetup::MemoryVote vote,
+                                 Deadline deadline);
     /// The group's board, or null.
     [[nodiscard]] Board* board() const { return board_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }

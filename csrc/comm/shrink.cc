@@ -38,6 +38,7 @@ Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>&
     for (const Rank rank : survivors) {
         bootstrap::Endpoint endpoint = group.directory().endpoint(rank);
         endpoint.rank = static_cast<Rank>(roster.endpoints.size());
+        endpoint.drop(group.directory().forbidden());
         roster.endpoints.push_back(std::move(endpoint));
     }
     PCCL_ASSIGN_OR_RETURN(roster.job, bootstrap::job_of_survivors(group.layout().job(), survivors));

@@ -141,14 +141,17 @@ Result<std::vector<std::string>> DeviceMeeting::votes(std::string_view subject) 
 }
 
 Status DeviceMeeting::agree_on_host(const Status& here) {
-    PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(const std::string identity, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(const std::string kernel, sys::kernel_identity());
+    const std::string host = concat(identity, "/", kernel, "/", sys::user_identity());
     Status heard = as_heard(here);
     if (options_.size == 1) return heard;
     PCCL_TRY(say("host", vote_of(heard, host)));
     PCCL_ASSIGN_OR_RETURN(const auto hosts, votes("host"));
     for (std::size_t rank = 1; rank < hosts.size(); ++rank)
         if (hosts[rank] != hosts.front())
-            return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
+            return Status::unsupported(
+                concat("rank ", rank, " is on another host than rank 0, or runs as another user"));
     return Status::ok();
 }
 

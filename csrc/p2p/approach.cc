@@ -44,23 +44,49 @@ Result<std::unique_ptr<Approach>> Approach::dial(const ConnectionInfo& peer,
 Result<std::unique_ptr<Approach>> Approach::call(const OwnSide& own, const ConnectionInfo& peer,
                                                  const Status& wanted,
                                                  std::vector<std::uint64_t> ended) {
-    auto way = own.runtime.way_to(peer.address, own.allowed);
+    PCCL_ASSIGN_OR_RETURN(const std::uint64_t number, random_number());
+    return begin({.own = own, .peer = peer, .wanted = wanted, .ended = std::move(ended)}, number);
+}
+
+Result<std::unique_ptr<Approach>> Approach::begin(Attempt attempt, std::uint64_t number) {
+    const OwnSide& own = attempt.own;
+    const ConnectionInfo& peer = attempt.peer;
+    const Status& wanted = attempt.wanted;
+    auto way = own.runtime.way_to(peer.address, own.allowed.without(attempt.failed));
     if (!way.is_ok())
         return way.status().with_message(
             concat("no transport leads there from here", way.status().message()));
     const Status reach = wanted.is_ok() ? reaches(*way->transport, peer) : wanted;
     Path path{.kind = way->transport->kind(), .is_direct = reach.is_ok()};
     if (way->reasons.size() > 2) path.reasons = way->reasons.substr(2);  // behind "; "
+    if (!attempt.failure.is_ok()) path.reasons = joined(path.reasons, attempt.failure.message());
     if (!reach.is_ok()) path.reasons = joined(path.reasons, reach.message());
-    PCCL_ASSIGN_OR_RETURN(const std::uint64_t number, random_number());
     PCCL_ASSIGN_OR_RETURN(auto approach, dial(peer, *way->transport, number, std::move(path)));
     approach->is_aside_ = !wanted.is_ok();
     approach->greeting_ = frame_of(Hello{.number = number,
                                          .reaches = reach.is_ok(),
                                          .is_aside = approach->is_aside_,
-                                         .ended = std::move(ended),
+                                         .ended = attempt.ended,
                                          .from = own.info});
+    approach->attempt_.emplace(std::move(attempt));
     return approach;
+}
+
+bool Approach::try_next_transport(const Status& failure) {
+    const bool may_be_elsewhere = failure.code() == StatusCode::kPeerLost ||
+                                  failure.code() == StatusCode::kUnavailable ||
+                                  failure.code() == StatusCode::kUnsupported;
+    if (!attempt_ || !may_be_elsewhere) return false;
+    Attempt attempt = *attempt_;
+    attempt.failed = attempt.failed | path_.kind;
+    if (attempt.failure.is_ok()) attempt.failure = failure;
+    auto next = begin(std::move(attempt), number_);
+    if (!next.is_ok()) return false;
+    dial_ = std::move((*next)->dial_);
+    path_ = std::move((*next)->path_);
+    greeting_ = std::move((*next)->greeting_);
+    attempt_.emplace(std::move(*(*next)->attempt_));
+    return true;
 }
 
 Result<std::unique_ptr<Approach>> Approach::answer(const OwnSide& own, const Hello& hello,
@@ -92,8 +118,12 @@ void Approach::welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvL
 
 Result<bool> Approach::advance() {
     if (dial_ != nullptr) {
-        PCCL_ASSIGN_OR_RETURN(streams_.out, dial_->advance());
-        if (streams_.out == nullptr) return false;
+        auto out = dial_->advance();
+        if (!out.is_ok() && try_next_transport(out.status())) return false;
+        if (!out.is_ok())
+            return attempt_ && !attempt_->failure.is_ok() ? attempt_->failure : out.status();
+        if (*out == nullptr) return false;
+        streams_.out = std::move(*out);
         dial_.reset();
     }
     PCCL_ASSIGN_OR_RETURN(const bool said, say_greeting());

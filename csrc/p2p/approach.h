@@ -4,8 +4,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/p2p/greeting.h"
@@ -57,6 +59,18 @@ class Approach {
     static Result<std::unique_ptr<Approach>> dial(const ConnectionInfo& peer,
                                                   transport::Transport& transport,
                                                   std::uint64_t number, Path path);
+    /// What a caller needs to begin again by another transport.
+    struct Attempt {
+        OwnSide own;
+        ConnectionInfo peer;
+        Status wanted;
+        std::vector<std::uint64_t> ended;
+        transport::TransportFlags failed{};  // by which the peer was not reached
+        Status failure{};                    // of the first of them
+    };
+    static Result<std::unique_ptr<Approach>> begin(Attempt attempt, std::uint64_t number);
+    /// False when there is no other transport.
+    bool try_next_transport(const Status& failure);
     Result<bool> say_greeting();
 
     std::unique_ptr<transport::Dial> dial_;  // until it has given the stream
@@ -64,8 +78,9 @@ class Approach {
     const std::uint64_t number_;
     Path path_;
     bool is_aside_ = false;
-    std::string greeting_;  // to be said
-    std::size_t said_ = 0;  // bytes of it
+    std::optional<Attempt> attempt_;  // of the caller
+    std::string greeting_;            // to be said
+    std::size_t said_ = 0;            // bytes of it
 };
 
 }  // namespace pccl::p2p

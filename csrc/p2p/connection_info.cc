@@ -9,7 +9,7 @@ namespace pccl::p2p {
 namespace {
 
 constexpr std::uint16_t kInfoMagic = 0x5032;
-constexpr std::uint16_t kVersion = 5;
+constexpr std::uint16_t kVersion = 6;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::size_t kLongestProbe = 256;
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);

@@ -1,6 +1,7 @@
 // Who the ranks of a group are, by which transport this one reaches them, and what it asks them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,9 +49,16 @@ class PeerDirectory {
         return endpoints_[static_cast<std::size_t>(peer)];
     }
     /// kUnavailable, with the reasons, where no transport that is allowed reaches the rank.
-    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const {
-        return runtime_.way_to(endpoint(peer), self_.allowed);
+    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const { return way_to(peer, {}); }
+    /// The same, by none of `failed`.
+    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer, transport::TransportFlags failed) const {
+        return runtime_.way_to(endpoint(peer), self_.allowed.without(forbidden() | failed));
     }
+    /// Transports that all ranks have agreed not to use.
+    [[nodiscard]] transport::TransportFlags forbidden() const {
+        return transport::TransportFlags::from_bits(forbidden_.load());
+    }
+    void forbid(transport::TransportFlags kinds) { forbidden_.fetch_or(kinds.bits()); }
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
 
     // As ControlPlane has them; kUnavailable names the rank that no way leads to.
@@ -66,6 +74,7 @@ class PeerDirectory {
     const Self self_;
     std::vector<bootstrap::Endpoint> endpoints_;  // by rank
     int host_ranks_ = 1;                          // of this host
+    std::atomic<std::uint32_t> forbidden_{0};     // bits of TransportFlags
 };
 
 }  // namespace pccl::runtime

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/secret_file.h"
@@ -19,6 +21,7 @@ namespace {
 using transport::TransportKind;
 
 constexpr std::size_t kLongestShown = 64;
+constexpr std::size_t kMostShown = 8;
 using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
 
 /// What a transport is made of.
@@ -30,6 +33,7 @@ struct Parts {
 
 MadeTransport make_shm(const Parts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.within_host());
+    PCCL_TRY(transport::shm::check_shared_memory(parts.waiter));
     return MadeTransport(std::make_unique<transport::shm::ShmTransport>(parts.waiter, here));
 }
 
@@ -81,6 +85,14 @@ Status check_named_interfaces(const NetworkOptions& options,
     return control.between_hosts().status().with_context(names);
 }
 
+/// A host without a network is common; one without shared memory is slower than it could be, which
+/// is told once.
+LogLevel level_of_absence(Reach reach) {
+    static std::atomic<bool> is_told{false};
+    const bool is_loud = reach == Reach::kHost && !is_told.exchange(true);
+    return is_loud ? LogLevel::kWarning : LogLevel::kInfo;
+}
+
 Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const NetworkOptions& options) {
     PCCL_TRY(check_settings());
     PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
@@ -117,12 +129,14 @@ Result<Network> make_network(const NetworkOptions& options, transport::Waiter& w
             entry.make({.waiter = waiter, .control = *control, .tcp_sockets = options.tcp_sockets});
         const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
-            log(LogLevel::kDebug, "transport ", name, " at ", (*made)->addresses().front());
+            log(LogLevel::kDebug, "transport ", name, " at ",
+                some_of((*made)->addresses(), kMostShown,
+                        [](const std::string& address) { return address; }));
             network.transports.push_back(std::move(*made));
             continue;
         }
         reasons += concat("; ", name, ": ", made.status().message());
-        log(LogLevel::kInfo, "no transport ", name, ": ", made.status().message());
+        log(level_of_absence(entry.reach), "no transport ", name, ": ", made.status().message());
     }
     network.control = std::move(control);
     if (!network.transports.empty()) return network;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <fstream>
 
+#include "csrc/base/config.h"
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
@@ -19,7 +20,7 @@
 
 namespace pccl::sys {
 
-Result<std::string> host_identity() {
+Result<std::string> kernel_identity() {
     constexpr std::size_t kUuid = 36;
     PCCL_ASSIGN_OR_RETURN(const std::string boot,
                           read_start("/proc/sys/kernel/random/boot_id", kUuid));
@@ -28,6 +29,13 @@ Result<std::string> host_identity() {
         return Status::from_errno(errno, "cannot examine /proc/self/ns/net");
     return concat(boot, ".", network.st_ino);
 }
+
+Result<std::string> host_identity() {
+    const std::string& configured = process_config().host_id;
+    return configured.empty() ? kernel_identity() : Result<std::string>(configured);
+}
+
+std::uint32_t user_identity() { return ::geteuid(); }
 
 std::string host_name() {
     utsname system{};

@@ -4,15 +4,23 @@
 #include <array>
 #include <bitset>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "csrc/base/status.h"
 
 namespace pccl::sys {
 
-/// The same in all processes that one kernel runs in one network namespace, and nowhere else: the
-/// boot id and the namespace's inode, "<uuid>.<number>".
+/// Returns the boot id and the inode of the network namespace, "<uuid>.<number>": equal in all
+/// processes that one kernel runs in one network namespace. Virtual machines that were restored
+/// from one snapshot have equal ones, too.
+[[nodiscard]] PCCL_API Result<std::string> kernel_identity();
+
+/// Returns what names this host to other processes: PCCL_HOST_ID, else kernel_identity().
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
+
+/// Returns the effective user of this process, as this process's user namespace numbers it.
+[[nodiscard]] PCCL_API std::uint32_t user_identity();
 
 /// As it calls itself, "node7"; "unknown" where the kernel does not say.
 [[nodiscard]] PCCL_API std::string host_name();

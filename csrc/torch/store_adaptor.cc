@@ -70,6 +70,14 @@ class StoreAdaptor final : public bootstrap::Store {
         return guarded("delete", key, [&] { store_->deleteKey(key); });
     }
 
+    [[nodiscard]] std::string server() const override {
+        c10::intrusive_ptr<c10d::Store> inner = store_;
+        if (auto* const prefixed = dynamic_cast<c10d::PrefixStore*>(inner.get()))
+            inner = prefixed->getUnderlyingNonPrefixStore();
+        const auto* const tcp = dynamic_cast<const c10d::TCPStore*>(inner.get());
+        return tcp == nullptr ? std::string() : tcp->getHost();
+    }
+
    private:
     static bool is_tcp(c10d::Store& store) {
         auto* const prefixed = dynamic_cast<c10d::PrefixStore*>(&store);

@@ -1,5 +1,7 @@
 #include "csrc/transport/peer_address.h"
 
+#include <algorithm>
+
 #include "csrc/base/text.h"
 
 namespace pccl::transport {
@@ -51,9 +53,28 @@ Result<std::string> PeerAddress::first_of(TransportKind kind) const {
     return Status::unavailable(concat("the peer has no transport ", to_string(kind)));
 }
 
+void PeerAddress::prefer(std::span<const sys::Address> sources) {
+    const auto is_preferred = [sources](const std::string& text) {
+        const auto address = sys::Address::parse(text);
+        return address.is_ok() && std::ranges::any_of(sources, [&address](const auto& source) {
+                   return source.same_ip(*address);
+               });
+    };
+    std::ranges::stable_partition(control.doors, [&](const std::string& door) {
+        return !door.starts_with("unix:") && is_preferred(door);
+    });
+    // What is within the host stays in front.
+    std::ranges::stable_partition(control.doors,
+                                  [](const auto& door) { return door.starts_with("unix:"); });
+    for (auto& [kind, addresses] : links) std::ranges::stable_partition(addresses, is_preferred);
+}
+
 void PeerAddress::write(ByteWriter& out) const {
     PCCL_ASSERT(control.host.size() <= kLongestHost);
     out.text(control.host);
+    PCCL_ASSERT(control.kernel.size() <= kLongestHost);
+    out.text(control.kernel);
+    out.u32(control.user);
     write_list(out, control.doors);
     out.u8(static_cast<std::uint8_t>(links.size()));
     for (const auto& [kind, addresses] : links) {
@@ -65,6 +86,8 @@ void PeerAddress::write(ByteWriter& out) const {
 Result<PeerAddress> PeerAddress::read(ByteReader& in) {
     PeerAddress address;
     PCCL_TRY(in.text(address.control.host, kLongestHost));
+    PCCL_TRY(in.text(address.control.kernel, kLongestHost));
+    PCCL_TRY(in.u32(address.control.user));
     PCCL_TRY(read_list(in, kMostAddresses, address.control.doors));
     std::uint8_t transports = 0;
     PCCL_TRY(in.u8(transports));

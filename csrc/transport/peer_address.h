@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/base/bytes.h"
+#include "csrc/sys/socket/address.h"
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/transport_flags.h"
 
@@ -24,6 +26,8 @@ struct PCCL_API PeerAddress {
     bool operator==(const PeerAddress&) const = default;
     /// kUnavailable where the process has no transport of the kind.
     [[nodiscard]] Result<std::string> first_of(TransportKind kind) const;
+    /// Moves addresses at one of `sources` before the others of their kind: peers try them first.
+    void prefer(std::span<const sys::Address> sources);
     /// Must keep the bounds above.
     void write(ByteWriter& out) const;
     /// From bytes of any origin. kInvalidArgument names the place.

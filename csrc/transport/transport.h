@@ -64,6 +64,9 @@ struct RegionRequest {
     GroupId group{};
     std::span<const PeerAddress> ranks;        // all of them; its own is not used
     std::function<void(Rank)> waits_for = {};  // called before each rank that is waited for
+    /// Called with the error of a rank that cannot be connected to, before the others hear that no
+    /// memory will be shared; returns what share() returns.
+    std::function<Status(const Status&)> unreached = {};
 };
 
 /// Memory that several processes have in common.

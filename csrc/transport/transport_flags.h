@@ -35,6 +35,9 @@ class PCCL_API TransportFlags {
     [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
     [[nodiscard]] std::string to_string() const;
 
+    [[nodiscard]] constexpr TransportFlags without(TransportFlags others) const {
+        return from_bits(bits_ & ~others.bits_);
+    }
     friend constexpr TransportFlags operator|(TransportFlags a, TransportFlags b) {
         return from_bits(a.bits_ | b.bits_);
     }

@@ -60,8 +60,8 @@ def remove_abandoned() -> None:
 
 
 @contextlib.contextmanager
-def joined_namespaces() -> Iterator[tuple[str, str]]:
-    """Give the names of two namespaces with `INTERFACE` each; they are removed at the end."""
+def separate_namespaces() -> Iterator[tuple[str, str]]:
+    """Give the names of two namespaces with a loopback each; they are removed at the end."""
     remove_abandoned()
     number = next(_numbers)
     names = tuple(f"pccl-{os.getpid()}-{number}-{end}" for end in "ab")
@@ -69,25 +69,50 @@ def joined_namespaces() -> Iterator[tuple[str, str]]:
         for name in names:
             _ip("netns", "add", name)
             stack.callback(_ip, "netns", "delete", name)
-        pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
-        _ip("link", "add", INTERFACE, "netns", names[0], *pair)
-        for host, name in enumerate(names, 1):
-            _ip("-n", name, "address", "add", f"10.112.0.{host}/24", "dev", INTERFACE)
-            _ip("-n", name, "link", "set", INTERFACE, "up")
             _ip("-n", name, "link", "set", "lo", "up")
-        for name in names:
-            _await_up(name)
         yield names[0], names[1]
 
 
-def _await_up(namespace: str) -> None:
+@contextlib.contextmanager
+def joined_namespaces() -> Iterator[tuple[str, str]]:
+    """Give the names of two namespaces with `INTERFACE` each; they are removed at the end."""
+    with separate_namespaces() as names:
+        join(names, INTERFACE, ("10.112.0.1/24", "10.112.0.2/24"))
+        yield names
+
+
+def join(names: tuple[str, str], interface: str, addresses: tuple[str, str]) -> None:
+    """Lay a cable between two namespaces, with ``interface`` at both ends."""
+    pair = ("type", "veth", "peer", "name", interface, "netns", names[1])
+    _ip("link", "add", interface, "netns", names[0], *pair)
+    for name, address in zip(names, addresses, strict=True):
+        configure(name, interface, address)
+    for name in names:
+        _await_up(name, interface)
+
+
+def configure(namespace: str, interface: str, *addresses: str) -> None:
+    """Give an interface of a namespace its addresses, and take it up."""
+    for address in addresses:
+        # The address of IPv6 need not wait until nobody has objected to it.
+        at_once = ("nodad",) if ":" in address else ()
+        _ip("-n", namespace, "address", "add", address, "dev", interface, *at_once)
+    _ip("-n", namespace, "link", "set", interface, "up")
+
+
+def in_namespace(namespace: str, words: str) -> None:
+    """Run ``ip`` with these words in a namespace."""
+    _ip("-n", namespace, *words.split())
+
+
+def _await_up(namespace: str, interface: str) -> None:
     """The kernel tells of a new link's state up to a second later."""
-    show = ["ip", "-n", namespace, "-o", "link", "show", INTERFACE]
+    show = ["ip", "-n", namespace, "-o", "link", "show", interface]
     for _ in range(500):
         if "state UP" in subprocess.run(show, check=True, capture_output=True, text=True).stdout:
             return
         time.sleep(0.01)
-    raise TimeoutError(f"{INTERFACE} in {namespace} did not come up")
+    raise TimeoutError(f"{interface} in {namespace} did not come up")
 
 
 def pull_link(namespace: str) -> None:

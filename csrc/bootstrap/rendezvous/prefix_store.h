@@ -19,6 +19,7 @@ class PrefixStore final : public Store {
     Status remove(const std::string& key) override;
     Status reopen(Deadline deadline) override { return store_->reopen(deadline); }
     [[nodiscard]] std::string where() const override { return store_->where(); }
+    [[nodiscard]] std::string server() const override { return store_->server(); }
 
    private:
     [[nodiscard]] std::string full(const std::string& key) const { return prefix_ + "/" + key; }

@@ -28,6 +28,7 @@ class PCCL_API SealedStore final : public Store {
     Status remove(const std::string& key) override;
     Status reopen(Deadline deadline) override { return store_->reopen(deadline); }
     [[nodiscard]] std::string where() const override { return store_->where(); }
+    [[nodiscard]] std::string server() const override { return store_->server(); }
 
     /// The entry as it is in the store, with its proof.
     [[nodiscard]] Result<std::string> entry(const std::string& key, Deadline deadline) {

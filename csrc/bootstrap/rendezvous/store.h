@@ -34,6 +34,9 @@ class Store {
     }
     /// For messages: "the store tcp://10.0.0.1:29500".
     [[nodiscard]] virtual std::string where() const { return "the rendezvous store"; }
+    /// Returns the name or address of the host that serves it; empty where none does, or it is
+    /// unknown.
+    [[nodiscard]] virtual std::string server() const { return {}; }
 };
 
 }  // namespace pccl::bootstrap

@@ -47,6 +47,8 @@ class PCCL_API TcpStore final : public Store {
         return "the store " + location_.to_string();
     }
 
+    [[nodiscard]] std::string server() const override { return location_.host; }
+
     /// Where it is connected to.
     [[nodiscard]] const StoreLocation& location() const { return location_; }
 

@@ -21,26 +21,64 @@ bool BoardSetup::has_board(const bootstrap::Roster& roster) {
     return ranks > 1 && ranks <= kMostBoardRanks && is_on_one_host(roster);
 }
 
-Result<std::unique_ptr<Board>> BoardSetup::make(const AskFirst& ask_first, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(auto region, peers_.rank() == 0 ? share_region(deadline)
-                                                          : await_region(ask_first, deadline));
-    return std::make_unique<Board>(std::move(region), peers_.rank(), peers_.size());
+Status BoardSetup::make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+                        std::unique_ptr<Board>& board) {
+    const Status made = make_and_open(ask_first, vote, deadline, board);
+    if (made.is_ok()) return made;
+    const Status off = peers_.rank() == 0 || !vote.called_off ? made : vote.called_off();
+    if (off.code() != StatusCode::kUnsupported) return made;
+    board.reset();
+    awaited_.store(kNoRank);
+    log(peers_.rank() == 0 ? LogLevel::kWarning : LogLevel::kInfo, "group ", peers_.group_name(),
+        ": its ranks share no memory, and use TCP: ", off.message());
+    return Status::ok();
 }
 
-Result<std::unique_ptr<transport::Region>> BoardSetup::share_region(Deadline deadline) {
+Status BoardSetup::make_and_open(const AskFirst& ask_first, const MemoryVote& vote,
+                                 Deadline deadline, std::unique_ptr<Board>& board) {
+    PCCL_ASSIGN_OR_RETURN(auto region, peers_.rank() == 0
+                                           ? share_region(vote, deadline)
+                                           : await_region(ask_first, vote, deadline));
+    board = std::make_unique<Board>(std::move(region), peers_.rank(), peers_.size());
+    return open(*board, deadline);
+}
+
+Status BoardSetup::call_off(const Status& why, const MemoryVote& vote) {
+    // A group without a store to tell it at fails.
+    if (!vote.call_off) return Status(StatusCode::kUnavailable, why.message(), why.peer());
+    PCCL_TRY(vote.call_off(why));
+    return Status::unsupported(why.message());
+}
+
+Result<std::unique_ptr<transport::Region>> BoardSetup::share_region(const MemoryVote& vote,
+                                                                    Deadline deadline) {
+    bool is_called_off = false;
+    const auto unreached = [&](const Status& why) {
+        const bool is_there = vote.is_there && why.peer() != kNoRank &&
+                              vote.is_there(why.peer(), Deadline::after(kPatience));
+        is_called_off = is_there;
+        return is_there ? call_off(why, vote) : why;
+    };
+
     std::vector<transport::PeerAddress> ranks;
     ranks.reserve(static_cast<std::size_t>(peers_.size()));
     for (Rank rank = 0; rank < peers_.size(); ++rank)
         ranks.push_back(peers_.endpoint(rank).address);
     transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
     PCCL_ASSERT(shm != nullptr && shm->regions() != nullptr);
-    return shm->regions()->share({.group = peers_.identity().group,
-                                  .ranks = ranks,
-                                  .waits_for = [this](Rank rank) { awaited_.store(rank); }},
-                                 peers_.identity().secret, deadline);
+    auto region = shm->regions()->share({.group = peers_.identity().group,
+                                         .ranks = ranks,
+                                         .waits_for = [this](Rank rank) { awaited_.store(rank); },
+                                         .unreached = unreached},
+                                        peers_.identity().secret, deadline);
+    // A limit that came after the transport was made: nobody has an offer yet.
+    const StatusCode code = region.status().code();
+    const bool lacks_memory = code == StatusCode::kUnavailable || code == StatusCode::kUnsupported;
+    return lacks_memory && !is_called_off ? call_off(region.status(), vote) : std::move(region);
 }
 
 Result<std::unique_ptr<transport::Region>> BoardSetup::await_region(const AskFirst& ask_first,
+                                                                    const MemoryVote& vote,
                                                                     Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
     Deadline look = Deadline::after(kBetweenQuestions);
@@ -56,6 +94,7 @@ Result<std::unique_ptr<transport::Region>> BoardSetup::await_region(const AskFir
             return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
         say_late(since, 0, "share its memory");
         if (look.passed()) {
+            if (vote.called_off) PCCL_TRY(vote.called_off());
             const Status answer = ask_first(Deadline::after(kPatience));
             if (answer.code() == StatusCode::kPeerLost) return answer;
             look = Deadline::after(kBetweenQuestions);

@@ -22,18 +22,29 @@ class BoardSetup {
     /// Asks rank 0 how it fares; kPeerLost where it is gone.
     using AskFirst = std::function<Status(Deadline)>;
 
+    /// By which the ranks agree, through the store that they met at, that they share no memory
+    /// though their addresses let it seem so. Each may be empty: then they do not.
+    struct MemoryVote {
+        /// Rank 0 tells all others why.
+        std::function<Status(const Status& why)> call_off{};
+        /// What rank 0 has told; ok while it has not. Does not wait.
+        std::function<Status()> called_off{};
+        /// Whether a rank answers over the network.
+        std::function<bool(Rank, Deadline)> is_there{};
+    };
+
     /// `runtime` and `peers` outlive it.
     BoardSetup(runtime::Runtime& runtime, const runtime::PeerDirectory& peers)
         : runtime_(runtime), peers_(peers) {}
 
     /// Whether a group of these ranks has a board.
     [[nodiscard]] static bool has_board(const bootstrap::Roster& roster);
-    /// This rank's board, which others may not have opened yet. Rank 0 gives its memory to all;
-    /// others wait for that, and ask after rank 0 meanwhile. kTimeout and kPeerLost name a rank.
-    Result<std::unique_ptr<Board>> make(const AskFirst& ask_first, Deadline deadline);
-    /// Waits until all ranks have opened the board; errors as above. The board stays good for
-    /// leave() in any case.
-    Status open(Board& board, Deadline deadline);
+    /// Returns a board that all ranks have opened, or null on all of them when rank 0 has called it
+    /// off. Rank 0 gives its memory to all; others wait for that, and ask after rank 0 meanwhile.
+    /// kTimeout and kPeerLost name a rank; a board that was made stays in `board`, good for
+    /// leave().
+    Status make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+                std::unique_ptr<Board>& board);
 
     // From any thread:
 
@@ -45,9 +56,16 @@ class BoardSetup {
     void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
 
    private:
-    Result<std::unique_ptr<transport::Region>> share_region(Deadline deadline);
-    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& ask_first,
+    Status open(Board& board, Deadline deadline);
+    Result<std::unique_ptr<transport::Region>> share_region(const MemoryVote& vote,
                                                             Deadline deadline);
+    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& ask_first,
+                                                            const MemoryVote& vote,
+                                                            Deadline deadline);
+    Status make_and_open(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
+                         std::unique_ptr<Board>& board);
+    /// What rank 0 makes of an error: kUnsupported once it has called the board off.
+    Status call_off(const Status& why, const MemoryVote& vote);
     /// How long `rank` is waited for, if it is time to say so.
     void say_late(TimePoint since, Rank rank, std::string_view act);
 

@@ -91,8 +91,9 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
     return Status::ok();
 }
 
-Result<ConnectionContext::Attempt> ConnectionContext::begin(const Port& to) const {
-    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(to.peer));
+Result<ConnectionContext::Attempt> ConnectionContext::begin(
+    const Port& to, transport::TransportFlags failed) const {
+    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(to.peer, failed));
     transport::LinkRequest request = peers_.request_to(to.peer, to.channel);
     request.generation = generation();
     PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(to.peer).address,
@@ -100,7 +101,23 @@ Result<ConnectionContext::Attempt> ConnectionContext::begin(const Port& to) cons
     return Attempt{.way = std::move(way),
                    .dial = std::move(dial),
                    .deadline = Deadline::after(process_config().connect_timeout),
-                   .looked = system_clock().now()};
+                   .looked = system_clock().now(),
+                   .failed = failed};
+}
+
+bool ConnectionContext::try_next_transport(const Port& to, const Status& failure) {
+    const Attempt& attempt = attempts_.at(to);
+    const transport::TransportKind kind = attempt.way.transport->kind();
+    const bool may_be_elsewhere = failure.code() == StatusCode::kPeerLost ||
+                                  failure.code() == StatusCode::kUnavailable ||
+                                  failure.code() == StatusCode::kUnsupported;
+    if (!may_be_elsewhere) return false;
+    auto next = begin(to, attempt.failed | kind);
+    if (!next.is_ok()) return false;
+    next->way.reasons += concat("; not over ", to_string(kind), ": ", failure.message());
+    next->failure = failure;
+    attempts_.at(to) = std::move(*next);
+    return true;
 }
 
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Port& to) {
@@ -131,12 +148,16 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port
         attempts_.erase(to);
         return std::unique_ptr<transport::SendLink>();
     }
-    if (!link.is_ok()) return link;
+    if (!link.is_ok()) {
+        if (try_next_transport(to, link.status())) return std::unique_ptr<transport::SendLink>();
+        // Where no transport leads to the peer, the fastest one has failed as it would have alone.
+        return attempt.failure.is_ok() ? link.status() : attempt.failure;
+    }
     if (*link == nullptr && attempt.deadline.passed()) return attempt.dial->late();
     if (*link != nullptr)
-        log(LogLevel::kInfo, "group ", peers_.group_name(), ": rank ", peers_.rank(),
-            " sends to rank ", to.peer, " over ", to_string(attempt.way.transport->kind()),
-            attempt.way.reasons);
+        log(attempt.failure.is_ok() ? LogLevel::kInfo : LogLevel::kWarning, "group ",
+            peers_.group_name(), ": rank ", peers_.rank(), " sends to rank ", to.peer, " over ",
+            to_string(attempt.way.transport->kind()), attempt.way.reasons);
     return link;
 }
 

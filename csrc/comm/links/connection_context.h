@@ -64,8 +64,13 @@ class ConnectionContext final : public LinkTable {
         std::unique_ptr<transport::Dial> dial;
         Deadline deadline = Deadline::never();
         TimePoint looked{};
+        transport::TransportFlags failed{};  // before this one
+        Status failure{};                    // of those
     };
-    Result<Attempt> begin(const schedule::Port& to) const;
+    Result<Attempt> begin(const schedule::Port& to, transport::TransportFlags failed = {}) const;
+    /// Begins again by the next transport, after one by which the peer was not reached; false when
+    /// there is none.
+    bool try_next_transport(const schedule::Port& to, const Status& failure);
     /// Null until the peer has accepted.
     Result<std::unique_ptr<transport::SendLink>> open(const schedule::Port& to);
     Result<std::unique_ptr<transport::SendLink>> go_on(const schedule::Port& to);

@@ -168,7 +168,8 @@ LinkCost with_sleepers(LinkCost cost, int ranks_on_core, double change_seconds) 
 }
 
 bool share_memory(const bootstrap::Roster& roster) {
-    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
+    return bootstrap::why_memory_is_apart(roster).empty() &&
+           std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
                        [](const bootstrap::Endpoint& endpoint) {
                            return endpoint.address.links.contains(TransportKind::kShm);
                        });

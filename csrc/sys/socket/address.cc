@@ -144,6 +144,10 @@ std::uint16_t Address::port() const {
     return family() == AF_INET6 ? ntohs(as<sockaddr_in6>(storage_).sin6_port) : std::uint16_t{0};
 }
 
+bool Address::same_ip(const Address& other) const {
+    return is_ip() && std::ranges::equal(ip_bytes(), other.ip_bytes());
+}
+
 Address Address::with_port(std::uint16_t port) const {
     Address copy = *this;
     if (family() == AF_INET) as<sockaddr_in>(copy.storage_).sin_port = htons(port);

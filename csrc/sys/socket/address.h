@@ -35,6 +35,8 @@ class PCCL_API Address {
     /// Network order; empty unless is_ip().
     [[nodiscard]] std::span<const std::uint8_t> ip_bytes() const;
     [[nodiscard]] std::uint16_t port() const;
+    /// Whether both are the same IP address, whatever their ports and scopes.
+    [[nodiscard]] bool same_ip(const Address& other) const;
     [[nodiscard]] Address with_port(std::uint16_t port) const;
     /// A scope holds on one host only: a link-local address of a peer needs the index of our own
     /// interface.

@@ -13,12 +13,17 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <compare>
+#include <cstring>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/base/words.h"
+#include "csrc/sys/socket/route.h"
 
 namespace pccl::sys {
 namespace {
@@ -73,42 +78,98 @@ Result<Subnet> parse_subnet(std::string_view text) {
     return subnet;
 }
 
-/// Less is better.
-int address_cost(const Address& address) {
-    return (address.is_link_local() ? 2 : 0) + (address.family() == AF_INET ? 0 : 1);
+/// Where an address stands among those that a spec leaves: less is better.
+struct Standing {
+    std::size_t word = 0;  // of the spec that it fits
+    bool loopback = false;
+    bool link_local = false;
+    bool internal = false;
+    bool without_default_route = false;
+    bool ipv6 = false;
+    std::size_t place = 0;  // among the addresses of its family at its interface
+
+    auto operator<=>(const Standing&) const = default;
+};
+
+/// The place of the first word that an interface fits; nullopt for none.
+using Fits = std::function<std::optional<std::size_t>(const Interface&)>;
+
+std::size_t place_of(std::span<const Interface> interfaces, std::size_t index) {
+    const Interface& own = interfaces[index];
+    return static_cast<std::size_t>(
+        std::ranges::count_if(interfaces.first(index), [&own](const Interface& i) {
+            return i.name == own.name && i.address.family() == own.address.family() &&
+                   i.address.is_link_local() == own.address.is_link_local();
+        }));
 }
 
-template <typename Predicate>
-std::optional<Interface> first_where(std::span<const Interface> interfaces, Predicate fits) {
-    const auto first = std::find_if(interfaces.begin(), interfaces.end(),
-                                    [&](const Interface& i) { return i.running && fits(i); });
-    if (first == interfaces.end()) return std::nullopt;
-    Interface best = *first;
-    for (const Interface& other : interfaces)
-        if (other.running && other.name == first->name && fits(other) &&
-            address_cost(other.address) < address_cost(best.address))
-            best = other;
-    return best;
+/// A link-local address of IPv6 counts where nothing else does, the loopback where no other
+/// interface fits the same word.
+void drop_needless(std::vector<std::pair<Standing, Interface>>& found) {
+    std::erase_if(found, [wide = std::vector(found)](const auto& each) {
+        return each.first.loopback && std::ranges::any_of(wide, [&each](const auto& other) {
+                   return !other.first.loopback && other.first.word == each.first.word;
+               });
+    });
+    const auto is_scoped = [](const auto& each) {
+        const Address& address = each.second.address;
+        return address.family() == AF_INET6 && address.is_link_local();
+    };
+    const auto is_plain = [&](const auto& each) {
+        return !is_scoped(each) && !each.second.loopback;
+    };
+    if (std::ranges::any_of(found, is_plain)) std::erase_if(found, is_scoped);
 }
 
-std::optional<Interface> by_default(std::span<const Interface> interfaces) {
-    auto chosen = first_where(interfaces, [](const Interface& i) { return !i.loopback; });
-    return chosen ? chosen : first_where(interfaces, [](const Interface&) { return true; });
-}
-
-Result<std::optional<Interface>> by_subnet(std::span<const Interface> interfaces,
-                                           std::string_view spec) {
-    for (const std::string_view word : split(spec)) {
-        PCCL_ASSIGN_OR_RETURN(const Subnet subnet, parse_subnet(word));
-        auto chosen =
-            first_where(interfaces, [&](const Interface& i) { return subnet.contains(i.address); });
-        if (chosen) return chosen;
+std::vector<Interface> in_order(std::span<const Interface> interfaces, const Fits& fits) {
+    std::vector<std::pair<Standing, Interface>> found;
+    for (std::size_t index = 0; index < interfaces.size(); ++index) {
+        const Interface& each = interfaces[index];
+        const auto word = each.running ? fits(each) : std::nullopt;
+        if (!word) continue;
+        found.emplace_back(Standing{.word = *word,
+                                    .loopback = each.loopback,
+                                    .link_local = each.address.is_link_local(),
+                                    .internal = each.internal && !each.has_default_route,
+                                    .without_default_route = !each.has_default_route,
+                                    .ipv6 = each.address.family() == AF_INET6,
+                                    .place = place_of(interfaces, index)},
+                           each);
     }
-    return std::optional<Interface>();
+    drop_needless(found);
+    std::ranges::stable_sort(found, {}, &std::pair<Standing, Interface>::first);
+    found.resize(std::min(found.size(), kMostCandidates));
+    std::vector<Interface> ordered;
+    for (auto& [standing, interface] : found) ordered.push_back(std::move(interface));
+    return ordered;
 }
 
-Result<std::optional<Interface>> by_name(std::span<const Interface> interfaces,
+std::vector<Interface> by_default(std::span<const Interface> interfaces) {
+    const auto of = [&](bool loopback) {
+        return in_order(interfaces, [loopback](const Interface& i) {
+            return i.loopback == loopback ? std::optional<std::size_t>(0) : std::nullopt;
+        });
+    };
+    auto found = of(false);
+    return found.empty() ? of(true) : found;
+}
+
+Result<std::vector<Interface>> by_subnet(std::span<const Interface> interfaces,
                                          std::string_view spec) {
+    std::vector<Subnet> subnets;
+    for (const std::string_view word : split(spec)) {
+        PCCL_ASSIGN_OR_RETURN(subnets.emplace_back(), parse_subnet(word));
+    }
+    return in_order(interfaces, [&](const Interface& i) -> std::optional<std::size_t> {
+        const auto found = std::ranges::find_if(
+            subnets, [&i](const Subnet& subnet) { return subnet.contains(i.address); });
+        if (found == subnets.end()) return std::nullopt;
+        return static_cast<std::size_t>(found - subnets.begin());
+    });
+}
+
+Result<std::vector<Interface>> by_name(std::span<const Interface> interfaces,
+                                       std::string_view spec) {
     const std::string_view whole = spec;
     const bool excludes = spec.starts_with('^');
     spec.remove_prefix(excludes ? 1 : 0);
@@ -117,20 +178,14 @@ Result<std::optional<Interface>> by_name(std::span<const Interface> interfaces,
     const auto words = split(spec);
     if (words.empty())
         return Status::invalid_argument(concat("\"", whole, "\" names no interface"));
-    const auto matches = [exact](const Interface& i, std::string_view word) {
-        return exact ? i.name == word : i.name.starts_with(word);
-    };
-    if (excludes) {
-        return first_where(interfaces, [&](const Interface& i) {
-            return std::none_of(words.begin(), words.end(),
-                                [&](auto word) { return matches(i, word); });
+    return in_order(interfaces, [&](const Interface& i) -> std::optional<std::size_t> {
+        const auto found = std::ranges::find_if(words, [&](std::string_view word) {
+            return exact ? i.name == word : i.name.starts_with(word);
         });
-    }
-    for (const std::string_view word : words)
-        if (auto chosen =
-                first_where(interfaces, [&](const Interface& i) { return matches(i, word); }))
-            return chosen;
-    return std::optional<Interface>();
+        if (excludes) return found == words.end() ? std::optional<std::size_t>(0) : std::nullopt;
+        if (found == words.end()) return std::nullopt;
+        return static_cast<std::size_t>(found - words.begin());
+    });
 }
 
 std::string describe(std::span<const Interface> interfaces) {
@@ -180,32 +235,71 @@ std::string subnet_of(const Interface& interface) {
     return concat(text.data(), "/", interface.prefix_bits);
 }
 
+namespace {
+
+/// Asks the driver of an interface; false where it does not answer.
+bool ask_driver(const std::string& interface, void* command) {
+    ifreq request{};
+    if (interface.size() >= sizeof request.ifr_name) return false;
+    interface.copy(static_cast<char*>(request.ifr_name), interface.size());
+    request.ifr_data = static_cast<char*>(command);
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return socket.is_open() && ::ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
+}
+
+/// "bridge", "veth", "mlx5_core"; empty where the kernel does not say.
+std::string driver_of(const std::string& interface) {
+    ethtool_drvinfo facts{};
+    facts.cmd = ETHTOOL_GDRVINFO;
+    if (!ask_driver(interface, &facts)) return {};
+    const auto* const name = static_cast<const char*>(facts.driver);
+    return {name, ::strnlen(name, sizeof facts.driver)};
+}
+
+}  // namespace
+
 int megabits_of(const std::string& interface) {
     constexpr std::uint32_t kMost = 100'000'000;  // beyond is a driver's "unknown"
-    ifreq request{};
-    if (interface.size() >= sizeof request.ifr_name) return -1;
-    interface.copy(static_cast<char*>(request.ifr_name), interface.size());
     ethtool_cmd command{};
     command.cmd = ETHTOOL_GSET;
-    request.ifr_data = reinterpret_cast<char*>(&command);
-    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket.is_open() || ::ioctl(socket.get(), SIOCETHTOOL, &request) != 0) return -1;
+    if (!ask_driver(interface, &command)) return -1;
     const std::uint32_t megabits = ethtool_cmd_speed(&command);
     return megabits > 0 && megabits <= kMost ? static_cast<int>(megabits) : -1;
 }
 
-Result<Interface> choose_interface(std::span<const Interface> interfaces, std::string_view spec) {
-    std::optional<Interface> chosen;
-    if (spec.empty()) {
-        chosen = by_default(interfaces);
-    } else if (spec.find('/') != std::string_view::npos) {
-        PCCL_ASSIGN_OR_RETURN(chosen, by_subnet(interfaces, spec));
-    } else {
-        PCCL_ASSIGN_OR_RETURN(chosen, by_name(interfaces, spec));
+void examine_interfaces(std::span<Interface> interfaces) {
+    constexpr std::array<std::string_view, 4> kInternal{"bridge", "dummy", "openvswitch", "tun"};
+    // Of documentation: nothing is sent, and no host has them.
+    constexpr std::array<const char*, 2> kUnknownHosts{"192.0.2.1", "2001:db8::1"};
+    std::vector<Address> sources;
+    for (const char* host : kUnknownHosts)
+        if (const auto source = route_source(Address::from_ip(host, 0).value()); source.is_ok())
+            sources.push_back(*source);
+    for (Interface& each : interfaces) {
+        each.internal = std::ranges::find(kInternal, driver_of(each.name)) != kInternal.end();
+        each.has_default_route = std::ranges::any_of(
+            sources, [&each](const Address& source) { return source.same_ip(each.address); });
     }
-    if (chosen) return *chosen;
+}
+
+Result<std::vector<Interface>> candidate_interfaces(std::span<const Interface> interfaces,
+                                                    std::string_view spec) {
+    std::vector<Interface> found;
+    if (spec.empty()) {
+        found = by_default(interfaces);
+    } else if (spec.find('/') != std::string_view::npos) {
+        PCCL_ASSIGN_OR_RETURN(found, by_subnet(interfaces, spec));
+    } else {
+        PCCL_ASSIGN_OR_RETURN(found, by_name(interfaces, spec));
+    }
+    if (!found.empty()) return found;
     return Status::unavailable(concat("no running network interface fits \"", spec,
                                       "\"; there are: ", describe(interfaces)));
+}
+
+Result<Interface> choose_interface(std::span<const Interface> interfaces, std::string_view spec) {
+    PCCL_ASSIGN_OR_RETURN(const auto found, candidate_interfaces(interfaces, spec));
+    return found.front();
 }
 
 }  // namespace pccl::sys

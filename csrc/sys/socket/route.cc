@@ -13,6 +13,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/socket.h"
 
 namespace pccl::sys {
 namespace {
@@ -88,6 +89,30 @@ Result<std::string> route_device(const Address& to) {
     if (::if_indextoname(device, name.data()) == nullptr)
         return Status::unavailable(concat("no route to ", to.ip_text(), " leaves by an interface"));
     return std::string(name.data());
+}
+
+Result<Address> route_source(const Address& to) {
+    constexpr std::uint16_t kAnyPort = 9;
+    if (!to.is_ip()) return Status::unavailable(concat(to.to_string(), " has no route"));
+    const UniqueFd socket(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket.is_open()) return Status::from_errno(errno, "cannot ask for a route");
+    const Address aim = to.with_port(kAnyPort);
+    if (::connect(socket.get(), aim.raw(), aim.raw_bytes()) != 0)
+        return Status::unavailable(
+            concat("no route to ", to.ip_text(), ": ", std::strerror(errno)));
+    PCCL_ASSIGN_OR_RETURN(const Address source, local_address(socket.get()));
+    return source.with_port(0);
+}
+
+std::vector<Address> sources_toward(const std::string& host) {
+    constexpr std::uint16_t kAnyPort = 9;
+    std::vector<Address> sources;
+    const auto resolved = resolve(host, kAnyPort);
+    if (!resolved.is_ok()) return sources;
+    for (const Address& each : *resolved)
+        if (const auto source = route_source(each); source.is_ok() && !source->is_loopback())
+            sources.push_back(*source);
+    return sources;
 }
 
 }  // namespace pccl::sys

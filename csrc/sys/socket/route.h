@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/sys/socket/address.h"
@@ -11,5 +12,13 @@ namespace pccl::sys {
 /// The name of the interface by which packets to `to`, an IP address, would leave now. kUnavailable
 /// says why there is no route.
 [[nodiscard]] PCCL_API Result<std::string> route_device(const Address& to);
+
+/// Returns the address of this host (port 0) from which a connection to `to` would start now, by
+/// all rules of the kernel's routing, and sends nothing. kUnavailable says why there is no route.
+[[nodiscard]] PCCL_API Result<Address> route_source(const Address& to);
+
+/// Returns the addresses of this host, loopbacks left out, from which connections to the host of
+/// that name or address would start; empty where it cannot be resolved. May block on the network.
+[[nodiscard]] PCCL_API std::vector<Address> sources_toward(const std::string& host);
 
 }  // namespace pccl::sys

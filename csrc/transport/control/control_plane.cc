@@ -2,9 +2,19 @@
 
 #include <utility>
 
+#include "csrc/base/text.h"
 #include "csrc/transport/control/farewell.h"
 
 namespace pccl::transport {
+
+Status may_share_memory(const ControlAddress& here, const ControlAddress& there) {
+    if (here.host != there.host || here.kernel != there.kernel)
+        return Status::unavailable("the peer is on another host or in another network namespace");
+    if (here.user == there.user) return Status::ok();
+    return Status::unavailable(concat("the peer runs as user ", there.user,
+                                      ", this process as user ", here.user,
+                                      ", and users share no memory"));
+}
 
 std::optional<std::string> take_up(Arrival& arrival, ControlHost& host) {
     const Introduction& from = arrival.introduction;

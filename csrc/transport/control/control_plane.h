@@ -8,6 +8,7 @@
 //                                                                 arrived() -> Transport::accept()
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,18 @@ namespace pccl::transport {
 
 /// Where a process can be spoken to: a plain value, which peers carry through the rendezvous.
 struct ControlAddress {
-    std::string host;                // the same in all processes of a host, and nowhere else
+    std::string host;                // sys::host_identity(): the same in all processes of a host
     std::vector<std::string> doors;  // that it listens at, the nearest first
+    std::string kernel{};            // sys::kernel_identity()
+    std::uint32_t user = 0;          // sys::user_identity()
 
     bool operator==(const ControlAddress&) const = default;
 };
+
+/// Whether two processes can share memory, as far as their addresses tell: kUnavailable for another
+/// host, kernel, network namespace or user.
+[[nodiscard]] PCCL_API Status may_share_memory(const ControlAddress& here,
+                                               const ControlAddress& there);
 
 /// A connection whose peer has proven itself.
 struct Arrival {
@@ -74,6 +82,12 @@ class ControlPlane {
     /// Whether anybody listens at `peer`, which proves nothing but that: kPeerLost where nobody
     /// does, ok where it cannot be known.
     virtual Status probe(const ControlAddress& peer, Deadline deadline) = 0;
+    /// Returns the one of `addresses`, at which the process at `peer` listens for other hosts, at
+    /// which request.destination proves the group's secret. Errors as of query().
+    virtual Result<std::string> find_address(const ControlAddress& peer,
+                                             const std::vector<std::string>& addresses,
+                                             const LinkRequest& request, const Secret& secret,
+                                             Deadline deadline) = 0;
 
     /// Descriptors of which one is readable when advance() has something to do.
     [[nodiscard]] virtual std::vector<int> poll_fds() const = 0;

@@ -6,6 +6,7 @@
 #include "csrc/base/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/unix_socket.h"
+#include "csrc/transport/control/way_out.h"
 
 namespace pccl::transport {
 
@@ -63,6 +64,7 @@ class ClientHandshake {
     void count_put_off() { ++times_put_off_; }
 
     [[nodiscard]] bool is_done() const { return state_ == State::kDone; }
+    [[nodiscard]] bool is_connected() const { return state_ != State::kConnecting; }
     [[nodiscard]] bool must_retry() const {
         return state_ == State::kConnecting && args_.address.family() == AF_UNIX;
     }
@@ -80,7 +82,7 @@ class ClientHandshake {
                                       ? ""
                                       : concat(" (others crowd it: it has put this connection off ",
                                                times_put_off_, " times)");
-        return Status::timeout(concat(peer_name(), what, crowd), request_.destination);
+        return Status::timeout(concat(peer_name(), what, crowd, way()), request_.destination);
     }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
@@ -148,12 +150,20 @@ class ClientHandshake {
     [[nodiscard]] std::string peer_name() const {
         return concat(pccl::peer_name(request_.destination), " at ", args_.address.to_string());
     }
+    /// The way of a connection between hosts that nobody has taken.
+    [[nodiscard]] std::string way() const {
+        const bool is_far = args_.address.is_ip() && !args_.address.is_loopback();
+        if (!is_far || state_ != State::kConnecting || args_.is_one_of_several) return {};
+        return concat(way_out(args_.address), kHowToChoose);
+    }
     /// A peer publishes its address once it listens there: nobody there means that it is gone.
     [[nodiscard]] Status blame(const Status& fault) const {
         const bool is_gone =
             fault.code() == StatusCode::kPeerLost ||
             (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
-        const std::string message = concat(peer_name(), ": ", fault.message());
+        const std::string message = args_.is_one_of_several
+                                        ? fault.message()
+                                        : concat(peer_name(), ": ", fault.message(), way());
         if (is_gone) return Status::peer_lost(request_.destination, message);
         if (fault.code() == StatusCode::kTimeout)
             return Status::timeout(message, request_.destination);
@@ -217,6 +227,11 @@ void HandshakeClient::await_news(Duration longest) const {
         if (handshake->must_retry()) longest = std::min(longest, kRetryPause);
     }
     sys::wait_for_any(interests, longest);
+}
+
+bool HandshakeClient::is_connected() const {
+    return std::ranges::all_of(handshakes_,
+                               [](const auto& handshake) { return handshake->is_connected(); });
 }
 
 Status HandshakeClient::late() const {

@@ -34,6 +34,8 @@ struct DialArgs {
     sys::StreamOptions stream = {};
     /// Of the error where somebody else has the address: without the secret, or no PCCL at all.
     StatusCode of_strangers = StatusCode::kPeerLost;
+    /// Its errors are part of a longer one, which names the interface.
+    bool is_one_of_several = false;
 };
 
 class ClientHandshake;
@@ -54,6 +56,8 @@ class PCCL_API HandshakeClient {
     Result<bool> advance();
     /// Returns when advance() may have something to do, after `longest` at the latest.
     void await_news(Duration longest) const;
+    /// Whether the far kernel has taken all connections, which says nothing about its process.
+    [[nodiscard]] bool is_connected() const;
     /// kTimeout, and what the peer has not done.
     [[nodiscard]] Status late() const;
     /// In the order of the introductions, once accepted.

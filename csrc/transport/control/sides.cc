@@ -3,31 +3,104 @@
 #include <algorithm>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/socket/route.h"
 
 namespace pccl::transport {
 namespace {
 
-Status look_at(const sys::Interface& own) {
+using Interfaces = std::span<const sys::Interface>;
+
+Status look_at(std::span<const NetworkDoor> doors, Interfaces interfaces) {
     // A cable without a signal may have been cut at its other end, so it proves nothing.
-    PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
-    const auto is_up = [&own](const sys::Interface& i) {
-        return i.index == own.index && i.enabled;
+    const auto is_up = [&](const NetworkDoor& door) {
+        return std::ranges::any_of(interfaces, [&door](const sys::Interface& i) {
+            return i.index == door.interface.index && i.enabled;
+        });
     };
-    if (std::ranges::any_of(interfaces, is_up)) return Status::ok();
-    return Status::unavailable(concat("the interface ", own.name, " of this host is switched off"));
+    if (doors.empty() || std::ranges::any_of(doors, is_up)) return Status::ok();
+    return Status::unavailable(
+        concat("the interface ", doors.front().interface.name, " of this host is switched off"));
+}
+
+/// Why packets to `address` reach no other host, or not from here; ok where they may.
+Status check_way(const sys::Address& address, Interfaces interfaces) {
+    const auto own = std::ranges::find_if(interfaces, [&address](const sys::Interface& i) {
+        return i.running && i.address.same_ip(address) && !address.is_link_local();
+    });
+    if (own != interfaces.end())
+        return Status::unavailable(
+            concat("this host has ", address.ip_text(), " at ", own->name, ", too"));
+    return sys::route_source(address).status();
+}
+
+/// Link-local addresses of a peer need the scope of our interface.
+sys::Address scoped(const sys::Address& address, std::span<const NetworkDoor> doors) {
+    if (!address.is_link_local() || doors.empty()) return address;
+    const auto local = std::ranges::find_if(doors, [&address](const NetworkDoor& door) {
+        return door.socket.is_link_local() && door.socket.family() == address.family();
+    });
+    const NetworkDoor& door = local == doors.end() ? doors.front() : *local;
+    return address.with_scope(door.interface.index);
 }
 
 }  // namespace
 
-Status NetworkSide::reaches(const std::string& peer_host, const sys::Address& address) const {
-    if (peer_host == host) return Status::ok();
-    if (!address.is_loopback()) return look_at(interface);
-    return Status::unavailable(
-        concat("the peer listens at ", address.to_string(), " of another host"));
+void ProvenAddresses::add(const std::string& host, const sys::Address& address) {
+    const std::lock_guard lock(mutex_);
+    known_.emplace(host, address.ip_text());
 }
 
-sys::Address NetworkSide::from_here(const sys::Address& address) const {
-    return address.is_link_local() ? address.with_scope(interface.index) : address;
+void ProvenAddresses::remove(const std::string& host, const sys::Address& address) {
+    const std::lock_guard lock(mutex_);
+    known_.erase({host, address.ip_text()});
+}
+
+bool ProvenAddresses::has(const std::string& host, const sys::Address& address) const {
+    const std::lock_guard lock(mutex_);
+    return known_.contains({host, address.ip_text()});
+}
+
+std::vector<std::string> NetworkSide::addresses() const {
+    std::vector<std::string> texts;
+    texts.reserve(doors.size());
+    for (const NetworkDoor& door : doors) texts.push_back(door.socket.to_string());
+    return texts;
+}
+
+Result<WaysToPeer> NetworkSide::ways_to(const ControlAddress& peer,
+                                        std::span<const std::string> addresses) const {
+    const bool is_near =
+        peer.host == process.host || (!peer.kernel.empty() && peer.kernel == process.kernel);
+    std::vector<sys::Interface> interfaces;
+    if (!is_near) {
+        PCCL_ASSIGN_OR_RETURN(interfaces, sys::list_interfaces());
+        PCCL_TRY(look_at(doors, interfaces));
+    }
+    WaysToPeer ways;
+    std::string reasons;
+    for (const std::string& text : addresses) {
+        PCCL_ASSIGN_OR_RETURN(const sys::Address parsed, sys::Address::parse(text));
+        if (!parsed.is_ip()) continue;
+        const sys::Address address = scoped(parsed, doors);
+        Status way;
+        if (!is_near && address.is_loopback())
+            way = Status::unavailable(concat("the peer listens at ", text, " of another host"));
+        else if (!is_near && addresses.size() > 1)
+            way = check_way(address, interfaces);
+        if (way.is_ok())
+            ways.addresses.push_back(address);
+        else
+            reasons += concat(reasons.empty() ? "" : ", ", way.message());
+    }
+    if (ways.addresses.empty())
+        return Status::unavailable(reasons.empty() ? "it listens at no door that this process knows"
+                                                   : reasons);
+    const auto known = std::ranges::find_if(ways.addresses, [&](const sys::Address& address) {
+        return proven->has(peer.host, address);
+    });
+    ways.is_proven = known != ways.addresses.end();
+    if (ways.is_proven) std::rotate(ways.addresses.begin(), known, known + 1);
+    return ways;
 }
 
 }  // namespace pccl::transport

@@ -1,18 +1,52 @@
 #include "csrc/transport/control/socket_control_plane.h"
 
+#include <algorithm>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
+#include "csrc/transport/control/address_trial.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport {
+
+namespace {
+
+/// The door at which a peer proves itself, among those of one side of the network.
+Result<sys::Address> proven_door(const NetworkSide& side, const ControlAddress& peer,
+                                 std::span<const std::string> doors,
+                                 const AddressTrial::Options& trial, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const WaysToPeer ways, side.ways_to(peer, doors));
+    if (ways.is_proven || ways.addresses.size() == 1) return ways.addresses.front();
+    AddressTrial::Options options = trial;
+    options.addresses = ways.addresses;
+    PCCL_ASSIGN_OR_RETURN(const sys::Address found, find_address(options, deadline));
+    side.proven->add(peer.host, found);
+    return found;
+}
+
+bool leads_nowhere(const Status& status) {
+    return status.code() == StatusCode::kPeerLost || status.code() == StatusCode::kUnavailable;
+}
+
+/// Candidates matter where there are several.
+void examine_several(std::vector<sys::Interface>& interfaces) {
+    const auto counts = [](const sys::Interface& i) { return i.running && !i.loopback; };
+    if (std::ranges::count_if(interfaces, counts) > 1) sys::examine_interfaces(interfaces);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<SocketControlPlane>> SocketControlPlane::create(
     const ControlOptions& options) {
     std::unique_ptr<SocketControlPlane> control(new SocketControlPlane);
     PCCL_ASSIGN_OR_RETURN(control->address_.host, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(control->address_.kernel, sys::kernel_identity());
+    control->address_.user = sys::user_identity();
     if (options.within_host) control->within_host_ = control->listen_within_host(options);
     if (options.between_hosts) control->between_hosts_ = control->listen_between_hosts(options);
     return control;
@@ -23,30 +57,42 @@ Result<HostSide> SocketControlPlane::listen_within_host(const ControlOptions& op
     PCCL_ASSIGN_OR_RETURN(
         const sys::Address socket,
         listen(name, {.way = "shm", .onlookers = options.job.value_or(kNoJobSecret)}));
-    add_door(socket);
-    return HostSide{.host = address_.host, .socket = socket};
+    HostSide side{.process = address_, .socket = socket};
+    address_.doors.push_back(socket.to_string());
+    return side;
 }
 
-/// The door is on the network that no switch changes, where there is one of its own.
+/// The doors are on the network that no switch changes, where there is one of its own.
 Result<NetworkSide> SocketControlPlane::listen_between_hosts(const ControlOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const NetworkSide links, listen_at(options.interface, options));
+    PCCL_ASSIGN_OR_RETURN(NetworkSide links, listen_at(options.interface, options));
     management_ = links;
     if (!options.management.empty()) {
         management_ = listen_at(options.management, options);
         PCCL_TRY(management_.status());
     }
-    add_door(management_->socket);
+    for (std::string& door : management_->addresses()) address_.doors.push_back(std::move(door));
     return links;
 }
 
 Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
                                                   const ControlOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
-    PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, interface));
-    PCCL_ASSIGN_OR_RETURN(
-        const sys::Address socket,
-        listen(chosen.address, {.way = "tcp", .stream = options.stream, .onlookers = options.job}));
-    return NetworkSide{.host = address_.host, .socket = socket, .interface = chosen};
+    PCCL_ASSIGN_OR_RETURN(auto interfaces, sys::list_interfaces());
+    examine_several(interfaces);
+    PCCL_ASSIGN_OR_RETURN(const auto candidates, sys::candidate_interfaces(interfaces, interface));
+    NetworkSide side{.process = address_};
+    side.process.doors.clear();
+    Status refusal;
+    for (const sys::Interface& candidate : candidates) {
+        const auto socket = listen(
+            candidate.address, {.way = "tcp", .stream = options.stream, .onlookers = options.job});
+        // An address of IPv6 that was added just now may not be listened at yet.
+        if (socket.is_ok())
+            side.doors.push_back({.socket = *socket, .interface = candidate});
+        else if (refusal.is_ok())
+            refusal = socket.status();
+    }
+    if (side.doors.empty()) return refusal;
+    return side;
 }
 
 Result<sys::Address> SocketControlPlane::listen(const sys::Address& address,
@@ -57,40 +103,81 @@ Result<sys::Address> SocketControlPlane::listen(const sys::Address& address,
     return bound;
 }
 
-Result<sys::Address> SocketControlPlane::way_to(const ControlAddress& peer) const {
-    Status reason = Status::unavailable("it listens at no door that this process knows");
-    for (const std::string& door : peer.doors) {
-        PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
-        if (address.family() == AF_UNIX) {
-            if (within_host_.is_ok() && peer.host == address_.host) return address;
-        } else if (management_.is_ok()) {
-            reason = management_->reaches(peer.host, address);
-            if (reason.is_ok()) return management_->from_here(address);
-        }
+std::optional<sys::Address> SocketControlPlane::near_door(const ControlAddress& peer) const {
+    if (!within_host_.is_ok() || !may_share_memory(address_, peer).is_ok()) return std::nullopt;
+    for (const std::string& door : peer.doors)
+        if (const auto address = sys::Address::parse(door);
+            address.is_ok() && address->family() == AF_UNIX)
+            return *address;
+    return std::nullopt;
+}
+
+template <typename Act>
+auto SocketControlPlane::at_door(const Errand& errand,
+                                 const Act& act) const -> decltype(act(std::declval<DialArgs>())) {
+    const auto status_of = [](const auto& outcome) -> Status {
+        if constexpr (std::is_same_v<std::decay_t<decltype(outcome)>, Status>)
+            return outcome;
+        else
+            return outcome.status();
+    };
+    std::optional<decltype(act(std::declval<DialArgs>()))> near;
+    if (const auto door = near_door(errand.peer)) {
+        near = act(DialArgs{.address = *door, .secret = errand.secret});
+        if (!management_.is_ok() || !leads_nowhere(status_of(*near))) return *std::move(near);
     }
-    return reason;
+    if (!management_.is_ok())
+        return Status::unavailable("it listens at no door that this process knows");
+    const auto door =
+        proven_door(*management_, errand.peer, errand.peer.doors,
+                    {.request = errand.request, .secret = errand.secret}, errand.deadline);
+    if (!door.is_ok()) return near ? *std::move(near) : door.status();
+    auto far = act(DialArgs{.address = *door, .secret = errand.secret});
+    if (status_of(far).is_ok()) return far;
+    management_->proven->remove(errand.peer.host, *door);
+    return near ? *std::move(near) : std::move(far);
 }
 
 Result<std::string> SocketControlPlane::query(const ControlAddress& peer,
                                               const LinkRequest& request, const Secret& secret,
                                               Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const sys::Address door, way_to(peer));
-    return inquire({.address = door, .secret = secret, .stream = {}},
-                   {.request = request, .service = Service::kQuery}, deadline);
+    return at_door({peer, request, secret, deadline}, [&](const DialArgs& args) {
+        return inquire(args, {.request = request, .service = Service::kQuery}, deadline);
+    });
 }
 
 Status SocketControlPlane::notify(const ControlAddress& peer, const LinkRequest& request,
                                   const Secret& secret, const Status& reason, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const sys::Address door, way_to(peer));
     const Introduction introduction = notice_for(request, reason);
-    return connect_authenticated({.address = door, .secret = secret, .stream = {}},
-                                 {&introduction, 1}, deadline)
-        .status();
+    return at_door({peer, request, secret, deadline}, [&](const DialArgs& args) {
+        return connect_authenticated(args, {&introduction, 1}, deadline).status();
+    });
 }
 
 Status SocketControlPlane::probe(const ControlAddress& peer, Deadline deadline) {
-    const auto door = way_to(peer);
-    return door.is_ok() ? knock(*door, deadline) : Status::ok();
+    std::vector<sys::Address> doors;
+    if (const auto near = near_door(peer)) doors.push_back(*near);
+    if (management_.is_ok())
+        if (const auto ways = management_->ways_to(peer, peer.doors); ways.is_ok())
+            doors.insert(doors.end(), ways->addresses.begin(), ways->addresses.end());
+    Status lost;
+    for (const sys::Address& door : doors) {
+        // A door that swallows the question must not take all of the time.
+        lost = knock(door, Deadline::after(deadline.remaining() / 2));
+        if (lost.is_ok()) return lost;
+    }
+    return lost;
+}
+
+Result<std::string> SocketControlPlane::find_address(const ControlAddress& peer,
+                                                     const std::vector<std::string>& addresses,
+                                                     const LinkRequest& request,
+                                                     const Secret& secret, Deadline deadline) {
+    PCCL_TRY(between_hosts_.status());
+    PCCL_ASSIGN_OR_RETURN(const sys::Address found,
+                          proven_door(*between_hosts_, peer, addresses,
+                                      {.request = request, .secret = secret}, deadline));
+    return found.to_string();
 }
 
 std::vector<int> SocketControlPlane::poll_fds() const {
@@ -103,6 +190,7 @@ std::vector<int> SocketControlPlane::poll_fds() const {
 void SocketControlPlane::advance(ControlHost& host) {
     for (const auto& server : servers_)
         server->advance(host, [&](UniqueFd socket, const Introduction& introduction) {
+            if (is_trial(introduction)) return;
             if (asks_for_echoes(introduction)) return echoes_.take(std::move(socket));
             Arrival arrival{.socket = std::move(socket),
                             .introduction = introduction,

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/control/echoes.h"
+#include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/control/sides.h"
 
@@ -43,6 +45,10 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     Status notify(const ControlAddress& peer, const LinkRequest& request, const Secret& secret,
                   const Status& reason, Deadline deadline) override;
     Status probe(const ControlAddress& peer, Deadline deadline) override;
+    Result<std::string> find_address(const ControlAddress& peer,
+                                     const std::vector<std::string>& addresses,
+                                     const LinkRequest& request, const Secret& secret,
+                                     Deadline deadline) override;
     [[nodiscard]] std::vector<int> poll_fds() const override;
     void advance(ControlHost& host) override;
 
@@ -53,9 +59,19 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     Result<NetworkSide> listen_at(const std::string& interface, const ControlOptions& options);
     Result<sys::Address> listen(const sys::Address& address,
                                 const HandshakeServer::Options& options);
-    void add_door(const sys::Address& address) { address_.doors.push_back(address.to_string()); }
-    /// The first door of a peer that can be reached from here.
-    [[nodiscard]] Result<sys::Address> way_to(const ControlAddress& peer) const;
+    /// Its unix socket, where this process may come by it.
+    [[nodiscard]] std::optional<sys::Address> near_door(const ControlAddress& peer) const;
+    /// Who asks whom, and by when.
+    struct Errand {
+        const ControlAddress& peer;
+        const LinkRequest& request;
+        const Secret& secret;
+        Deadline deadline;
+    };
+    /// Does `act` at the near door, else, and where that leads nowhere, at a door of the network.
+    template <typename Act>
+    auto at_door(const Errand& errand,
+                 const Act& act) const -> decltype(act(std::declval<DialArgs>()));
 
     ControlAddress address_;
     std::vector<std::unique_ptr<HandshakeServer>> servers_;

@@ -52,4 +52,12 @@ Status LoopbackControlPlane::probe(const ControlAddress& peer, Deadline) {
     return Status::peer_lost(kNoRank, "nobody is there");
 }
 
+Result<std::string> LoopbackControlPlane::find_address(const ControlAddress&,
+                                                       const std::vector<std::string>& addresses,
+                                                       const LinkRequest&, const Secret&,
+                                                       Deadline) {
+    if (!addresses.empty()) return addresses.front();
+    return Status::unavailable("it listens at no door that this process knows");
+}
+
 }  // namespace pccl::transport::loopback

@@ -21,6 +21,10 @@ class PCCL_API LoopbackControlPlane final : public ControlPlane {
     Status notify(const ControlAddress& peer, const LinkRequest& request, const Secret& secret,
                   const Status& reason, Deadline deadline) override;
     Status probe(const ControlAddress& peer, Deadline deadline) override;
+    Result<std::string> find_address(const ControlAddress& peer,
+                                     const std::vector<std::string>& addresses,
+                                     const LinkRequest& request, const Secret& secret,
+                                     Deadline deadline) override;
     [[nodiscard]] std::vector<int> poll_fds() const override { return {process_->call_fd()}; }
     void advance(ControlHost& host) override { process_->answer_calls(host); }
     /// From now on who calls is answered at once, on its own thread. `host` outlives the process.

@@ -91,7 +91,7 @@ Status check(const MemoryKey& key, std::uint64_t bytes) {
 }  // namespace
 
 Result<std::uint64_t> host_hash() {
-    PCCL_ASSIGN_OR_RETURN(const std::string identity, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(const std::string identity, sys::kernel_identity());
     Digest digest;
     digest.add(identity);
     return digest.value();

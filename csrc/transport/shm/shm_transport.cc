@@ -37,6 +37,12 @@ Result<DialArgs> dial_args(const PeerAddress& peer, const Secret& secret) {
 
 }  // namespace
 
+Status check_shared_memory(const Waiter& waiter) {
+    PCCL_TRY(RegionMemory::in_new_file(kLeastSegment).status());
+    if (waiter.handles()[0] >= 0) return Status::ok();
+    return Status::unavailable("this process can make no doorbell for others");
+}
+
 std::size_t data_bytes(int ranks) {
     constexpr std::size_t kBudget = 16 * kMiB;
     constexpr std::size_t kMost = 2 * kMiB;
@@ -54,8 +60,7 @@ std::size_t least_region_bytes(int ranks) {
 }
 
 Status ShmTransport::reaches(const PeerAddress& peer) const {
-    if (peer.control.host == here_.host) return Status::ok();
-    return Status::unavailable("the peer is on another host or in another network namespace");
+    return may_share_memory(here_.process, peer.control);
 }
 
 /// Proves the secret, hands over the memory, and takes the peer's doorbell.
@@ -137,6 +142,8 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
         const auto args = dial_args(request.ranks[static_cast<std::size_t>(rank)], secret);
         PCCL_TRY(args.status().with_peer(rank));
         auto sockets = connect_authenticated(*args, {&introduction, 1}, deadline);
+        if (!sockets.is_ok() && request.unreached)
+            return request.unreached(sockets.status().with_peer(rank));
         PCCL_TRY(sockets.status().with_peer(rank));
         return region->offer(rank, std::move(sockets->front()), waiter_.handles(), deadline);
     };

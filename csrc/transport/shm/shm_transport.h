@@ -69,6 +69,10 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
     std::shared_ptr<ShmRma> one_sided_;  // once it is asked for; guarded by mutex_
 };
 
+/// Whether this process can make memory for others to map, which limits (ulimit -f) and filters of
+/// system calls forbid: makes a region, and drops it. Errors as of sys::make_memory_file().
+[[nodiscard]] PCCL_API Status check_shared_memory(const Waiter& waiter);
+
 /// Bytes of data for each of a group's `ranks`: 16 MiB divided among them, but 64 KiB to 2 MiB.
 [[nodiscard]] PCCL_API std::size_t data_bytes(int ranks);
 /// Bytes of the region of a group of `ranks`: their data, and what lies beside.

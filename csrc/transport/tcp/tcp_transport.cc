@@ -6,6 +6,7 @@
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
+#include "csrc/transport/control/address_trial.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 
@@ -18,9 +19,10 @@ bool same_link(const LinkRequest& a, const LinkRequest& b) {
     return a.source == b.source && a.destination == b.destination && a.channel == b.channel;
 }
 
-Result<sys::Address> address_of(const PeerAddress& peer) {
-    PCCL_ASSIGN_OR_RETURN(const std::string address, peer.first_of(TransportKind::kTcp));
-    return sys::Address::parse(address);
+Result<WaysToPeer> ways_to(const NetworkSide& here, const PeerAddress& peer) {
+    const auto found = peer.links.find(TransportKind::kTcp);
+    if (found != peer.links.end()) return here.ways_to(peer.control, found->second);
+    return peer.first_of(TransportKind::kTcp).status();
 }
 
 std::string name_of(Rank rank, int socket) {
@@ -41,49 +43,105 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::create(Waiter& waiter, Netwo
 }
 
 Status TcpTransport::reaches(const PeerAddress& peer) const {
-    PCCL_ASSIGN_OR_RETURN(const sys::Address address, address_of(peer));
-    return here_.reaches(peer.control.host, address);
+    return ways_to(here_, peer).status();
 }
 
+/// Finds the peer's address, unless it is known, and opens the sockets of a link there.
 class TcpTransport::TcpDial final : public Dial {
    public:
-    TcpDial(const TcpTransport& transport, const LinkRequest& request, std::size_t block,
-            std::unique_ptr<HandshakeClient> client)
-        : transport_(transport), request_(request), block_(block), client_(std::move(client)) {}
+    struct Target {
+        std::string host;
+        WaysToPeer ways;
+        LinkRequest request;
+        Secret secret{};
+        std::size_t block = 0;
+    };
+    TcpDial(const TcpTransport& transport, Target target)
+        : transport_(transport), target_(std::move(target)) {}
 
+    Status start() {
+        if (!target_.ways.is_proven && target_.ways.addresses.size() > 1) {
+            find_address();
+            return Status::ok();
+        }
+        return connect_at(target_.ways.addresses.front());
+    }
     Result<std::unique_ptr<SendLink>> advance() override {
-        PCCL_ASSIGN_OR_RETURN(const bool accepted, client_->advance());
-        if (!accepted) return std::unique_ptr<SendLink>();
+        if (client_ == nullptr) {
+            PCCL_ASSIGN_OR_RETURN(const auto found, trial_->advance());
+            if (!found) return std::unique_ptr<SendLink>();
+            transport_.here_.proven->add(target_.host, *found);
+            PCCL_TRY(connect_at(*found));
+        }
+        const auto accepted = client_->advance();
+        if (!accepted.is_ok() && may_be_elsewhere(accepted.status())) {
+            transport_.here_.proven->remove(target_.host, target_.ways.addresses.front());
+            client_.reset();
+            find_address();
+            return advance();
+        }
+        PCCL_TRY(accepted.status());
+        if (!*accepted) return std::unique_ptr<SendLink>();
+        const LinkRequest& request = target_.request;
         const Departure departure{
-            .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
-        PCCL_ASSIGN_OR_RETURN(auto parts,
-                              transport_.make_parts(departure, client_->take_sockets(), block_));
+            .self = request.source, .leaver = request.destination, .ranks = request.group_size};
+        PCCL_ASSIGN_OR_RETURN(
+            auto parts, transport_.make_parts(departure, client_->take_sockets(), target_.block));
         return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
     }
-    [[nodiscard]] Status late() const override { return client_->late(); }
+    [[nodiscard]] Status late() const override {
+        return client_ == nullptr ? trial_->late() : client_->late();
+    }
 
    private:
+    void find_address() {
+        trial_ = AddressTrial::start({.addresses = target_.ways.addresses,
+                                      .request = target_.request,
+                                      .secret = target_.secret},
+                                     &transport_.waiter_);
+    }
+    Status connect_at(const sys::Address& address) {
+        PCCL_ASSIGN_OR_RETURN(
+            client_, transport_.dial(address, target_.request, target_.secret, target_.block));
+        return Status::ok();
+    }
+    /// An address that was proven by another process of the peer's host may be another one's now.
+    [[nodiscard]] bool may_be_elsewhere(const Status& failure) const {
+        return trial_ == nullptr && target_.ways.addresses.size() > 1 &&
+               failure.code() == StatusCode::kPeerLost;
+    }
+
     const TcpTransport& transport_;
-    const LinkRequest request_;
-    const std::size_t block_;
-    const std::unique_ptr<HandshakeClient> client_;
+    const Target target_;
+    std::unique_ptr<AddressTrial> trial_;      // once there was one
+    std::unique_ptr<HandshakeClient> client_;  // once the address is known
 };
+
+Result<std::unique_ptr<HandshakeClient>> TcpTransport::dial(const sys::Address& address,
+                                                            const LinkRequest& request,
+                                                            const Secret& secret,
+                                                            std::size_t block) const {
+    const DialArgs args{.address = address, .secret = secret, .stream = options_.stream};
+    PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request, block));
+    return HandshakeClient::start(args, introduced, &waiter_);
+}
 
 Result<std::unique_ptr<Dial>> TcpTransport::connect(const PeerAddress& peer,
                                                     const LinkRequest& request,
                                                     const Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const sys::Address address, address_of(peer));
-    const DialArgs args{
-        .address = here_.from_here(address), .secret = secret, .stream = options_.stream};
-    const std::size_t block = block_for(peer);
-    PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request, block));
-    PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, introduced, &waiter_));
-    return std::unique_ptr<Dial>(
-        std::make_unique<TcpDial>(*this, request, block, std::move(client)));
+    PCCL_ASSIGN_OR_RETURN(WaysToPeer ways, ways_to(here_, peer));
+    auto dial = std::make_unique<TcpDial>(*this, TcpDial::Target{.host = peer.control.host,
+                                                                 .ways = std::move(ways),
+                                                                 .request = request,
+                                                                 .secret = secret,
+                                                                 .block = block_for(peer)});
+    PCCL_TRY(dial->start());
+    return std::unique_ptr<Dial>(std::move(dial));
 }
 
 std::size_t TcpTransport::block_for(const PeerAddress& peer) const {
-    return peer.control.host == here_.host ? options_.near_block_bytes : options_.block_bytes;
+    return peer.control.host == here_.process.host ? options_.near_block_bytes
+                                                   : options_.block_bytes;
 }
 
 Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request,

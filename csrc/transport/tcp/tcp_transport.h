@@ -43,9 +43,7 @@ class PCCL_API TcpTransport final : public Transport {
                                                         const TcpOptions& options);
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
-    [[nodiscard]] std::vector<std::string> addresses() const override {
-        return {here_.socket.to_string()};
-    }
+    [[nodiscard]] std::vector<std::string> addresses() const override { return here_.addresses(); }
     [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
     Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
                                           const Secret& secret) override;
@@ -73,6 +71,9 @@ class PCCL_API TcpTransport final : public Transport {
     [[nodiscard]] std::size_t block_for(const PeerAddress& peer) const;
     Result<std::vector<Introduction>> introductions(const LinkRequest& request,
                                                     std::size_t block) const;
+    Result<std::unique_ptr<HandshakeClient>> dial(const sys::Address& address,
+                                                  const LinkRequest& request, const Secret& secret,
+                                                  std::size_t block) const;
     /// `sockets` in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;

@@ -49,6 +49,7 @@ TEST(ConfigTest, ReadsEveryKey) {
     const Parsed parsed = parse({{"PCCL_LOG_LEVEL", "Debug"},
                                  {"PCCL_TRANSPORTS", "shm,tcp"},
                                  {"PCCL_SOCKET_IFNAME", "=eth0,10.0.0.0/8,fe80::/10"},
+                                 {"PCCL_HOST_ID", "rack3.node-7:a_b"},
                                  {"PCCL_SECRET_FILE", "/etc/pccl secret"},
                                  {"PCCL_TUNING_FILE", "/etc/pccl tuning"},
                                  {"PCCL_COSTS_FILE", "/etc/pccl costs"},

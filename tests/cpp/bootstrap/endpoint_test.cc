@@ -18,7 +18,9 @@ Endpoint sample() {
     endpoint.pid = 812;
     endpoint.transports = transport::TransportFlags(TransportKind::kShm) | TransportKind::kTcp;
     endpoint.address.control = {.host = "boot.42",
-                                .doors = {std::string("\0abstract", 9), "10.0.0.7:4711"}};
+                                .doors = {std::string("\0abstract", 9), "10.0.0.7:4711"},
+                                .kernel = "boot.43",
+                                .user = 1000};
     endpoint.address.links = {{TransportKind::kShm, {std::string("\0abstract", 9)}},
                               {TransportKind::kTcp, {"10.0.0.7:4711", "10.0.1.7:4711"}}};
     endpoint.numa = 1;
@@ -41,8 +43,25 @@ TEST(EndpointTest, EqualityLooksAtEveryField) {
     other.address.control.host = "boot.43";
     EXPECT_NE(other, sample());
     other = sample();
+    other.address.control.user = 1001;
+    EXPECT_NE(other, sample());
+    other = sample();
     other.numa = 2;
     EXPECT_NE(other, sample());
+}
+
+TEST(EndpointTest, PutsTheAddressesOfAnInterfaceFirst) {
+    Endpoint endpoint = sample();
+    endpoint.address.control.doors = {"unix:@pccl-1", "10.0.0.7:1", "10.0.1.7:2"};
+    const std::vector sources{sys::Address::from_ip("10.0.1.7", 0).value()};
+    endpoint.address.prefer(sources);
+    EXPECT_THAT(endpoint.address.control.doors,
+                testing::ElementsAre("unix:@pccl-1", "10.0.1.7:2", "10.0.0.7:1"));
+    EXPECT_THAT(endpoint.address.links[TransportKind::kTcp],
+                testing::ElementsAre("10.0.1.7:4711", "10.0.0.7:4711"));
+    endpoint.drop(TransportKind::kTcp);
+    EXPECT_EQ(endpoint.to_string(), "rank 3 on node7 (pid 812, shm)");
+    EXPECT_FALSE(endpoint.address.links.contains(TransportKind::kTcp));
 }
 
 TEST(EndpointTest, PrintsWhoItIs) {

@@ -131,9 +131,92 @@ TEST(SocketControlPlaneTest, OnlyItsOwnHostComesByTheUnixSocket) {
     EXPECT_TRUE(control->probe(near, patience()).is_ok());
     ControlAddress far = other->address();
     far.host = "elsewhere";
+    far.kernel = "another";
     const Status status = control->query(far, kRequest, kSecret, patience()).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), HasSubstr(other->address().doors.back()));
+}
+
+TEST(SocketControlPlaneTest, UsersAndKernelsShareNoMemory) {
+    const ControlAddress here{.host = "a", .doors = {}, .kernel = "k", .user = 0};
+    EXPECT_TRUE(may_share_memory(here, here).is_ok());
+    ControlAddress there = here;
+    there.user = 65534;
+    EXPECT_THAT(may_share_memory(here, there).message(), HasSubstr("runs as user 65534"));
+    there = here;
+    there.kernel = "other";
+    EXPECT_EQ(may_share_memory(here, there).code(), StatusCode::kUnavailable);
+    there = here;
+    there.host = "b";
+    EXPECT_EQ(may_share_memory(here, there).code(), StatusCode::kUnavailable);
+}
+
+/// A process whose unix socket leads nowhere from here, and which listens on the network, too.
+class FarProcess {
+   public:
+    FarProcess() : control_(make({.interface = "127.0.0.0/8"})) {
+        thread_ = std::thread([this] {
+            while (!is_over_.load()) control_->advance(host_);
+        });
+    }
+    ~FarProcess() {
+        is_over_.store(true);
+        thread_.join();
+    }
+    [[nodiscard]] ControlAddress address() const { return control_->address(); }
+
+   private:
+    std::unique_ptr<SocketControlPlane> control_;
+    Receptionist host_;
+    std::atomic<bool> is_over_{false};
+    std::thread thread_;
+};
+
+TEST(SocketControlPlaneTest, AsksOverTheNetworkWhereTheUnixSocketLeadsNowhere) {
+    const auto control = make({.interface = "127.0.0.0/8"});
+    const FarProcess far;
+    ControlAddress peer = far.address();
+    peer.doors.front() = "unix:@pccl-of-another-machine-with-this-identity";
+    const auto answer = control->query(peer, kRequest, kSecret, patience());
+    ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+    EXPECT_EQ(*answer, "well");
+    EXPECT_TRUE(control->probe(peer, patience()).is_ok());
+    peer.doors.pop_back();
+    EXPECT_EQ(control->query(peer, kRequest, kSecret, patience()).status().code(),
+              StatusCode::kPeerLost);
+}
+
+TEST(SocketControlPlaneTest, FindsTheAddressAtWhichAPeerProvesItself) {
+    const auto control = make({.interface = "127.0.0.0/8"});
+    const FarProcess far;
+    const FarProcess stranger;
+    const std::string right = far.address().doors.back();
+    const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value()).value();
+    const std::string silent = sys::local_address(listener.get())->to_string();
+    const std::string refused = "127.0.0.1:1";
+    for (const auto& addresses : std::vector<std::vector<std::string>>{
+             {right, refused}, {refused, right}, {silent, right}, {refused, silent, right}}) {
+        ControlAddress peer = far.address();
+        peer.host = concat("elsewhere, with ", addresses.size(), " from ", addresses.front());
+        const auto found = control->find_address(peer, addresses, kRequest, kSecret, patience());
+        ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+        EXPECT_EQ(*found, right);
+    }
+    ControlAddress peer = far.address();
+    peer.host = "nowhere";
+    const Status lost =
+        control->find_address(peer, {refused, "127.0.0.2:1"}, kRequest, kSecret, patience())
+            .status();
+    EXPECT_EQ(lost.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(lost.peer(), kRequest.destination);
+    for (const char* part :
+         {"127.0.0.1:1", "127.0.0.2:1", "Connection refused", "PCCL_SOCKET_IFNAME"})
+        EXPECT_THAT(lost.message(), HasSubstr(part));
+    const Status late = control
+                            ->find_address(peer, {silent, silent}, kRequest, kSecret,
+                                           Deadline::after(std::chrono::milliseconds(50)))
+                            .status();
+    EXPECT_EQ(late.code(), StatusCode::kTimeout);
 }
 
 TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/socket/route.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/tcp/tcp_transport.h"
@@ -113,6 +114,28 @@ TEST(TcpTransportTest, LoopbackOfAnotherHostIsOutOfReach) {
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), testing::HasSubstr("127.0.0.1:77"));
     EXPECT_TRUE(host.transport().reaches(at("elsewhere", "10.9.8.7:77")).is_ok());
+}
+
+TEST(TcpTransportTest, PassesOverAddressesThatLeadNowhere) {
+    const NetworkSide here{.process = {.host = "here", .doors = {}, .kernel = "k"}};
+    const ControlAddress peer{.host = "there", .doors = {}, .kernel = "l"};
+    const auto ways = [&](const std::vector<std::string>& addresses) {
+        return here.ways_to(peer, addresses);
+    };
+    EXPECT_FALSE(ways({}).is_ok());
+    EXPECT_FALSE(ways({"127.0.0.1:7", "[::1]:7", "unix:@pccl-0"}).is_ok());
+    // One that is alone is tried whatever the routes are now.
+    EXPECT_EQ(ways({"unix:@pccl-0", "127.0.0.1:7", "192.0.2.7:7"}).is_ok(),
+              sys::route_source(sys::Address::from_ip("192.0.2.7", 0).value()).is_ok());
+    EXPECT_TRUE(ways({"192.0.2.7:7"}).is_ok());
+    const auto interfaces = sys::list_interfaces();
+    for (const sys::Interface& own : interfaces.value()) {
+        if (!own.running || own.loopback || own.address.is_link_local()) continue;
+        const std::string text = own.address.with_port(7).to_string();
+        EXPECT_TRUE(ways({text}).is_ok());
+        const Status status = ways({text, "127.0.0.1:7"}).status();
+        EXPECT_THAT(status.message(), testing::HasSubstr(own.name));
+    }
 }
 
 TEST(TcpTransportTest, RefusesUnusableOptions) {

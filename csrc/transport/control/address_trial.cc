@@ -1,0 +1,117 @@
+#include "csrc/transport/control/address_trial.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "csrc/base/peer_name.h"
+#include "csrc/base/text.h"
+#include "csrc/transport/control/way_out.h"
+
+namespace pccl::transport {
+namespace {
+
+/// Travels in the purpose of a query; other queries have none.
+struct TrialPurpose {
+    std::array<char, 8> word{'a', 'd', 'd', 'r', 'e', 's', 's', '?'};
+    bool operator==(const TrialPurpose&) const = default;
+};
+
+}  // namespace
+
+bool is_trial(const Introduction& introduction) {
+    return introduction.service == Service::kQuery &&
+           word_in<TrialPurpose>(introduction.purpose) == TrialPurpose();
+}
+
+AddressTrial::AddressTrial(const Options& options, SocketWatcher* watcher)
+    : options_(options), watcher_(watcher), begun_(options.clock->now()) {
+    for (const sys::Address& address : options.addresses)
+        candidates_.push_back({.address = address});
+}
+
+std::unique_ptr<AddressTrial> AddressTrial::start(const Options& options, SocketWatcher* watcher) {
+    return std::unique_ptr<AddressTrial>(new AddressTrial(options, watcher));
+}
+
+void AddressTrial::start(Candidate& candidate) {
+    const Introduction introduction{.request = options_.request,
+                                    .service = Service::kQuery,
+                                    .purpose = purpose_of(TrialPurpose())};
+    auto client = HandshakeClient::start(
+        {.address = candidate.address, .secret = options_.secret, .is_one_of_several = true},
+        {&introduction, 1}, watcher_);
+    candidate.failure = client.status();
+    if (client.is_ok()) candidate.client = std::move(*client);
+}
+
+bool AddressTrial::advance(Candidate& candidate) {
+    if (candidate.has_failed()) return false;
+    if (candidate.client == nullptr) start(candidate);
+    if (candidate.client == nullptr) return false;
+    const auto accepted = candidate.client->advance();
+    if (accepted.is_ok()) return *accepted;
+    candidate.failure = accepted.status();
+    candidate.client.reset();
+    return false;
+}
+
+Result<std::optional<sys::Address>> AddressTrial::advance() {
+    const Duration waited = options_.clock->now() - begun_;
+    Duration start{};
+    for (Candidate& candidate : candidates_) {
+        if (waited < start) break;
+        if (advance(candidate)) return {candidate.address};
+        if (!candidate.has_failed()) start += kHeadStart;
+    }
+    if (may_be_found(waited)) return std::optional<sys::Address>();
+    const Rank peer = options_.request.destination;
+    return Status::peer_lost(
+        peer, concat(peer_name(peer), " is at none of its addresses: ", describe(), kHowToChoose));
+}
+
+bool AddressTrial::may_be_found(Duration waited) const {
+    // A process that is stopped is there: its kernel takes connections.
+    const auto is_taken = [](const Candidate& candidate) {
+        return candidate.client != nullptr && candidate.client->is_connected();
+    };
+    if (std::ranges::any_of(candidates_, is_taken)) return true;
+    const auto failed = std::ranges::count_if(candidates_, &Candidate::has_failed);
+    return failed == 0 || (waited < kSilence && std::cmp_less(failed, candidates_.size()));
+}
+
+void AddressTrial::await_news(Duration longest) const {
+    // Each client waits by itself: in turns, and not for long.
+    constexpr Duration kTurn = std::chrono::milliseconds(1);
+    const Deadline end = Deadline::after(longest);
+    for (const Candidate& candidate : candidates_)
+        if (candidate.client != nullptr)
+            candidate.client->await_news(std::min(kTurn, end.remaining()));
+}
+
+std::string AddressTrial::describe() const {
+    std::string text;
+    for (const Candidate& candidate : candidates_)
+        text += concat(text.empty() ? "" : "; ", candidate.address.to_string(),
+                       way_out(candidate.address), ": ",
+                       candidate.has_failed() ? candidate.failure.message() : "no answer");
+    return text;
+}
+
+Status AddressTrial::late() const {
+    const Rank peer = options_.request.destination;
+    return Status::timeout(
+        concat(peer_name(peer), " did not answer in time: ", describe(), kHowToChoose), peer);
+}
+
+Result<sys::Address> find_address(const AddressTrial::Options& options, Deadline deadline) {
+    const auto trial = AddressTrial::start(options, nullptr);
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const auto found, trial->advance());
+        if (found) return *found;
+        if (deadline.passed()) return trial->late();
+        trial->await_news(deadline.slice());
+    }
+}
+
+}  // namespace pccl::transport
