@@ -25,14 +25,14 @@ struct Tables {
 using GpuTables = Tables<std::vector<Remote>>;
 using BlockTables = Tables<std::map<ChannelType, std::vector<Remote>>>;
 
-/// kInvalidArgument for what is no buffer: "i", "o" or "s".
+/// Reads a buffer: "i", "o" or "s". kInvalidArgument for another text.
 [[nodiscard]] Result<schedule::Buffer> buffer_of(const Value& of, const char* key);
-/// kInvalidArgument for what is no type of channels.
+/// Reads a type of channels. kInvalidArgument for another text.
 [[nodiscard]] Result<ChannelType> type_of(const Value& of, const char* key);
 
-/// kInvalidArgument with the place of what is wrong in `gpu`, one of `ranks`.
+/// Reads the tables of `gpu`, one of `ranks`. kInvalidArgument names the place of what is wrong.
 [[nodiscard]] Result<GpuTables> tables_of_gpu(const Value& gpu, int ranks);
-/// The same of a thread block of the GPU that has `tables`.
+/// Reads those of a thread block of the GPU that has `tables`.
 [[nodiscard]] Result<BlockTables> tables_of_block(const Value& block, const GpuTables& tables);
 
 }  // namespace pccl::capsule::mscclpp

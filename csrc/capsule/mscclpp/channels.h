@@ -7,10 +7,10 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Whether `a` is sent before `b`, by one thread block; where both are at one operation, as they
-/// are received.
+/// Returns whether `a` is sent before `b` by one thread block: at one operation, messages are sent
+/// in the order of their receipts.
 [[nodiscard]] bool sent_before(const Delivery& a, const Delivery& b);
-/// The same of their receipts.
+/// Returns whether `a` is received before `b` by one thread block; as sent_before().
 [[nodiscard]] bool received_before(const Delivery& a, const Delivery& b);
 
 /// Gives each message a channel: those of one go from one thread block to one other, which receives

@@ -9,7 +9,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// One that a thread block of `gpu` waits for.
+/// An event that a thread block of `gpu` waits for.
 struct Event {
     enum class Kind : std::uint8_t { kSignal, kSemaphore, kBarrier, kPacket };
     Kind kind{};
@@ -29,17 +29,17 @@ struct Event {
     }
 };
 
-/// The signals, and releases of semaphores, that an operation of `gpu` takes.
+/// Lists the signals, and releases of semaphores, that an operation of `gpu` takes.
 [[nodiscard]] std::vector<Event> awaited_by(const Operation& operation, Rank gpu);
 
-/// Those that an operation of `gpu` lets happen.
+/// Lists the events that an operation of `gpu` causes.
 [[nodiscard]] std::vector<Event> events_of(const Operation& operation, Rank gpu);
 
 /// A thread block that waits at an operation.
 struct Stalled {
     At at{};
     Event event{};
-    int turns = 0;  // that came of the event
+    int turns = 0;  // how often the event came before
 };
 
 /// Explains why a plan stops before its end, with thread blocks in their order: names the first

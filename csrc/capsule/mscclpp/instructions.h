@@ -29,10 +29,11 @@ struct Instruction {
     bool forwards = false;             // one of src to each of dst
 };
 
-/// Null for a name that is none of them, or that of one that needs a switch.
+/// Finds an instruction; null for one that capsules have not.
 [[nodiscard]] const Instruction* instruction_called(std::string_view name);
 
-/// Whether it stores to, or reduces over, the memory of several GPUs in a switch.
+/// Returns whether an instruction stores to, or reduces over, the memory of several GPUs in a
+/// switch.
 [[nodiscard]] bool needs_switch(std::string_view name);
 
 }  // namespace pccl::capsule::mscclpp

@@ -1,4 +1,4 @@
-// What is known of a plan that runs: when something was done, and by whom.
+// What thread blocks of a running plan did and know.
 #pragma once
 
 #include <cstddef>
@@ -40,14 +40,14 @@ struct WrittenTo {
     std::deque<Received> received{};
 };
 
-/// A place that holds one.
+/// A packet in its place.
 struct Packet {
     Written written{};
     bool is_taken = false;  // by the first thread block that reads it
     MomentPtr read{};       // when that had it
 };
 
-/// Who wrote a chunk last.
+/// The operation that wrote a chunk last.
 struct Writer {
     At at{};
     std::size_t block = 0;  // counted over all GPUs

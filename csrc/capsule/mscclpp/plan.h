@@ -87,19 +87,19 @@ struct Plan {
         return gpu(at.gpu).blocks[at.block];
     }
     [[nodiscard]] const Operation& operation(const At& at) const { return block(at)[at.op]; }
-    /// For messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; only the GPU's place where
-    /// there is no such operation.
+    /// Names a place in messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; that of the GPU
+    /// where there is no such operation.
     [[nodiscard]] std::string place_of(const At& at) const;
-    /// Chunks in a buffer of a GPU.
+    /// Returns how many chunks a buffer of a GPU has.
     [[nodiscard]] int chunks_in(Rank rank, schedule::Buffer buffer) const;
-    /// The same chunks by one name, where input and output are one memory.
+    /// Names the same chunks by the larger of input and output, where these are one memory.
     [[nodiscard]] Chunks home_of(const Chunks& named) const;
 };
 
-/// Lists them GPU by GPU, thread block by thread block.
+/// Lists all operations, GPU by GPU and thread block by thread block.
 [[nodiscard]] std::vector<At> all_operations(const Plan& plan);
 
-/// "gpu 0, threadblock 0, op 5 (put)".
+/// Returns "gpu 0, threadblock 0, op 5 (put)".
 [[nodiscard]] std::string label_of(Rank gpu, std::size_t block, std::string_view number,
                                    std::string_view name);
 

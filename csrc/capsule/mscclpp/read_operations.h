@@ -12,11 +12,11 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Reads those of one plan, thread block by thread block, within bounds that count for all of them.
+/// Reads the operations of one plan, thread block by thread block, within bounds for all together.
 class OperationReader {
    public:
-    /// The operations of the next thread block of `gpu`, whose chunks they name. Loops are written
-    /// out as one turn. Errors name line and operation.
+    /// Reads the operations of a thread block of `gpu`, which has `tables`. Writes loops out as one
+    /// turn. Errors name line and operation.
     [[nodiscard]] Result<ThreadBlock> read_block(const Value& block, Rank gpu, std::size_t number,
                                                  const GpuTables& tables);
 

@@ -16,7 +16,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// What execute() does, within bounds of time and memory.
+/// The execution of a plan, within bounds of time and memory.
 class Run {
    public:
     explicit Run(const Plan& plan);
@@ -34,14 +34,14 @@ class Run {
     Status refuse(const Parts&... parts) {
         return Status::unsupported(concat(plan_.place_of(at()), ": ", parts...));
     }
-    /// What this thread block knows, for others; made once for an operation.
+    /// Returns what this thread block knows now; makes it once for an operation.
     const MomentPtr& now();
 
-    // What the next operation of this thread block waits for that has not happened yet.
+    // Return what the next operation of this thread block waits for that has not happened yet.
 
     std::optional<Event> missing(const Operation& op);
     std::optional<Event> missing_block(const Operation& op);
-    /// Signals, and releases of semaphores, that nobody has taken yet.
+    /// Signals, or releases of a semaphore, that no operation has taken yet.
     struct Come {
         std::deque<MomentPtr> moments{};
         std::size_t free = 0;  // of a semaphore at first
@@ -49,42 +49,42 @@ class Run {
     };
     Come& come(const Event& event);
 
-    // What an operation does.
-
+    /// Does an operation for which nothing is missing.
     Status perform(const Operation& op);
 
-    /// The last that comes waits for all others, and they for it.
+    /// Has the last thread block that comes wait for all others, and these for it.
     void pass_barrier();
 
     void take(const Event& event);
 
-    /// Knows what another thread block did, with no message or wait for it yet.
+    /// Learns what another thread block did by a signal or a flag, which the schedule has not.
     void hear(const Moment& moment);
-    /// Has the schedule wait for it: that of one of the same GPU.
+    /// Learns what a thread block of the same GPU did, and has the schedule wait for that.
     void learn(const Moment& moment);
-    /// Knows by a message, or a wait.
+    /// Learns what another thread block did by a message or a wait of the schedule.
     void carry(const Moment& moment);
     void wait_for(std::size_t block, std::size_t ops);
-    /// Of its own GPU.
+    /// Waits for all that is known of other thread blocks of the same GPU.
     void wait_for_known();
 
     void receive(const Written& written);
 
-    /// What other GPUs wrote to this one, as far as it is known that they did: by the first thread
-    /// block that gets to know, for which others wait.
+    /// Receives what other GPUs wrote to this one, as far as this thread block knows that they did;
+    /// waits for another thread block that has received it.
     void receive_told();
 
-    /// Reads memory of another GPU, as that has signalled: the thread block that did sends it, but
-    /// for what another wrote of which that did not know, which sends it itself.
+    /// Reads memory of another GPU. The thread block that signalled last sends it; what another one
+    /// wrote, without the knowledge of that, is sent by the one that wrote it.
     Status read(const Operation& op, std::size_t i);
-    /// The last signal of a GPU that this thread block knows of; null where there is none.
+    /// Finds the last signal of a GPU that this thread block knows of; null where there is none.
     MomentPtr last_signal_of(Rank rank);
     void receive_read(const Chunks& src, const Chunks& dst, const Writer& sender);
 
     Writer& writer_of(const Chunks& chunks, int i);
     void note_writer(const Chunks& dst);
 
-    /// Runs of packets that one operation wrote, and nobody has read, are one message.
+    /// Receives packets that no thread block has read, a message for each run of one operation;
+    /// waits for the thread block that made or received the others.
     void take_packets(const Chunks& src);
     void receive_packets(const Written& message);
 
@@ -96,9 +96,9 @@ class Run {
 
     Status check_all_ended();
 
-    /// Nothing is left that a GPU wrote to another and told nobody.
+    /// Finds what a GPU wrote to another that no signal told of.
     Status check_all_told() const;
-    /// One that nobody waited for, behind an operation of a thread block.
+    /// Finds a signal behind an operation of a thread block that no operation waited for.
     [[nodiscard]] const Moment* signal_of(Rank to, std::size_t block, std::size_t op) const;
 
     const Plan& plan_;
