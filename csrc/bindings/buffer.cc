@@ -61,7 +61,8 @@ std::string reason(PyObject* object, const pybind11::error_already_set& error) {
 /// What a user can pass instead of an object that gives no buffer as it is; empty: who knows.
 std::string_view remedy(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
-    if (PyObject_CheckBuffer(object) == 0) return "; pass a numpy array that you keep: a = numpy.asarray(x)";
+    if (PyObject_CheckBuffer(object) == 0)
+        return "; pass a numpy array that you keep: a = numpy.asarray(x)";
     if (PyBytes_Check(object)) return "; it is read-only: pass bytearray(x)";
     if (!is_numpy_array(object)) return {};
     const int flags = pybind11::detail::array_proxy(object)->flags;

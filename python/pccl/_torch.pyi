@@ -1,11 +1,9 @@
 """The torch.distributed backend; import torch first."""
 
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
-
-from pccl.explanation import ChosenBy
 
 class _Cluster(Protocol):  # pccl.Cluster
     @property
@@ -113,7 +111,9 @@ class ProcessGroupPCCL(Backend):
         """Return whether the group can be used, or what kind of error ended it."""
     def explain(
         self, collective: str, nbytes: int
-    ) -> list[tuple[str, str, float, str, bool, ChosenBy]]:
+    ) -> list[
+        tuple[str, str, float, str, bool, Literal["", "wish", "capsule", "tuning", "prediction"]]
+    ]:
         """Return the fields of every ``pccl.explanation.Way``, for ``pccl.explain``.
 
         Parameters

@@ -124,9 +124,9 @@ class Check {
                            : to_string(Contribution{promise.rank, promise.chunk});
         const EventId writer = holdings_.writer[spot.place];
         if (writer == kNoEvent)
-            return Status::invalid_argument(
-                concat("no step of rank ", spot.rank, " writes output[", spot.chunk,
-                       "]; it must hold ", wanted, own_copy(spot.rank, promise)));
+            return Status::invalid_argument(concat("no step of rank ", spot.rank, " writes output[",
+                                                   spot.chunk, "]; it must hold ", wanted,
+                                                   own_copy(spot.rank, promise)));
         return Status::invalid_argument(concat(graph_.describe(writer),
                                                ", which writes it last: output[", spot.chunk, "] ",
                                                what..., "; it must hold ", wanted));

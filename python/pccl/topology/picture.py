@@ -18,7 +18,7 @@ class Picture(Figure):
     """
 
     def __init__(self, width: float, height: float, *, is_placed: bool = False) -> None:
-        super().__init__(figsize=(width, height), layout="none" if is_placed else "constrained")
+        super().__init__(figsize=(width, height), layout=None if is_placed else "constrained")
 
     def _repr_svg_(self) -> str:
         return svg_of(self)
