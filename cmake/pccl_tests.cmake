@@ -17,7 +17,9 @@ function(pccl_compile_tests_quickly TARGET)
   target_compile_options(${TARGET} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # With -O1 it follows values through std::optional and std::string not far enough, and is wrong.
-    target_compile_options(${TARGET} PRIVATE -Wno-maybe-uninitialized -Wno-array-bounds)
+    target_compile_options(
+      ${TARGET} PRIVATE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict
+    )
   endif()
   get_property(first GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED_TEST)
   if(first)

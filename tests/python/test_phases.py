@@ -199,7 +199,9 @@ def test_the_command_lists_plans_switches_and_shows(file: Path, tmp_path: Path) 
     assert "ring -> pairs: 1 switch" in planned.stdout
     assert json.loads(run("plan", file, "ring", "pairs", "--json").stdout)["target"] == "pairs"
     assert run("switch", file, "ring").stdout.startswith("ring: switched, ")
-    assert run("show", file).stdout == "fabric: none\nphase: none of the file\n"
+    shown = run("show", file)
+    assert shown.stdout == "fabric: none\nphase: none of the file\n"
+    assert "its fabric is in this process" in shown.stderr
     log = tmp_path / "log.jsonl"
     file.write_text(f"audit: {log}\n{YAML}")
     run("switch", file, "ring", "--dry-run")

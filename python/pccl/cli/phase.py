@@ -105,7 +105,8 @@ def switch(
     """
     import dataclasses
 
-    result = _load(file).switch(
+    cluster = _load(file)
+    result = cluster.switch(
         phase,
         dry_run=dry_run,
         adopt=adopt,
@@ -122,6 +123,7 @@ def switch(
                 print(f"  {each.name}: threw away of its candidate: {each.discarded}")
             if each.startup:
                 print(f"  {each.name}: startup: {each.startup}")
+        _tell_of_fabric(cluster)
     if result.unrecorded:
         terminal.complain(result.unrecorded)
         raise typer.Exit(2)
@@ -139,9 +141,20 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
         for row in sights.rows:
             unlit = f"; no light comes in at {row['dark']}" if row["dark"] else ""
             print(f"{row['switch']}: {row['fault'] or row['circuits']}{unlit}")
-        print(f"phase: {phase or 'none of the file'}")
+        is_known = not any(each.fault for each in sights)
+        print(f"phase: {phase or ('none of the file' if is_known else 'not known')}")
+        _tell_of_fabric(cluster)
     if any(each.fault for each in sights):
         raise typer.Exit(2)
+
+
+def _tell_of_fabric(cluster: "Cluster") -> None:
+    if not cluster.has_addresses:
+        typer.echo(
+            "no switch of the file has an address: its fabric is in this process, and the next"
+            " command begins with an empty one",
+            err=True,
+        )
 
 
 @app.command("watch", epilog=terminal.examples("pccl phase watch cluster.json ring --looks 1"))
