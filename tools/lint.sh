@@ -4,7 +4,8 @@
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh changed   with clang-tidy and documentation for what this branch changes
-#   tools/lint.sh quick     without what needs a compiler, as before a commit
+#   tools/lint.sh ci        without what compiles every C++ file anew (each alone, clang-tidy)
+#   tools/lint.sh quick     without what needs a build either, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -47,10 +48,12 @@ step ruff-format .venv/bin/ruff format --quiet --check .
 step mypy .venv/bin/mypy
 if [ "${1:-}" != quick ]; then
     step stubtest .venv/bin/python tools/check_stubs.py build/dev
+    step documentation .venv/bin/python tools/build_docs.py ${changed:+--changed}
+fi
+if [ "${1:-}" != quick ] && [ "${1:-}" != ci ]; then
     cmake --preset lint >/dev/null
     step alone .venv/bin/python tools/check_alone.py build/lint
     step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
-    step documentation .venv/bin/python tools/build_docs.py ${changed:+--changed}
 fi
 
 if [ ${#failed[@]} -ne 0 ]; then
