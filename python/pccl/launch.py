@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "RankError", "run"]
 
-Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 
 
 class RankError(RuntimeError):
@@ -64,37 +64,37 @@ class Failure:
 
 @overload
 def run(
-    fn: Callable[..., Value],
+    fn: Callable[..., _Value],
     *args: object,
     ranks: int,
     timeout: float | None = None,
     cluster: Cluster | None = None,
     keep_going: Literal[False] = False,
     **kwargs: Any,
-) -> list[Value]: ...
+) -> list[_Value]: ...
 
 
 @overload
 def run(
-    fn: Callable[..., Value],
+    fn: Callable[..., _Value],
     *args: object,
     ranks: int,
     timeout: float | None = None,
     cluster: Cluster | None = None,
     keep_going: bool,
     **kwargs: Any,
-) -> list[Value | RankError]: ...
+) -> list[_Value | RankError]: ...
 
 
 def run(
-    fn: Callable[..., Value],
+    fn: Callable[..., _Value],
     *args: object,
     ranks: int,
     timeout: float | None = None,
     cluster: Cluster | None = None,
     keep_going: bool = False,
     **kwargs: Any,
-) -> list[Value] | list[Value | RankError]:
+) -> list[_Value] | list[_Value | RankError]:
     """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group.
 
     A rank may end only by returning: one whose process ends before has failed, with exit code 0,
