@@ -54,6 +54,15 @@ def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, not made yet: pccl tune"
     path.write_text("")
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, there"
+    nowhere = info(HOME="", XDG_CACHE_HOME="")["tuning"]
+    assert nowhere == "no file: set PCCL_TUNING_FILE, XDG_CACHE_HOME or HOME"
+
+
+def test_settings_that_cannot_be_used_are_shown() -> None:
+    found = info(PCCL_TCP_SOCKETS="0")
+    wrong = 'PCCL_TCP_SOCKETS="0" is not usable: use a whole number from 1 to 16'
+    assert found["GPUs"] == f"not looked for: {wrong}"
+    assert found["transport shm"] == found["transport tcp"] == wrong
 
 
 def test_it_shows_what_steps_cost_and_since_when(tmp_path: Path) -> None:
