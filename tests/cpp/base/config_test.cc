@@ -39,7 +39,7 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_EQ(parsed.config.tcp_sockets, 2);
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
     EXPECT_TRUE(parsed.config.transports.empty());
-    EXPECT_TRUE(parsed.config.gpu_peer_access);
+    EXPECT_EQ(parsed.config.gpu_peer_access, std::nullopt);
     EXPECT_FALSE(parsed.config.gpu_copy_engines);
     EXPECT_THAT(parsed.warnings, IsEmpty());
     EXPECT_TRUE(check_settings(parsed.config).is_ok());
@@ -64,7 +64,7 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_THAT(parsed.config.unusable, IsEmpty());
     EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
-    EXPECT_FALSE(parsed.config.gpu_peer_access);
+    EXPECT_EQ(parsed.config.gpu_peer_access, false);
     EXPECT_TRUE(parsed.config.gpu_copy_engines);
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
@@ -164,7 +164,7 @@ TEST(ConfigTest, WhatIsNotUsableIsOneShortPrintableLine) {
     EXPECT_LT(lines[0].size(), 300U);
     for (const char c : lines[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_TRUE(parsed.config.transports.empty());
-    EXPECT_TRUE(parsed.config.gpu_peer_access);
+    EXPECT_EQ(parsed.config.gpu_peer_access, std::nullopt);
 }
 
 std::vector<std::string> warnings_of(std::initializer_list<std::string_view> names) {
