@@ -117,7 +117,7 @@ bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
                            const Welcome& welcome) {
     const auto done = handshake.advance(host);
     if (!done.is_ok()) {
-        host.refused(options_.way, about_client(handshake.fd(), done.status()));
+        refuse(handshake, done.status(), host);
         return false;
     }
     if (!done.value()) return true;
@@ -125,6 +125,12 @@ bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
     keep_spare();
     welcome(handshake.take_socket(), handshake.introduction());
     return false;
+}
+
+/// Closing does not end the watch while a child of fork() has the descriptor, too.
+void HandshakeServer::refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host) {
+    host.refused(options_.way, about_client(which.fd(), why));
+    unwatch(which.fd());
 }
 
 void HandshakeServer::admit(HandshakeHost& host, const Welcome& welcome) {
@@ -199,8 +205,7 @@ HandshakeServer::Pending::iterator HandshakeServer::who_makes_way(Duration patie
 }
 
 void HandshakeServer::put_off(const ServerHandshake& which, HandshakeHost& host) {
-    const Status why = Status::timeout("it was slow while others waited, and was put off");
-    host.refused(options_.way, about_client(which.fd(), why));
+    refuse(which, Status::timeout("it was slow while others waited, and was put off"), host);
     which.put_off();
 }
 
@@ -215,8 +220,7 @@ void HandshakeServer::expire(HandshakeHost& host) {
         return now - handshake->begun() < options_.patience;
     });
     const Status too_slow = Status::timeout("it did not finish its handshake in time");
-    for (auto late = pending_.begin(); late != kept; ++late)
-        host.refused(options_.way, about_client((*late)->fd(), too_slow));
+    for (auto late = pending_.begin(); late != kept; ++late) refuse(**late, too_slow, host);
     pending_.erase(pending_.begin(), kept);
     if (pending_.empty()) return set_alarm(blocked_for_ ? kStarvedPause : Duration::zero());
     const Duration patience = std::min(options_.patience, blocked_for_.value_or(Duration::max()));

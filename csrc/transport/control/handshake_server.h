@@ -64,7 +64,7 @@ class PCCL_API HandshakeServer {
 
     explicit HandshakeServer(const Options& options);
     Status start();
-    /// Makes poll_fd() readable when `fd` is, until unwatch() or the end of `fd`.
+    /// Makes poll_fd() readable when `fd` is, until unwatch().
     Status watch(int fd, ServerHandshake* handshake);
     void unwatch(int fd);
     [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
@@ -77,6 +77,8 @@ class PCCL_API HandshakeServer {
     Pending::iterator oldest_silent();
     /// End where nobody does: who has spoken keeps its slot for `patience`.
     Pending::iterator who_makes_way(Duration patience);
+    /// It ends with that.
+    void refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host);
     void put_off(const ServerHandshake& which, HandshakeHost& host);
     void put_off(Pending::iterator which, HandshakeHost& host);
     void keep_spare();

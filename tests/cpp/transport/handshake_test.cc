@@ -637,6 +637,36 @@ TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
     EXPECT_EQ(::poll(&polled, 1, 50), 0) << "nothing can be done, so nobody should be woken";
 }
 
+/// The server's end of a connection, once more, as a child of fork() has it.
+UniqueFd copy_of_other_end(const UniqueFd& client) {
+    const std::string mine = sys::local_address(client.get())->to_string();
+    for (int fd = 0; fd < 1024; ++fd) {
+        const auto peer = sys::peer_address(fd);
+        if (peer.is_ok() && peer->to_string() == mine) return UniqueFd(::dup(fd));
+    }
+    return {};
+}
+
+TEST_F(HandshakeTest, WhoeverWasLeftIsNotHeardThroughACopyOfItsDescriptor) {
+    loopback::ManualClock clock;
+    listen({.most_pending = 1, .patience = std::chrono::hours(1), .clock = &clock});
+    const UniqueFd first = raw_client();
+    serve_until([&] { return server_->pending() == 1; });
+    const UniqueFd copy = copy_of_other_end(first);
+    ASSERT_TRUE(copy.is_open());
+    const UniqueFd second = raw_client();
+    advance();  // the first makes way
+    ASSERT_EQ(receptionist_.refusals.size(), 1U);
+    send(first, hello(1));
+    const UniqueFd copy_of_second = copy_of_other_end(second);
+    clock.advance(std::chrono::hours(1));
+    advance();  // the second has taken too long
+    ASSERT_EQ(server_->pending(), 0U);
+    send(second, hello(1));
+    pollfd polled{.fd = server_->poll_fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&polled, 1, 50), 0) << "neither has a handshake any more";
+}
+
 TEST_F(HandshakeTest, WithoutDescriptorsItHearsOnePeerAtATime) {
     const UniqueFd first = raw_client();
     const UniqueFd second = raw_client();
