@@ -270,12 +270,13 @@ int megabits_of(const std::string& interface) {
 void examine_interfaces(std::span<Interface> interfaces) {
     constexpr std::array<std::string_view, 4> kInternal{"bridge", "dummy", "openvswitch", "tun"};
     // Of documentation: nothing is sent, and no host has them.
-    constexpr std::array<const char*, 2> kUnknownHosts{"192.0.2.1", "2001:db8::1"};
+    constexpr std::array<const char*, 2> kUnknownHosts{"198.51.100.1", "2001:db8::1"};
     std::vector<Address> sources;
     for (const char* host : kUnknownHosts)
         if (const auto source = route_source(Address::from_ip(host, 0).value()); source.is_ok())
             sources.push_back(*source);
     for (Interface& each : interfaces) {
+        if (each.loopback || !each.running) continue;
         each.internal = std::ranges::find(kInternal, driver_of(each.name)) != kInternal.end();
         each.has_default_route = std::ranges::any_of(
             sources, [&each](const Address& source) { return source.same_ip(each.address); });
