@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -96,13 +97,17 @@ std::vector<Integer> averages_of(int ranks) {
 
 template <typename Integer>
 void average(fakes::DeviceRank& member, DataType type, const device::DeviceLaunch& how) {
-    std::vector<Integer> numbers = numbers_of<Integer>(member.group.rank());
-    const Block block{reinterpret_cast<std::byte*>(numbers.data()), kCount};
+    const std::vector<Integer> numbers = numbers_of<Integer>(member.group.rank());
+    auto* const memory =
+        std::bit_cast<Integer*>(member.driver.allocate(numbers.size() * sizeof(Integer)));
+    std::ranges::copy(numbers, memory);
+    const Block block{reinterpret_cast<std::byte*>(memory), kCount};
     const Status status = member.group.launch(
         {.type = type, .op = ReduceOp::kAvg, .inputs = {&block, 1}, .outputs = {&block, 1}},
         nullptr, how);
     ASSERT_TRUE(status.is_ok()) << status.to_string();
-    ASSERT_EQ(numbers, averages_of<Integer>(member.group.size())) << to_string(type);
+    const std::vector<Integer> averages(memory, memory + kCount);
+    ASSERT_EQ(averages, averages_of<Integer>(member.group.size())) << to_string(type);
 }
 
 void average_all(fakes::DeviceRank& member, const device::DeviceLaunch& how) {
