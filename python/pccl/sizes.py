@@ -8,7 +8,12 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(size: int | str) -> int:
-    """Return the bytes that ``65536``, ``"64K"`` or ``"64KB"`` mean; powers of 1024.
+    """Return the bytes that a size means.
+
+    Parameters
+    ----------
+    size
+        ``65536``, ``"64K"`` or ``"64KB"``: K, M and G are powers of 1024.
 
     Raises
     ------
