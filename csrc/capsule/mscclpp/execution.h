@@ -19,7 +19,6 @@
 #include <map>
 #include <vector>
 
-#include "csrc/base/status.h"
 #include "csrc/capsule/mscclpp/plan.h"
 
 namespace pccl::capsule::mscclpp {
@@ -44,9 +43,5 @@ struct Execution {
     std::vector<Delivery> deliveries;       // in the order of their receipts
     std::map<At, std::vector<Wait>> waits;  // before an operation
 };
-
-/// kInvalidArgument with the operation that waits for ever; kUnsupported with that which writes
-/// what nobody is told of, or reads what nobody said is there.
-[[nodiscard]] Result<Execution> execute(const Plan& plan);
 
 }  // namespace pccl::capsule::mscclpp

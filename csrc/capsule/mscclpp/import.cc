@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "csrc/capsule/msccl/convert.h"
-#include "csrc/capsule/mscclpp/execution.h"
-#include "csrc/capsule/mscclpp/plan.h"
+#include "csrc/capsule/mscclpp/read_plan.h"
+#include "csrc/capsule/mscclpp/run.h"
 #include "csrc/capsule/mscclpp/shares.h"
 #include "csrc/capsule/mscclpp/two_sided.h"
 

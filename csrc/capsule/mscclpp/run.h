@@ -16,7 +16,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// The execution of a plan, within bounds of time and memory.
+/// The run of a plan, within bounds of time and memory.
 class Run {
    public:
     explicit Run(const Plan& plan);
@@ -128,5 +128,9 @@ class Run {
     std::size_t compared_ = 0;
     std::size_t waits_ = 0;
 };
+
+/// Runs a plan. kInvalidArgument with the operation that waits for ever; kUnsupported with that
+/// which writes what nobody is told of, or reads what nobody said is there.
+[[nodiscard]] Result<Execution> execute(const Plan& plan);
 
 }  // namespace pccl::capsule::mscclpp

@@ -1,4 +1,5 @@
-// hwloc's XML (lstopo machine.xml), versions 2 and 3: the PCIe tree, NUMA nodes, and the names of ports.
+// hwloc's XML (lstopo machine.xml), versions 2 and 3: the PCIe tree, NUMA nodes, and the names of
+// ports.
 //
 // It holds neither NVLinks nor speeds of ports, and of a PCIe link the present speed only, which is
 // not what an idle GPU can do; so these are left to assumptions and usual values.

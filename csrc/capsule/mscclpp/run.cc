@@ -1,8 +1,6 @@
-#include "csrc/capsule/mscclpp/execution.h"
+#include "csrc/capsule/mscclpp/run.h"
 
 #include <utility>
-
-#include "csrc/capsule/mscclpp/run.h"
 
 namespace pccl::capsule::mscclpp {
 namespace {
