@@ -144,7 +144,7 @@ void bind_programs(extension::Module& module) {
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name,
            const std::string& collective, Rank root) {
-            std::optional<capsule::CustomCollective> custom;
+            std::optional<capsule::msccl::CustomCollective> custom;
             if (!collective.empty()) custom = {.kind = kind_of(collective), .root = root};
             return released(
                 [&] { return file_of(capsule::import_msccl(xml, file, name, custom)); });

@@ -24,6 +24,12 @@ namespace pccl::capsule::msccl {
 [[nodiscard]] std::optional<schedule::MessageProtocol> protocol_called(std::string_view name);
 [[nodiscard]] std::string_view name_of(schedule::MessageProtocol protocol);
 
+/// The collective of a program that names none.
+struct CustomCollective {
+    schedule::CollectiveKind kind{};
+    Rank root = 0;
+};
+
 /// Chunks of a buffer: "i", "o" or "s".
 struct Span {
     schedule::Buffer buffer{};

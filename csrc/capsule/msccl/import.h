@@ -6,14 +6,9 @@
 #include <string_view>
 
 #include "csrc/capsule/capsule.h"
+#include "csrc/capsule/msccl/algo.h"
 
 namespace pccl::capsule {
-
-/// The collective of a program that names none.
-struct CustomCollective {
-    schedule::CollectiveKind kind{};
-    Rank root = 0;
-};
 
 /// Returns the capsule of MSCCL's XML, of any origin. `file` stands for the text in messages; an
 /// empty `name` is made of the algorithm's. `custom` is given for coll="custom" alone. LL, LL128
@@ -21,7 +16,7 @@ struct CustomCollective {
 /// of what is wrong, or cannot be said: what the verifier finds is told with the line of the step.
 [[nodiscard]] PCCL_API Result<Capsule> import_msccl(
     std::string_view xml, std::string_view file, std::string_view name = {},
-    const std::optional<CustomCollective>& custom = {});
+    const std::optional<msccl::CustomCollective>& custom = {});
 
 /// Returns the programs that an error of import_msccl() speaks of, to be shown beside it: they need
 /// not be right, and must not be run.

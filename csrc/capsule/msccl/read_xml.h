@@ -5,7 +5,6 @@
 #include <pugixml.hpp>
 
 #include "csrc/capsule/msccl/algo.h"
-#include "csrc/capsule/msccl/import.h"
 #include "csrc/sys/xml/xml_text.h"
 
 namespace pccl::capsule::msccl {
