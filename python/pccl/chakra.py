@@ -48,16 +48,21 @@ def write(records: Iterable[_Json], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        A record has no group, or two are of one rank.
+        A record has no group, or lacks a field, or two are of one rank.
     OSError
         A file cannot be written.
     """
     traces: dict[int, bytes] = {}
     for record in records:
-        rank = _rank_of(record)
+        try:
+            rank, trace = _rank_of(record), trace_of(record)
+        except KeyError as error:
+            raise ValueError(
+                f"a flight record has no {error}: an earlier release wrote it"
+            ) from None
         if rank in traces:
             raise ValueError(f"two records are of rank {rank}: give those of one run")
-        traces[rank] = trace_of(record)
+        traces[rank] = trace
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for rank, trace in sorted(traces.items()):

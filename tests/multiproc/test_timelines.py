@@ -119,7 +119,8 @@ def test_the_trace_has_what_was_simulated_below_what_was_measured(tmp_path: Path
     assert sum("slowest hop" in event["name"] for event in events) == 2
     axes = both.plot().axes[0]
     assert "simulated below" in axes.get_title(loc="left")
-    assert len(axes.patches) == 3 * len(RING.schedule.steps)  # waited, moved, simulated
+    bars = sum(len(drawn.get_paths()) for drawn in axes.collections)
+    assert bars == 3 * len(RING.schedule.steps)  # waited, moved, simulated
 
 
 RANK = """

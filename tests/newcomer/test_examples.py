@@ -24,7 +24,9 @@ CLUSTER = {
     "phases": {"ring": {"links": "ring"}, "pairs": {"links": [[0, 1], [2, 3]], "duplex": True}},
 }
 RECORD = {"version": 1, "wall_ms": 1, "steady_ns": 1, "entries": []} | {
-    "groups": [{"id": 1, "name": "world", "rank": 0, "size": 1}]
+    "groups": [
+        {"id": 1, "name": "world", "rank": 0, "size": 1, "global_ranks": [0], "device": "cpu"}
+    ]
 }
 
 

@@ -75,8 +75,8 @@ def test_pictures_have_ink_and_are_whole(shown: Any) -> None:
             ink = ink_of(now["picture"])
             assert 0.003 < ink.mean() < 0.6, "blank, or black"
             rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
-            assert np.ptp(rows) > 0.8 * ink.shape[0], "most of it is empty"
-            assert np.ptp(columns) > 0.8 * ink.shape[1], "most of it is empty"
+            assert np.ptp(rows) > 0.7 * ink.shape[0], "most of it is empty"
+            assert np.ptp(columns) > 0.7 * ink.shape[1], "most of it is empty"
 
 
 @pytest.mark.parametrize("shown", [EXAMPLES / "topology.ipynb"], indirect=True)
@@ -95,7 +95,8 @@ def test_it_shows_a_mistake_at_its_line_and_runs_what_is_mended(shown: Any) -> N
 
 @pytest.mark.parametrize("shown", [EXAMPLES / "phases.ipynb"], indirect=True)
 def test_it_switches_under_a_job_and_shows_what_is_refused(shown: Any) -> None:
-    assert str([("ring", "switched", 8.0)] * 4) in [now["text"] for _, now in shown]
+    texts = [" ".join((now["text"] or "").split()) for _, now in shown]
+    assert str([("ring", "switched", 8.0)] * 4) in texts
     printed = "".join(now["printed"] for _, now in shown)
     assert "phase one_pair leaves rank 2 without a way" in printed
     assert "phase tree of the network has no ring" in printed

@@ -176,7 +176,7 @@ def test_a_custom_program_is_imported_with_its_collective(folder: Path) -> None:
     assert "name its collective (--collective broadcast --root 0)" in done.stderr
     done = run(folder, *asked, "--collective", "all_reduce", "--root", "0")
     assert done.returncode == 0, done.stderr
-    assert pccl.Capsule.read(folder / "custom.capsule").schedule.collective == "all_reduce"
+    assert pccl.Capsule.load(folder / "custom.capsule").schedule.collective == "all_reduce"
     (folder / "plan.json").write_text(mscclpp_plans.ring_all_gather(4).text())
     done = run(
         folder, "import", "plan.json", "--output", "plan.capsule", "--collective", "all_gather"

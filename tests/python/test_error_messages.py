@@ -194,8 +194,8 @@ def test_a_name_that_there_is_not_lists_what_there_is(
             29500,
             "rendezvous=29500 is no store; give 'tcp://host:port', 'file:///path', 'env://', or",
         ),
-        ("timeout", -1, "a timeout of -1 s; it must be above 0"),
-        ("timeout", float("nan"), "a timeout of nan s; it must be above 0"),
+        ("timeout", -1, "timeout is -1: give seconds from 0 on, or infinity for no limit"),
+        ("timeout", float("nan"), "timeout is nan: give seconds from 0 on"),
     ],
 )
 def test_what_no_group_can_be_made_of_is_refused_at_once(

@@ -37,7 +37,9 @@ def test_a_good_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ((seat, process),) = job.groups()[0]
     assert (process.host, process.pid, process.door) == ("n0", 7, "here")
     assert (seat.operation, seat.seconds, seat.awaited) == ("all_reduce #1 (8 float32)", 3.0, (1,))
-    assert job.explain()[0].endswith("all have called all_reduce #1 (8 float32); rank 0 is in it.")
+    assert job.explain()[0].endswith(
+        "rank 0 has called all_reduce #1 (8 float32); rank 0 is in it."
+    )
 
 
 def test_a_gpu_that_waits_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

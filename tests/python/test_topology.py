@@ -96,7 +96,7 @@ def test_errors_are_pccls_own_and_say_what_is_right(tmp_path: Path) -> None:
         topology.load(DATA / "h100_1gpu_1nic.xml", assume={"gpus": 8})
     with pytest.raises(pccl.InvalidArgumentError, match="must be 0 or 1"):
         topology.load(DATA / "h100_1gpu_1nic.xml", assume={"p2p": 2})
-    with pytest.raises(pccl.UnsupportedError, match="only version 1"):
+    with pytest.raises(pccl.UnsupportedError, match="only 1, NCCL's, is read; 2 is RCCL's"):
         topology.parse('<system version="2"/>')
     with pytest.raises(pccl.UnavailableError, match="cannot read"):
         topology.load(tmp_path / "none.xml")

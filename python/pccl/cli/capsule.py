@@ -179,7 +179,7 @@ def replay(
     epilog=terminal.examples(
         "pccl capsule import ring.xml --output ring.capsule",
         "pccl capsule import plan.json --output plan.capsule",
-        "pccl capsule import custom.xml --output custom.capsule --collective broadcast --root 0",
+        "pccl capsule import custom.xml --output new.capsule --collective broadcast",
     ),
 )
 def import_file(

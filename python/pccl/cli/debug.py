@@ -12,7 +12,7 @@ from pccl.cli import terminal
 EXAMPLES = terminal.examples(
     "pccl debug flight                 # the folder that PCCL_FLIGHT_DIR named",
     "pccl debug flight/*.json --json",
-    "pccl debug flight --chakra traces # traces/chakra.0.et and so on, for simulators",
+    "pccl debug flight --chakra traces    # traces/chakra.0.et and so on",
 )
 
 
