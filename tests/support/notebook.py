@@ -16,16 +16,20 @@ CELL_SECONDS = 300
 
 
 def shown_by(cell: dict[str, Any]) -> dict[str, str | None]:
-    """Give what a cell prints, and the text and the picture of its last expression."""
+    """Give what a cell prints, and the text and the picture of its last expression.
+
+    A picture is the text of an SVG, or, of pyplot, a PNG in base64.
+    """
     printed, text, picture = "", None, None
     for output in cell["outputs"]:
         kind = output["output_type"]
         assert kind in {"stream", "execute_result"}, output
-        if kind == "stream":
-            printed += "".join(output["text"])
+        if kind == "stream":  # what is logged depends on the machine and on chance
+            printed += "".join(output["text"]) if output["name"] == "stdout" else ""
         else:
             text = "".join(output["data"]["text/plain"])
-            picture = "".join(output["data"].get("image/svg+xml", "")) or None
+            svg, png = (output["data"].get(f"image/{kind}", "") for kind in ("svg+xml", "png"))
+            picture = "".join(svg or png) or None
     return {"printed": printed, "text": text, "picture": picture}
 
 
