@@ -15,6 +15,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
 #include "csrc/bootstrap/open_store.h"
+#include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
