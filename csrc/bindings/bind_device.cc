@@ -78,6 +78,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
                                                .name = name,
                                                .device = device,
                                                .timeout = limit,
+                                               .peer_access = process_config().gpu_peer_access,
                                                .algorithms = algorithm},
                                               extension::check_signals);
     const py::gil_scoped_acquire gil;
