@@ -291,6 +291,7 @@ std::pair<std::string, std::vector<RemoteMemory>> read_entry(
     std::string_view info, const std::vector<std::string>& descriptors) {
     const auto peer = value_or_throw(p2p::ConnectionInfo::deserialise(info));
     std::vector<RemoteMemory> memories;
+    memories.reserve(descriptors.size());
     for (const std::string& each : descriptors)
         memories.push_back(value_or_throw(p2p::import_descriptor(peer.id, each), peer.id.name));
     return {peer.id.name, std::move(memories)};

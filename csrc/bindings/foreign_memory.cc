@@ -29,7 +29,7 @@ constexpr const char* kOld = "dltensor";
 constexpr const char* kVersioned = "dltensor_versioned";
 
 std::string name_of(py::handle object) {
-    const std::string name = Py_TYPE(object.ptr())->tp_name;
+    std::string name = Py_TYPE(object.ptr())->tp_name;
     if (!py::hasattr(object, "dtype")) return name;
     return concat(name, " of dtype ", std::string(py::str(object.attr("dtype"))));
 }

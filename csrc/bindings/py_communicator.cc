@@ -90,7 +90,7 @@ void PyCommunicator::refuse(Call& call, comm::OptionalTimeout timeout) {
     }
     const bool differs = status.code() == StatusCode::kMismatch;
     const Status why = status.is_ok() || differs ? call.why_refused() : status;
-    throw_status(why.with_context(std::string(schedule::to_string(call.kind()))));
+    throw_status(why.with_context(schedule::to_string(call.kind())));
 }
 
 PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,

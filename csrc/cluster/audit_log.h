@@ -22,6 +22,8 @@ class PCCL_API AuditLog {
 
     AuditLog(AuditLog&&) = default;
     AuditLog& operator=(AuditLog&&) = default;
+    AuditLog(const AuditLog&) = delete;
+    AuditLog& operator=(const AuditLog&) = delete;
     /// Tries once more to write what could not be written.
     ~AuditLog();
 

@@ -261,7 +261,7 @@ Status Joining::meet_others() {
     };
     PCCL_TRY(announce());
     for (;;) {
-        const Status met = meet_in_next();
+        Status met = meet_in_next();
         if (bootstrap::is_superseded(met)) {
             leave_group();
         } else if (may_store_come_again(met)) {

@@ -31,7 +31,7 @@ Result<bool> Call::is_answered(SessionCore& core) {
 }
 
 Status Call::why_not_made() const {
-    const Status why = connection_->why_lost();
+    Status why = connection_->why_lost();
     if (!connection_->was_late()) return why;
     return Status::timeout(why.message(), why.peer()).with_process(why.process());
 }

@@ -28,6 +28,7 @@ bool received_before(const Delivery& a, const Delivery& b) {
 
 void assign_channels(std::vector<Delivery>& deliveries) {
     std::vector<Delivery*> sorted;
+    sorted.reserve(deliveries.size());
     for (Delivery& each : deliveries) sorted.push_back(&each);
     std::ranges::sort(sorted, [](const Delivery* a, const Delivery* b) {
         return blocks_of(*a) != blocks_of(*b) ? blocks_of(*a) < blocks_of(*b) : sent_before(*a, *b);

@@ -117,7 +117,7 @@ Writer& Run::writer_of(const Chunks& chunks, int i) {
     auto& writers = writers_[{chunks.rank, chunks.buffer}];
     if (writers.empty())
         writers.resize(static_cast<std::size_t>(plan_.chunks_in(chunks.rank, chunks.buffer)));
-    return writers[static_cast<std::size_t>(chunks.index + i)];
+    return writers[static_cast<std::size_t>(chunks.index) + static_cast<std::size_t>(i)];
 }
 
 void Run::note_writer(const Chunks& dst) {

@@ -238,7 +238,7 @@ class NetconfDriver final : public Driver {
 
     /// Tells what is in the candidate, or has it thrown away and the candidate locked.
     Status take_edits(const sys::XmlElement& running) {
-        const Status refusal = std::exchange(refusal_, Status::ok());
+        Status refusal = std::exchange(refusal_, Status::ok());
         const auto* const before = running.child("data");
         const auto* const after = candidate_.child("data");
         if (before == nullptr || after == nullptr) return refusal;

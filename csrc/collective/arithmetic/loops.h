@@ -170,7 +170,7 @@ template <typename Integer, typename Wide>
 void widen_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     auto* const out = loose<Wide>(dst);
     const auto* const in = loose<Integer>(src);
-    for (std::size_t i = 0; i < count; ++i) out[i].value = in[i].value;
+    for (std::size_t i = 0; i < count; ++i) out[i].value = static_cast<Wide>(in[i].value);
 }
 
 /// Sums of what widen_integers() gives, divided. C++ rounds quotients towards zero.

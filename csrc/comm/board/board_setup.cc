@@ -23,7 +23,7 @@ bool BoardSetup::has_board(const bootstrap::Roster& roster) {
 
 Status BoardSetup::make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
                         std::unique_ptr<Board>& board) {
-    const Status made = make_and_open(ask_first, vote, deadline, board);
+    Status made = make_and_open(ask_first, vote, deadline, board);
     if (made.is_ok()) return made;
     const Status off = peers_.rank() == 0 || !vote.called_off ? made : vote.called_off();
     if (off.code() != StatusCode::kUnsupported) return made;

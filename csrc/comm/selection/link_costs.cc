@@ -191,7 +191,7 @@ Level level_of_rings(std::size_t bytes, const MachineCosts& costs) {
 Reach reach_of(const bootstrap::Roster& roster, const MachineCosts& costs) {
     const bool shares_memory = share_memory(roster);
     const int most = most_on_a_host(roster);
-    const int cores = costs.origin.cores > 0 ? costs.origin.cores : most;
+    const int cores = costs.origin.cores > 0 ? costs.origin.cores : std::max(most, 1);
     return {.ranks = static_cast<int>(roster.endpoints.size()),
             .is_on_one_host = is_on_one_host(roster),
             .shares_memory = shares_memory,

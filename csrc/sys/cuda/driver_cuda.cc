@@ -450,15 +450,14 @@ class LibcudaDriver final : public Driver {
     /// Copies 2 * `bytes`. Drivers leave what has two rows to an engine, whatever its size.
     Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
                          Stream stream) {
-        CUDA_MEMCPY2D rows{};
-        rows.srcMemoryType = CU_MEMORYTYPE_HOST;
-        rows.srcHost = from;
-        rows.srcPitch = bytes;
-        rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-        rows.dstDevice = to;
-        rows.dstPitch = bytes;
-        rows.WidthInBytes = bytes;
-        rows.Height = 2;
+        const CUDA_MEMCPY2D rows{.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                 .srcHost = from,
+                                 .srcPitch = bytes,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = to,
+                                 .dstPitch = bytes,
+                                 .WidthInBytes = bytes,
+                                 .Height = 2};
         PCCL_CUDA(cuMemcpy2DAsync, &rows, static_cast<CUstream>(stream));
         return Status::ok();
     }

@@ -140,6 +140,7 @@ std::vector<Interface> in_order(std::span<const Interface> interfaces, const Fit
     std::ranges::stable_sort(found, {}, &std::pair<Standing, Interface>::first);
     found.resize(std::min(found.size(), kMostCandidates));
     std::vector<Interface> ordered;
+    ordered.reserve(found.size());
     for (auto& [standing, interface] : found) ordered.push_back(std::move(interface));
     return ordered;
 }
