@@ -21,7 +21,7 @@ mkdir -p "$out" build
 export PYTHONPATH=$PWD/$build/python PYTHONUNBUFFERED=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 
 build() {
-    local options=(-DCMAKE_BUILD_TYPE=Release -DPCCL_WITH_CUDA=ON "-DPython_EXECUTABLE=$(command -v "$python")")
+    local options=(-DCMAKE_BUILD_TYPE=Release -DPCCL_WITH_CUDA=ON -DPCCL_UNITY_BUILD=ON "-DPython_EXECUTABLE=$(command -v "$python")")
     [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
     cmake -S . -B "$build" -G Ninja "${options[@]}" >"$out/build.log" 2>&1 || { tail -30 "$out/build.log"; return 1; }
     cmake --build "$build" --target pccl _core >>"$out/build.log" 2>&1 ||
@@ -109,7 +109,7 @@ in_shards() {
 checked() {
     local name=$1 sanitizer=$2 status=0 whole unsharded
     local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" -DPCCL_WITH_CUDA=OFF
-        -DPCCL_BUILD_TESTS=ON "-DPCCL_SANITIZE=$sanitizer" "-DPython_EXECUTABLE=$(command -v "$python")")
+        -DPCCL_BUILD_TESTS=ON -DPCCL_UNITY_BUILD=ON "-DPCCL_SANITIZE=$sanitizer" "-DPython_EXECUTABLE=$(command -v "$python")")
     [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
     { cmake -S . -B "build/$name" -G Ninja "${options[@]}" && cmake --build "build/$name"; } >"$out/$name-build.log" 2>&1 ||
         { grep -A12 -m6 'error' "$out/$name-build.log"; return 1; }

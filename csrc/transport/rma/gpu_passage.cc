@@ -1,6 +1,7 @@
 #include "csrc/transport/rma/gpu_passage.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "csrc/transport/rma/gpu_memory.h"
@@ -63,7 +64,7 @@ Result<std::shared_ptr<GpuMoment>> GpuTransfer::begin(GpuWay way, MutableBytes s
 }
 
 GpuSource::~GpuSource() {
-    for (const Part& part : parts_) part.come->await();
+    for (Part& part : parts_) part.come->release_after(std::move(part.stage));
 }
 
 Status GpuSource::fetch() {
@@ -92,7 +93,7 @@ void GpuSource::consume(std::size_t count) {
 }
 
 GpuSink::~GpuSink() {
-    for (const Part& part : parts_) part.gone->await();
+    for (Part& part : parts_) part.gone->release_after(std::move(part.stage));
 }
 
 Result<MutableBytes> GpuSink::room() {

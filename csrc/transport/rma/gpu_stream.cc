@@ -1,5 +1,9 @@
 #include "csrc/transport/rma/gpu_stream.h"
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/relax.h"
@@ -14,6 +18,14 @@ using sys::cuda::OnDevice;
 constexpr Duration kPatience = std::chrono::seconds(2);
 constexpr int kSpins = 1000;
 constexpr Duration kBetweenLooks = std::chrono::microseconds(20);
+
+/// Keeps what an engine may still access until the process ends.
+void keep(std::shared_ptr<const void> used) {
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<std::shared_ptr<const void>>;
+    const std::lock_guard lock(mutex);
+    kept->push_back(std::move(used));
+}
 
 }  // namespace
 
@@ -42,19 +54,25 @@ Status GpuMoment::hold_up(const GpuCallerStream& then) {
     return driver_.await_event(then.stream, event_);
 }
 
-void GpuMoment::await() {
+bool GpuMoment::await() {
     const Deadline deadline = Deadline::after(kPatience);
     for (int spin = 0;; ++spin) {
         const auto come = has_come();
-        if (!come.is_ok() || *come) return;
+        if (!come.is_ok() || *come) return true;
         if (spin < kSpins) {
             relax();
             continue;
         }
-        if (deadline.passed())
-            return log(LogLevel::kWarning, "a copy engine of GPU ", device_, " stands still");
+        if (deadline.passed()) {
+            log(LogLevel::kWarning, "a copy engine of GPU ", device_, " stands still");
+            return false;
+        }
         system_clock().sleep_for(kBetweenLooks);
     }
+}
+
+void GpuMoment::release_after(std::shared_ptr<const void> used) {
+    if (!await()) keep(std::move(used));
 }
 
 Result<std::unique_ptr<GpuStream>> GpuStream::create(sys::cuda::Driver& driver, int device) {

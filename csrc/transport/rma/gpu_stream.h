@@ -25,8 +25,12 @@ class PCCL_API GpuMoment {
 
     /// Whether the GPU has come that far; an error is that of the device, which does nothing more.
     [[nodiscard]] Result<bool> has_come();
-    /// Until then, some milliseconds at most; an engine that stands still is given up.
-    void await();
+    /// Waits until then, 2 s at most: an engine that stands still is given up. Returns whether the
+    /// engine is done, as it is after an error of the device.
+    bool await();
+    /// Waits likewise before it drops `used`, which the engine accesses. Where the engine stands
+    /// still, keeps `used` until the process ends: nobody else may have that memory.
+    void release_after(std::shared_ptr<const void> used);
     /// Whatever `then` gets from now on waits for it.
     Status hold_up(const GpuCallerStream& then);
 

@@ -21,7 +21,9 @@ class GpuFlight final : public RmaFlight {
     GpuFlight(std::shared_ptr<GpuMoment> end, std::function<RmaCopied()> then)
         : end_(std::move(end)), then_(std::move(then)) {}
     ~GpuFlight() override {
-        if (end_ != nullptr) end_->await();
+        if (end_ == nullptr) return;
+        // It holds the stage and the peer's memory.
+        end_->release_after(std::make_shared<std::function<RmaCopied()>>(std::move(then_)));
     }
     GpuFlight(const GpuFlight&) = delete;
     GpuFlight& operator=(const GpuFlight&) = delete;
@@ -36,7 +38,7 @@ class GpuFlight final : public RmaFlight {
 
    private:
     std::shared_ptr<GpuMoment> end_;  // null once it has come
-    const std::function<RmaCopied()> then_;
+    std::function<RmaCopied()> then_;
 };
 
 /// While it lives, the owner of a memory waits with its end for this writer.

@@ -119,7 +119,8 @@ bool is_good(double us, double best_us) { return us <= 1.15 * best_us || us - be
 /// The best and what was chosen then ran once more, by themselves.
 bool is_good_choice(const json& cell, const std::string& chosen) {
     if (chosen == cell["best"].get<std::string>()) return true;
-    if (chosen == cell["chosen"].get<std::string>()) return is_good(cell["default_us"], cell["best_us"]);
+    if (chosen == cell["chosen"].get<std::string>())
+        return is_good(cell["default_us"], cell["best_us"]);
     double best_us = cell["us"].at(chosen);
     for (const json& us : cell["us"]) best_us = std::min<double>(best_us, us);
     return is_good(cell["us"].at(chosen), best_us);
