@@ -145,20 +145,23 @@ void DeviceGroup::keep_memory() {
 }
 
 Status DeviceGroup::meet(const DeviceMeeting& meeting) {
-    PCCL_TRY(agree_on_seat(meeting));
+    PCCL_ASSIGN_OR_RETURN(const int resident, agree_on_seat(meeting));
     PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
     PCCL_TRY(agree_on_preferences(meeting));
+    preferences_.most_blocks = std::min(preferences_.most_blocks, resident);
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(meeting.deadline());
 }
 
-Status DeviceGroup::agree_on_seat(const DeviceMeeting& meeting) {
-    if (options_.size == 1) return Status::ok();
+Result<int> DeviceGroup::agree_on_seat(const DeviceMeeting& meeting) {
+    if (options_.size == 1) return abi::kMostBlocks;
     PCCL_ASSIGN_OR_RETURN(const auto gpu, driver_.gpu_id(options_.device));
     PCCL_ASSIGN_OR_RETURN(const bool has_mps, driver_.has_mps(options_.device));
-    return agree_on_seats(
-        meeting,
-        {.gpu = gpu, .has_mps = has_mps, .takes_turns = options_.peer_access.value_or(false)});
+    PCCL_ASSIGN_OR_RETURN(const int multiprocessors, driver_.multiprocessors(options_.device));
+    return agree_on_seats(meeting, {.gpu = gpu,
+                                    .has_mps = has_mps,
+                                    .takes_turns = options_.peer_access.value_or(false),
+                                    .multiprocessors = multiprocessors});
 }
 
 Status DeviceGroup::share_memory(Deadline deadline) {

@@ -157,7 +157,7 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Result<abi::LineTrial> try_lines(Deadline deadline);
     [[nodiscard]] Status launch_trial(kernels::Stream stream);
     [[nodiscard]] Result<abi::LineTrial> await_trial(Deadline deadline) const;
-    Status agree_on_seat(const DeviceMeeting& meeting);
+    Result<int> agree_on_seat(const DeviceMeeting& meeting);
     Status agree_on_preferences(const DeviceMeeting& meeting);
     /// On a thread of its own: whether no kernel runs any more.
     [[nodiscard]] bool end_kernels();

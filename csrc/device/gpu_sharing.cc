@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "csrc/abi/device_team.h"
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
 
@@ -12,12 +13,14 @@ namespace pccl::device {
 namespace {
 
 constexpr std::string_view kSubject = "seat";
+constexpr std::uint32_t kMostProcessors = 1U << 16;  // far above any GPU's
 
 std::string text_of(const GpuSeat& seat) {
     ByteWriter out;
     out.raw(seat.gpu);
     out.u8(seat.has_mps ? 1 : 0);
     out.u8(seat.takes_turns ? 1 : 0);
+    out.u32(static_cast<std::uint32_t>(seat.multiprocessors));
     return out.take();
 }
 
@@ -30,6 +33,10 @@ Result<GpuSeat> seat_in(std::string_view text) {
     seat.has_mps = flag != 0;
     PCCL_TRY(in.u8(flag));
     seat.takes_turns = flag != 0;
+    std::uint32_t multiprocessors = 0;
+    PCCL_TRY(in.u32(multiprocessors));
+    seat.multiprocessors =
+        static_cast<int>(std::min<std::uint32_t>(multiprocessors, kMostProcessors));
     return seat;
 }
 
@@ -52,7 +59,16 @@ Status check_seats(std::span<const GpuSeat> seats) {
     return Status::ok();
 }
 
-Status agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own) {
+int resident_blocks(std::span<const GpuSeat> seats) {
+    int blocks = abi::kMostBlocks;
+    for (const GpuSeat& seat : seats) {
+        const auto ranks = static_cast<int>(std::ranges::count(seats, seat.gpu, &GpuSeat::gpu));
+        if (ranks > 1) blocks = std::min(blocks, seat.multiprocessors / ranks);
+    }
+    return std::max(blocks, 1);
+}
+
+Result<int> agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own) {
     PCCL_TRY(meeting.say(kSubject, text_of(own)));
     std::vector<GpuSeat> seats;
     for (Rank rank = 0; rank < meeting.size(); ++rank) {
@@ -60,7 +76,8 @@ Status agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own) {
         PCCL_ASSIGN_OR_RETURN(const GpuSeat seat, seat_in(said));
         seats.push_back(seat);
     }
-    return check_seats(seats);
+    PCCL_TRY(check_seats(seats));
+    return resident_blocks(seats);
 }
 
 }  // namespace pccl::device

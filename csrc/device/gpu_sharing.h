@@ -1,5 +1,6 @@
 // Ranks that share a GPU. Their kernels run side by side under MPS alone: without it each waits for
-// the process's time slice, and so does each flag that a peer's kernel is to set.
+// the process's time slice, and so does each flag that a peer's kernel is to set. Side by side, all
+// blocks of all of them must fit on the GPU at once: each waits for its peers while it is resident.
 #pragma once
 
 #include <span>
@@ -15,6 +16,7 @@ struct GpuSeat {
     sys::cuda::GpuId gpu{};
     bool has_mps = false;
     bool takes_turns = false;  // it wants kernels also where they take turns
+    int multiprocessors = 0;
 
     bool operator==(const GpuSeat&) const = default;
 };
@@ -23,7 +25,13 @@ struct GpuSeat {
 /// the two, what that costs and what to do. One that wants this nevertheless suffices.
 [[nodiscard]] Status check_seats(std::span<const GpuSeat> seats);
 
-/// The same of the ranks that meet, of which this one has `own`; on all ranks alike.
-[[nodiscard]] Status agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own);
+/// Returns how many blocks a launch of one rank may have, so that the launches of all ranks with
+/// its GPU are resident at once: a multiprocessor each. 1 to abi::kMostBlocks, the same for all
+/// ranks.
+[[nodiscard]] int resident_blocks(std::span<const GpuSeat> seats);
+
+/// Checks the GPUs of the ranks that meet, of which this one has `own`, and returns
+/// resident_blocks() of them; on all ranks alike.
+[[nodiscard]] Result<int> agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own);
 
 }  // namespace pccl::device

@@ -5,13 +5,15 @@
 
 #include <vector>
 
+#include "csrc/abi/device_team.h"
+
 namespace pccl::device {
 namespace {
 
 using ::testing::HasSubstr;
 
 GpuSeat on_gpu(int number, bool has_mps = false) {
-    return {.gpu = {static_cast<std::byte>(number)}, .has_mps = has_mps};
+    return {.gpu = {static_cast<std::byte>(number)}, .has_mps = has_mps, .multiprocessors = 132};
 }
 
 TEST(GpuSharingTest, GpusOfTheirOwnAreFine) {
@@ -37,6 +39,22 @@ TEST(GpuSharingTest, ARankMayWantToTakeTurns) {
     std::vector seats{on_gpu(0), on_gpu(0)};
     seats[1].takes_turns = true;
     EXPECT_TRUE(check_seats(seats).is_ok());
+}
+
+/// Three ranks with 128 blocks each on the 132 multiprocessors of an H200 waited for each other.
+TEST(GpuSharingTest, TheBlocksOfAllThatShareAGpuFitOnIt) {
+    EXPECT_EQ(resident_blocks(std::vector{on_gpu(0), on_gpu(1)}), pccl::abi::kMostBlocks);
+    EXPECT_EQ(resident_blocks(std::vector(2, on_gpu(0, true))), 66);
+    EXPECT_EQ(resident_blocks(std::vector(3, on_gpu(0, true))), 44);
+    EXPECT_EQ(resident_blocks(std::vector{on_gpu(0), on_gpu(1), on_gpu(1), on_gpu(1)}), 44)
+        << "block b of a rank waits for block b of its peers";
+    EXPECT_EQ(resident_blocks(std::vector(200, on_gpu(0, true))), 1);
+}
+
+TEST(GpuSharingTest, AGpuMayHaveFewMultiprocessors) {
+    std::vector seats(2, on_gpu(0, true));
+    seats[1].multiprocessors = seats[0].multiprocessors = 16;  // a part of a GPU (MIG)
+    EXPECT_EQ(resident_blocks(seats), 8);
 }
 
 }  // namespace
