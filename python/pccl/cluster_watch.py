@@ -14,6 +14,7 @@ from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import timedelta
 
     from pccl.cluster_results import Plan, Sight, Switched
     from pccl.table import Fields
@@ -31,9 +32,9 @@ class _Cluster(Protocol):
     @property
     def has_addresses(self) -> bool: ...
     def plan(self, source: str | None, target: str) -> Plan: ...
-    def show(self, *, timeout: float) -> Table[Sight]: ...
-    def phase_shown(self, *, timeout: float) -> str | None: ...
-    def switch(self, phase: str, *, timeout: float) -> Switched: ...
+    def show(self, *, timeout: float | timedelta) -> Table[Sight]: ...
+    def phase_shown(self, *, timeout: float | timedelta) -> str | None: ...
+    def switch(self, phase: str, *, timeout: float | timedelta) -> Switched: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Drift:
 
 
 def watch(
-    cluster: _Cluster, phase: str | None, *, interval: float, timeout: float
+    cluster: _Cluster, phase: str | None, *, interval: float | timedelta, timeout: float | timedelta
 ) -> Iterator[Table[Drift]]:
     """Yield what differs, at once and again whenever that changes, until the caller ends it.
 
@@ -159,7 +160,9 @@ class Measured:
         return "\n".join(lines)
 
 
-def measure(cluster: _Cluster, first: str, second: str, *, rounds: int, timeout: float) -> Measured:
+def measure(
+    cluster: _Cluster, first: str, second: str, *, rounds: int, timeout: float | timedelta
+) -> Measured:
     """Switch back and forth, and return the medians; the cluster ends in the second phase.
 
     Raises

@@ -26,6 +26,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from pccl import _core
+from pccl.arguments import require
 from pccl.replay_results import Replay
 from pccl.replay_steps import StepTime
 from pccl.sizes import bytes_of
@@ -102,6 +103,7 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        require(speed, Speed, "speed", "a pccl.simulator.Speed")
         if ports not in {1, 2}:
             raise ValueError(f"ports is {ports}, must be 1 or 2")
         return Network(
@@ -128,6 +130,7 @@ class Network:
             ``ranks`` is out of range.
         """
         _check_ranks(ranks)
+        require(speed, Speed, "speed", "a pccl.simulator.Speed")
         if capacity < 0:
             raise ValueError(f"capacity is {capacity}, must be 0 or more")
         core = _core.one_switch(ranks, speed._core)
@@ -153,6 +156,8 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        require(within, Speed, "within", "a pccl.simulator.Speed")
+        require(across, Speed, "across", "a pccl.simulator.Speed")
         if ranks_per_host < 1 or ranks % ranks_per_host:
             raise ValueError(f"{ranks} ranks do not divide into hosts of {ranks_per_host}")
         return Network(
@@ -181,6 +186,9 @@ class Network:
         ValueError
             The job is of one host, or its hosts have other ranks.
         """
+        from pccl.topology import Job
+
+        require(job, Job, "job", "a pccl.topology.Job")
         return _network_of(job, within)
 
     @staticmethod
@@ -263,6 +271,7 @@ def replay(
     ValueError
         ``nbytes`` is no size.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     piece = _core.Piece.built_in(algorithm, collective, network.ranks, aggregation, list(order))
     return _played(piece, network, nbytes)
 
@@ -308,6 +317,7 @@ def rounds(
     InvalidArgumentError, UnsupportedError
         As for ``replay``.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     piece = _core.Piece.built_in(algorithm, collective, network.ranks, 0, list(order))
     found = piece.rounds(network._core, nbytes)
     return [Round(seconds, size, tuple(receivers)) for seconds, size, receivers in found]
@@ -337,6 +347,7 @@ def replay_capsule(capsule: _core.Capsule, network: Network, nbytes: int | str) 
     ValueError
         ``nbytes`` is no size.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     return _played(_core.Piece.of_capsule(capsule), network, nbytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -154,6 +155,9 @@ def sides_of(
     """Return the bytes of both sides of a transfer, which are as many."""
     here = local[:] if isinstance(local, Memory) else local
     there = remote[:] if isinstance(remote, RemoteMemory) else remote
+    if not isinstance(here, LocalSlice) or not isinstance(there, RemoteSlice):
+        require(here, LocalSlice, "local", "a pccl.p2p.Memory, or a slice of one")
+        require(there, RemoteSlice, "remote", "a pccl.p2p.RemoteMemory, or a slice of one")
     if here.nbytes != there.nbytes:
         raise InvalidArgumentError(
             f"a transfer has as many bytes here as there, not {here.nbytes} and {there.nbytes}"

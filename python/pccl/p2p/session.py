@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pccl import _core
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
@@ -15,6 +16,7 @@ from pccl.p2p.work import Blocks, Plan, Work, indices_of, whole_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
     from types import TracebackType
 
     from numpy.typing import NDArray
@@ -61,7 +63,7 @@ class Session:
         listen: str = "",
         transports: str = "",
         tcp_sockets: int = 0,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | timedelta = 10.0,
     ) -> None:
         self._connect_timeout = connect_timeout
         self._core = _core._P2pSession(name, listen, transports, tcp_sockets, connect_timeout)
@@ -117,7 +119,7 @@ class Session:
         """
         return self._core.load(info)[0]
 
-    def connect(self, peer: str, timeout: float | None = 10.0) -> None:
+    def connect(self, peer: str, timeout: float | timedelta | None = 10.0) -> None:
         """Wait until there is a connection to a peer; transfers make it by themselves.
 
         The peer has answered by then: a connection that is here, and has ended there, does not
@@ -144,7 +146,7 @@ class Session:
         """
         self._core.connect(peer, timeout)
 
-    def accept(self, peer: str | None = None, timeout: float | None = 10.0) -> str:
+    def accept(self, peer: str | None = None, timeout: float | timedelta | None = 10.0) -> str:
         """Wait until a peer has connected, and say who.
 
         Without a name each peer is told once, in the order in which they came, and again when it
@@ -298,6 +300,7 @@ class Session:
         ResourceExhaustedError
             4096 names are published.
         """
+        require(memory, Memory, "memory", "a pccl.p2p.Memory")
         self._core.publish(name, memory._core)
 
     def withdraw(self, name: str) -> None:
@@ -310,7 +313,7 @@ class Session:
         """
         self._core.withdraw(name)
 
-    def fetch(self, peer: str, name: str, timeout: float | None = 10.0) -> RemoteMemory:
+    def fetch(self, peer: str, name: str, timeout: float | timedelta | None = 10.0) -> RemoteMemory:
         """Ask a peer itself for memory that it has published; its program makes no call.
 
         Parameters
@@ -529,6 +532,7 @@ class Session:
         CollectiveTimeoutError, PeerLostError
             There is a stream, and no connection in ``connect_timeout``.
         """
+        require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         chosen = indices_of(indices, plan)
         if stream is not None:
             return self._read_in_order(plan, chosen, notify, stream)
@@ -575,6 +579,7 @@ class Session:
         UnsupportedError
             The stream is being captured.
         """
+        require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         after = stream_named(stream, plan.device)
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
 
@@ -637,7 +642,7 @@ class Session:
         """
         self._core.notify(peer, word)
 
-    def notifications(self, timeout: float | None = 0.0) -> list[Notification]:
+    def notifications(self, timeout: float | timedelta | None = 0.0) -> list[Notification]:
         """Return those that have come since the last call.
 
         Parameters
