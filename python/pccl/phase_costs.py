@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class WithSwitches(NamedTuple):
     """What a collective takes that changes circuits as it goes.
 

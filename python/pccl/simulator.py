@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["Network", "Replay", "Round", "Speed", "StepTime", "replay", "replay_capsule", "rounds"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @dataclasses.dataclass(frozen=True)
 class Speed:
     """What a port costs.
