@@ -101,6 +101,30 @@ class Class : public pybind11::class_<Parts...> {
         return settable(name);
     }
 
+    /// Has __new__ alone refused, with what makes one instead; for a class with a base of another
+    /// library, whose methods would take an object without a value. Subclasses make theirs.
+    Class& refuse_new(const std::string& instead) {
+        auto* const refusing = reinterpret_cast<PyTypeObject*>(this->ptr());
+        const auto make = [refusing, instead](const pybind11::type& of, const pybind11::args& given,
+                                              const pybind11::kwargs& named) {
+            if (of.ptr() == reinterpret_cast<PyObject*>(refusing))
+                throw pybind11::type_error(
+                    concat(refusing->tp_name, ".__new__() alone makes no object: call ", instead));
+            PyObject* const fresh = refusing->tp_new(reinterpret_cast<PyTypeObject*>(of.ptr()),
+                                                     given.ptr(), named.ptr());
+            if (fresh == nullptr) throw pybind11::error_already_set();
+            return pybind11::reinterpret_steal<pybind11::object>(fresh);
+        };
+        const pybind11::cpp_function function(make, pybind11::name("__new__"));
+        const auto method =
+            pybind11::reinterpret_steal<pybind11::object>(PyStaticMethod_New(function.ptr()));
+        // Not as an attribute: that would have a call of the class come here, too.
+        if (!method || PyDict_SetItemString(refusing->tp_dict, "__new__", method.ptr()) != 0)
+            throw pybind11::error_already_set();
+        PyType_Modified(refusing);
+        return *this;
+    }
+
    private:
     Class& explained(const char* name) {
         ArgumentErrors::explain_in(this->attr(name));
