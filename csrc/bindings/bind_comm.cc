@@ -342,7 +342,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
     cls.def("__repr__", [](PyCommunicator& self) {
         return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
-                      (*self).size(), ">");
+                      (*self).size(), (*self).is_over() ? ", over" : "", ">");
     });
     cls.def_property_readonly("memory", [](py::object self) {
         static_cast<void>(self.cast<PyCommunicator&>());  // has one

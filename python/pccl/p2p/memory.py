@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pccl.arguments import require
@@ -32,7 +32,11 @@ def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
 class Descriptor:
     """Names one registration of one session, for peers of it."""
 
-    _bytes: bytes
+    _bytes: bytes = field(repr=False)  # with the nonce of the registration
+
+    def __repr__(self) -> str:
+        """Tell its size, as its bytes let peers reach the memory."""
+        return f"<pccl.p2p.Descriptor of {len(self._bytes)} bytes>"
 
     def serialize(self) -> bytes:
         """Return fewer than 256 bytes, versioned and checksummed, the same each time."""

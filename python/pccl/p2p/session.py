@@ -680,4 +680,4 @@ class Session:
 
     def __repr__(self) -> str:
         """Name it."""
-        return f"<pccl.p2p.Session {self.name}>"
+        return f"<pccl.p2p.Session {self.name}{'' if self._closing.alive else ', closed'}>"
