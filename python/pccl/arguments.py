@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["refusal", "require", "require_ranks", "shown"]
+__all__ = ["refusal", "require", "require_int", "shown"]
 
 _LONGEST_SHOWN = 60
 _C_INT_MAX = 2**31 - 1
@@ -20,8 +20,11 @@ _EMPTY = object()
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: at most 60 characters, and its type."""
-    text = " ".join(repr(value).split())
+    """Return a value as messages show it: at most 60 characters of it, and its type."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of the value's own code
+        text = object.__repr__(value)
     if len(text) > _LONGEST_SHOWN:
         text = f"{text[: _LONGEST_SHOWN - 3]}..."
     return f"{text} ({type(value).__name__})"
@@ -45,18 +48,18 @@ def require(value: object, kind: type | tuple[type, ...], argument: str, right: 
         raise TypeError(f"{argument} is {shown(value)}: it must be {right}")
 
 
-def require_ranks(ranks: object, argument: str = "ranks") -> None:
-    """Raise TypeError for what is no number of ranks.
+def require_int(value: object, argument: str) -> None:
+    """Raise TypeError for what is no integer.
 
     Parameters
     ----------
-    ranks
+    value
         What was given.
     argument
         The name of the parameter.
     """
-    if isinstance(ranks, bool) or not hasattr(ranks, "__index__"):
-        raise TypeError(f"{argument} is {shown(ranks)}: it must be an int")
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{argument} is {shown(value)}: it must be an int")
 
 
 def refusal(text: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:

@@ -7,6 +7,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from pccl.arguments import require_int
 from pccl.cluster_results import Pairs, arrows
 from pccl.errors import InvalidArgumentError, MismatchError
 from pccl.table import Table
@@ -172,6 +173,7 @@ def measure(
     SwitchError
         A switch of phases was refused or rolled back, or the cluster is degraded.
     """
+    require_int(rounds, "rounds")
     if first == second or rounds < 1:
         raise InvalidArgumentError(
             f"{rounds} rounds between {first} and {second}: there must be two phases, and 1 or more"

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from pccl.arguments import require, require_ranks, shown
+from pccl.arguments import require, require_int, shown
 from pccl.errors import PeerLostError
 from pccl.rank_processes import GRACE_S, End, RankProcesses, rank_command
 from pccl.time_limits import limit_of
@@ -163,7 +163,7 @@ def _check(fn: object, ranks: object, cluster: object) -> None:
     if not callable(fn):
         script = "; pccl run starts scripts" if isinstance(fn, str | os.PathLike) else ""
         raise TypeError(f"fn is {shown(fn)}: it must be a function{script}")
-    require_ranks(ranks)
+    require_int(ranks, "ranks")
     if cluster is not None:
         from pccl.cluster import Cluster
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import numbers
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from pccl.arguments import require
+from pccl.arguments import require, require_int
 from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class Circuits:
     ports: int = 1
 
     def __post_init__(self) -> None:
+        require_int(self.ranks, "ranks")
+        require_int(self.ports, "ports")
+        require(self.bandwidth, numbers.Real, "bandwidth", "bytes a second")
         if self.ranks < 2 or self.ports not in {1, 2}:
             raise ValueError("there must be at least 2 ranks, with 1 or 2 ports each")
         if not 0 < self.bandwidth < math.inf:

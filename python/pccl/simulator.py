@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import os
 from typing import TYPE_CHECKING, Literal
 
 from pccl import _core
-from pccl.arguments import require
+from pccl.arguments import require, require_int
 from pccl.replay_results import Replay
 from pccl.replay_steps import StepTime
 from pccl.sizes import bytes_of
@@ -69,6 +70,7 @@ class Speed:
     hop: float = 1e-6
 
     def __post_init__(self) -> None:
+        require(self.bandwidth, numbers.Real, "bandwidth", "bytes a second")
         if not 0 < self.bandwidth < math.inf:
             raise ValueError(f"bandwidth is {self.bandwidth}: give bytes a second above 0")
         duration_of(self.start, "start")
@@ -135,6 +137,7 @@ class Network:
         """
         _check_ranks(ranks)
         require(speed, Speed, "speed", "a pccl.simulator.Speed")
+        require_int(capacity, "capacity")
         if capacity < 0:
             raise ValueError(f"capacity is {capacity}, must be 0 or more")
         core = _core.one_switch(ranks, speed._core)
@@ -162,6 +165,7 @@ class Network:
         _check_ranks(ranks)
         require(within, Speed, "within", "a pccl.simulator.Speed")
         require(across, Speed, "across", "a pccl.simulator.Speed")
+        require_int(ranks_per_host, "ranks_per_host")
         if ranks_per_host < 1 or ranks % ranks_per_host:
             raise ValueError(f"{ranks} ranks do not divide into hosts of {ranks_per_host}")
         return Network(
@@ -219,6 +223,8 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        if cores is not None:
+            require_int(cores, "cores")
         count = len(os.sched_getaffinity(0)) if cores is None else cores
         if count < 1:
             raise ValueError(f"cores is {count}, must be 1 or more")
@@ -404,5 +410,6 @@ def _speed_within(host: Host) -> Speed:
 
 
 def _check_ranks(ranks: int) -> None:
+    require_int(ranks, "ranks")
     if not 2 <= ranks <= 65536:
         raise ValueError(f"ranks is {ranks}, must be 2 to 65536")

@@ -24,6 +24,7 @@ BARE = (
     "pccl._core",
     "has no attribute '_",
     "argument types are supported",
+    "not supported between",
 )
 X = np.ones(4)
 
@@ -142,6 +143,14 @@ def test_group_is_whole_after_a_refused_call(comm: pccl.Communicator) -> None:
 def test_errors_of_a_call_itself_stay(comm: pccl.Communicator) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match="a numpy array that you keep"):
         comm.all_reduce([1.0, 2.0])  # type: ignore[call-overload]
+
+
+def test_values_that_cannot_be_shown_are_named_by_their_type(comm: pccl.Communicator) -> None:
+    class Shy:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert "(Shy): it must be an int" in message_of(lambda: comm.broadcast(X, Shy()))  # type: ignore[call-overload]
 
 
 def test_sizes_are_taken_as_text(comm: pccl.Communicator) -> None:

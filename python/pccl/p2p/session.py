@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pccl import _core
-from pccl.arguments import require
+from pccl.arguments import require, require_int
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
@@ -257,6 +257,7 @@ class Session:
             That is more than can be had now: of the machine, of the limit of a control group, or of
             the process, beside what this session has allocated and nobody has touched yet.
         """
+        require_int(nbytes, "nbytes")
         if nbytes <= 0:
             raise InvalidArgumentError(f"there is no memory of {nbytes} bytes")
         return Memory(self._core.allocate(nbytes), self._core)
@@ -617,6 +618,8 @@ class Session:
         InvalidArgumentError
             The peer is not known, the window is less than 1, or the chunk is out of its range.
         """
+        require_int(window, "window")
+        require_int(chunk, "chunk")
         if window < 1:
             raise InvalidArgumentError(f"a window has at least one message, not {window}")
         if chunk < 0:
