@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "csrc/base/text.h"
+
 namespace pccl::netconf {
 namespace {
 
@@ -36,6 +38,11 @@ class SshStream final : public ByteStream {
     [[nodiscard]] sys::Interest interest() const override {
         if (ssh_ == nullptr) return {.fd = socket_.get(), .output = true};
         return {.fd = ssh_->fd(), .input = true, .output = ssh_->wants_output()};
+    }
+
+    [[nodiscard]] std::string awaited() const override {
+        if (lookup_.poll()) return {};
+        return concat("the name service, for the address of ", lookup_.host());
     }
 
    private:

@@ -27,6 +27,7 @@ class PCCL_API NameLookup {
     /// Needs no thread where `host` is an address. `resolver`: resolve(), but for tests.
     NameLookup(std::string host, std::uint16_t port, const Resolver& resolver = {});
 
+    [[nodiscard]] const std::string& host() const { return host_; }
     /// What resolve() gives, never empty; nullopt: not yet. Does not block.
     [[nodiscard]] std::optional<Result<Addresses>> poll() const;
     /// The same; kTimeout, with the host and how long it took, once `deadline` has passed.
