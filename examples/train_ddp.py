@@ -12,6 +12,8 @@ bucket is not overlapped with the rest of the backward pass, as it is when DDP h
 import argparse
 import gc
 import json
+import os
+import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -166,6 +168,8 @@ def parse_options() -> argparse.Namespace:
 
 def main() -> None:
     options = parse_options()
+    if "WORLD_SIZE" not in os.environ:
+        sys.exit("this trains as ranks: pccl run -n 2 examples/train_ddp.py, or by torchrun")
     torch.set_num_threads(1)
     dist.init_process_group(options.backend)
     outcome = train(options)

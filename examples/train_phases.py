@@ -13,6 +13,7 @@ import argparse
 import gc
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -121,6 +122,8 @@ def parse_options() -> argparse.Namespace:
 
 def main() -> None:
     options = parse_options()
+    if "WORLD_SIZE" not in os.environ:
+        sys.exit("this trains as ranks: pccl run -n 4 examples/train_phases.py, or by torchrun")
     torch.set_num_threads(1)
     given = None
     if "PCCL_CLUSTER" not in os.environ:

@@ -248,10 +248,9 @@ std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names
         if (!name.starts_with(kPrefix) || name.starts_with("PCCL_TEST_")) continue;
         const std::string_view rest = name.substr(kPrefix.size());
         if (std::ranges::find(known, rest) != known.end()) continue;
-        const std::string_view meant = nearest(rest.substr(0, kLongestName), known);
+        const std::string meant = did_you_mean(rest, known, kPrefix);
         warnings.push_back(
-            concat(shown(name), " is no setting of pccl",
-                   meant.empty() ? "" : concat("; did you mean ", kPrefix, meant, "?")));
+            concat(shown(name), " is no setting of pccl", meant.empty() ? "" : "; ", meant));
     }
     return warnings;
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/text.h"
+
 namespace pccl {
 namespace {
 
@@ -34,6 +36,13 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
         best = name;
     }
     return best;
+}
+
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> names,
+                         std::string_view prefix) {
+    constexpr std::size_t kLongest = 64;
+    const std::string_view meant = nearest(text.substr(0, kLongest), names);
+    return meant.empty() ? "" : concat("did you mean ", prefix, meant, "?");
 }
 
 }  // namespace pccl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "csrc/base/export.h"
@@ -12,5 +13,11 @@ namespace pccl {
 /// replaced: V. Levenshtein, 1966); empty where each takes more than a third of its length.
 [[nodiscard]] PCCL_API std::string_view nearest(std::string_view text,
                                                 std::span<const std::string_view> names);
+
+/// "did you mean <prefix><nearest>?", of the first 64 characters of `text`; empty where nothing is
+/// near.
+[[nodiscard]] PCCL_API std::string did_you_mean(std::string_view text,
+                                                std::span<const std::string_view> names,
+                                                std::string_view prefix = {});
 
 }  // namespace pccl

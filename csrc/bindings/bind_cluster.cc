@@ -92,7 +92,7 @@ struct Wanted {
     bool discard_candidate = false;
 };
 
-std::string switch_to(ClusterContext& self, const std::string& phase, double timeout,
+std::string switch_to(ClusterContext& self, const std::string& phase, Seconds timeout,
                       const Wanted& wanted, const py::object& drain,
                       const std::shared_ptr<ProgressBoard>& progress) {
     cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
@@ -107,17 +107,17 @@ std::string switch_to(ClusterContext& self, const std::string& phase, double tim
         value_or_throw(uninterrupted([&] { return self.switch_phase(phase, options); })));
 }
 
-std::string inspect(ClusterContext& self, double timeout) {
+std::string inspect(ClusterContext& self, Seconds timeout) {
     const Duration longest = time_limit(timeout);
     return json_of(uninterrupted([&] { return self.inspect(longest, &extension::check_signals); }));
 }
 
-void adopt(ClusterContext& self, double timeout) {
+void adopt(ClusterContext& self, Seconds timeout) {
     const Duration longest = time_limit(timeout);
     throw_unless_ok(uninterrupted([&] { return self.adopt(longest, &extension::check_signals); }));
 }
 
-std::string inherit(ClusterContext& self, double timeout) {
+std::string inherit(ClusterContext& self, Seconds timeout) {
     const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                          .interrupted = &extension::check_signals};
     return value_or_throw(uninterrupted([&] { return self.inherit(options); }));
@@ -141,7 +141,7 @@ void bind_cluster(extension::Module& module) {
         .def("plan", &plan, arg("source"), arg("target"))
         .def(
             "switch_to",
-            [](ClusterContext& self, const std::string& phase, double timeout, bool dry_run,
+            [](ClusterContext& self, const std::string& phase, Seconds timeout, bool dry_run,
                bool adopt, bool discard_candidate, const py::object& drain,
                const std::shared_ptr<ProgressBoard>& progress) {
                 return switch_to(self, phase, timeout, {dry_run, adopt, discard_candidate}, drain,

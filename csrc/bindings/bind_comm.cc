@@ -29,7 +29,6 @@ namespace {
 
 constexpr double kDefaultTimeout = std::chrono::duration<double>(comm::kDefaultTimeout).count();
 constexpr std::size_t kUsualTimeline = std::size_t{1} << 18U;
-using Seconds = std::optional<double>;
 using Object = const py::object&;
 using Op = const Reducing&;
 using Root = Or<kDefaultRoot>;
@@ -41,7 +40,7 @@ void def_call(Class& cls, const char* name, Method method, const Args&... args) 
             arg("timeout") = py::none());
 }
 
-void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks) {
+void monitored_barrier(PyCommunicator& self, Seconds timeout, bool wait_all_ranks) {
     const auto limit = in_milliseconds(duration_of(timeout));
     Status status;
     {
@@ -99,49 +98,49 @@ void bind_collectives(extension::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "all_reduce",
-        [](Self& self, Object x, Op op, bool async_op, Seconds timeout) {
+        [](Self& self, Object x, Op op, bool async_op, OptionalSeconds timeout) {
             return self.all_reduce(x, op, {async_op, timeout});
         },
         arg("x"), arg("op") = kDefaultOp);
     def_call(
         cls, "broadcast",
-        [](Self& self, Object x, Rank root, bool async_op, Seconds timeout) {
+        [](Self& self, Object x, Rank root, bool async_op, OptionalSeconds timeout) {
             return self.broadcast(x, root, {async_op, timeout});
         },
         arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "reduce",
-        [](Self& self, Object x, Rank root, Op op, bool async_op, Seconds timeout) {
+        [](Self& self, Object x, Rank root, Op op, bool async_op, OptionalSeconds timeout) {
             return self.reduce(x, root, op, {async_op, timeout});
         },
         arg("x"), arg("root") = kDefaultRoot, arg("op") = kDefaultOp);
     def_call(
         cls, "all_gather",
-        [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {
+        [](Self& self, Object out, Object x, bool async_op, OptionalSeconds timeout) {
             return self.all_gather(out, x, {async_op, timeout});
         },
         arg("out"), arg("x"));
     def_call(
         cls, "reduce_scatter",
-        [](Self& self, Object out, Object x, Op op, bool async_op, Seconds timeout) {
+        [](Self& self, Object out, Object x, Op op, bool async_op, OptionalSeconds timeout) {
             return self.reduce_scatter(out, x, op, {async_op, timeout});
         },
         arg("out"), arg("x"), arg("op") = kDefaultOp);
     def_call(
         cls, "gather",
-        [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
+        [](Self& self, Object out, Object x, Rank root, bool async_op, OptionalSeconds timeout) {
             return self.gather(out, x, root, {async_op, timeout});
         },
         arg("out"), arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "scatter",
-        [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
+        [](Self& self, Object out, Object x, Rank root, bool async_op, OptionalSeconds timeout) {
             return self.scatter(out, x, root, {async_op, timeout});
         },
         arg("out"), arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "all_to_all",
-        [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {
+        [](Self& self, Object out, Object x, bool async_op, OptionalSeconds timeout) {
             return self.all_to_all(out, x, {async_op, timeout});
         },
         arg("out"), arg("x"));
@@ -162,14 +161,14 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "send",
-        [](Self& self, Object x, Rank peer, int tag, bool async_op, Seconds timeout) {
+        [](Self& self, Object x, Rank peer, int tag, bool async_op, OptionalSeconds timeout) {
             return self.send(x, peer, tag, {async_op, timeout});
         },
         arg("x"), arg("peer"), arg("tag") = kDefaultTag);
     def_call(
         cls, "recv",
         [](Self& self, Object x, std::optional<Rank> peer, int tag, bool async_op,
-           Seconds timeout) {
+           OptionalSeconds timeout) {
             return self.receive(x, peer.value_or(comm::kAnySource), tag, {async_op, timeout});
         },
         arg("x"), arg("peer") = py::none(), arg("tag") = kDefaultTag);
@@ -182,21 +181,21 @@ py::module_ objects() { return py::module_::import("pccl.objects"); }
 void bind_objects(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "send_object",
-        [](Object self, Object value, Rank peer, int tag, Seconds timeout) {
+        [](Object self, Object value, Rank peer, int tag, OptionalSeconds timeout) {
             objects().attr("send")(self, value, peer, tag, timeout);
         },
         arg("value"), arg("peer"), arg("tag") = kDefaultTag, py::kw_only(),
         arg("timeout") = py::none());
     cls.def(
         "recv_object",
-        [](Object self, std::optional<Rank> peer, int tag, Seconds timeout) {
+        [](Object self, std::optional<Rank> peer, int tag, OptionalSeconds timeout) {
             return objects().attr("receive")(self, peer, tag, timeout);
         },
         arg("peer") = py::none(), arg("tag") = kDefaultTag, py::kw_only(),
         arg("timeout") = py::none());
     cls.def(
         "broadcast_object",
-        [](Object self, Object value, Rank root, Seconds timeout) {
+        [](Object self, Object value, Rank root, OptionalSeconds timeout) {
             return objects().attr("broadcast")(self, value, root, timeout);
         },
         arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
@@ -226,7 +225,8 @@ py::object switched_operator(const py::object& self, const capsule::Capsule& loa
 void bind_capsules(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "load",
-        [](Object self, Object capsule, const std::optional<std::string>& sizes, Seconds timeout) {
+        [](Object self, Object capsule, const std::optional<std::string>& sizes,
+           OptionalSeconds timeout) {
             const capsule::Capsule loaded =
                 self.cast<PyCommunicator&>().load(capsule, sizes, timeout);
             return loaded.switches_phases()
@@ -294,7 +294,9 @@ void leave_block(PyCommunicator& self, const py::object& type, const py::object&
 void bind_life(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "barrier",
-        [](PyCommunicator& self, Seconds timeout) { return self.barrier({.timeout = timeout}); },
+        [](PyCommunicator& self, OptionalSeconds timeout) {
+            return self.barrier({.timeout = timeout});
+        },
         arg("timeout") = py::none());
     make_quick<&PyCommunicator::barrier>(cls, "barrier");
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
@@ -322,7 +324,7 @@ void bind_communicator(extension::Module& module) {
     extension::Class<PyCommunicator> cls(module, "Communicator");
     cls.def_init(
         [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
-           double timeout, std::string name, std::string transports, std::string algorithm,
+           Seconds timeout, std::string name, std::string transports, std::string algorithm,
            std::string gpu, const py::object& cluster) {
             const Place place = place_in(rendezvous, rank, world_size);
             return std::make_unique<PyCommunicator>(GroupOptions{
@@ -340,7 +342,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
     cls.def("__repr__", [](PyCommunicator& self) {
         return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
-                      (*self).size(), ">");
+                      (*self).size(), (*self).is_over() ? ", over" : "", ">");
     });
     cls.def_property_readonly("memory", [](py::object self) {
         static_cast<void>(self.cast<PyCommunicator&>());  // has one

@@ -62,7 +62,7 @@ struct PyDeviceGroup {
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
-                                          const py::object& rendezvous, int device, double timeout,
+                                          const py::object& rendezvous, int device, Seconds timeout,
                                           const std::string& algorithm, const std::string& name) {
     throw_unless_ok(check_settings());
     throw_unless_ok(pccl::check_algorithm_list(algorithm));

@@ -62,7 +62,7 @@ Status wait_for(const runtime::Event& event, std::optional<double> seconds) {
     return event.wait(deadline);
 }
 
-void PyEvent::wait(std::optional<double> seconds) const {
+void PyEvent::wait(OptionalSeconds seconds) const {
     const Status status = wait_for(event_, seconds);
     static_cast<void>(is_done());
     throw_unless_ok(status);

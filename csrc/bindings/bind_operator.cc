@@ -11,6 +11,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_operator.h"
 #include "csrc/bindings/quick_call.h"
+#include "csrc/bindings/seconds.h"
 
 namespace pccl::bindings {
 
@@ -18,8 +19,6 @@ namespace py = pybind11;
 using py::arg;
 
 namespace {
-
-using Seconds = std::optional<double>;
 
 /// What a call's own buffers make of an operator; itself where the call has none.
 py::object with_buffers(const py::object& self, const py::object& x, const py::object& out,
@@ -52,7 +51,7 @@ void bind_operator(extension::Module& module) {
         .def(
             "execute",
             [](const py::object& self, const py::object& x, const py::object& out,
-               const py::str& op, Seconds timeout) {
+               const py::str& op, OptionalSeconds timeout) {
                 const py::object bound = with_buffers(self, x, out, op);
                 return bound.cast<PyOperator&>().execute({.timeout = timeout});
             },
@@ -61,7 +60,7 @@ void bind_operator(extension::Module& module) {
         .def(
             "run",
             [](const py::object& self, const py::object& x, const py::object& out,
-               const py::str& op, Seconds timeout) {
+               const py::str& op, OptionalSeconds timeout) {
                 const py::object bound = with_buffers(self, x, out, op);
                 return bound.cast<PyOperator&>().run({.timeout = timeout});
             },

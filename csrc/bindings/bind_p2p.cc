@@ -16,6 +16,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/p2p/call.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/memory.h"
@@ -46,7 +47,7 @@ py::bytes bytes_of(std::span<const std::byte> bytes) {
 
 std::unique_ptr<Session> open_session(const std::string& name, const std::string& listen,
                                       const std::string& transports, int tcp_sockets,
-                                      double connect_timeout) {
+                                      Seconds connect_timeout) {
     const p2p::SessionOptions options{
         .name = name,
         .listen = listen,
@@ -63,7 +64,7 @@ void close(Session& session) {
     }());
 }
 
-void connect(Session& session, const std::string& peer, std::optional<double> timeout) {
+void connect(Session& session, const std::string& peer, OptionalSeconds timeout) {
     const auto call = session.call(peer);
     std::optional<Status> ended;
     const auto try_until = [&](Deadline deadline) {
@@ -178,7 +179,7 @@ Work post(Session& session, bool writes, const PlanPtr& plan, const Indices& ind
 
 /// Waits so many seconds for a connection.
 Work read_in_order(Session& session, const PlanPtr& plan, const Indices& indices,
-                   std::string_view notify, const StreamAddress& stream, double timeout) {
+                   std::string_view notify, const StreamAddress& stream, Seconds timeout) {
     const auto chosen = chosen_by(indices);
     std::optional<Work> work;
     const auto try_until = [&](Deadline deadline) -> Status {
@@ -221,7 +222,7 @@ std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& pla
 }
 
 /// A child of fork() finds none; to wait for some there raises.
-Words notifications(Session& session, std::optional<double> timeout) {
+Words notifications(Session& session, OptionalSeconds timeout) {
     if (timeout != 0.0) throw_unless_ok(session.check_usable());
     const Deadline deadline = deadline_after(timeout);
     const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
@@ -237,7 +238,7 @@ Words notifications(Session& session, std::optional<double> timeout) {
 }
 
 /// Of any peer where there is no name.
-std::string accept(Session& session, const std::string& peer, std::optional<double> timeout) {
+std::string accept(Session& session, const std::string& peer, OptionalSeconds timeout) {
     std::string caller;
     const auto try_until = [&](Deadline deadline) {
         const auto accepted = session.accept(peer, deadline);
@@ -249,7 +250,7 @@ std::string accept(Session& session, const std::string& peer, std::optional<doub
 }
 
 RemoteMemory fetch(Session& session, const std::string& peer, const std::string& name,
-                   std::optional<double> timeout) {
+                   OptionalSeconds timeout) {
     std::shared_ptr<const p2p::Inquiry> inquiry;
     std::optional<RemoteMemory> fetched;
     const auto try_until = [&](Deadline deadline) -> Status {

@@ -12,6 +12,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/p2p/transfer.h"
 
 namespace pccl::bindings {
@@ -33,7 +34,7 @@ using PostMethod = Result<Message> (Transfer::*)(const LocalBlock&, std::uint64_
 template <PostMethod Post>
 Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& memory,
                      std::uint64_t offset, std::uint64_t nbytes, std::uint64_t tag,
-                     std::optional<double> timeout) {
+                     OptionalSeconds timeout) {
     const LocalBlock block{memory, {offset, nbytes}};
     std::optional<Message> posted;
     const auto try_until = [&](Deadline deadline) {
@@ -52,7 +53,7 @@ template <PostOneSided Post>
 Work post_one_sided(Transfer& transfer,
                     const std::pair<std::shared_ptr<LocalMemory>, std::uint64_t>& local,
                     const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
-                    std::string_view notify, std::optional<double> timeout) {
+                    std::string_view notify, OptionalSeconds timeout) {
     const LocalBlock here{local.first, {local.second, nbytes}};
     const RemoteBlock there{remote.first, {remote.second, nbytes}};
     std::optional<Work> posted;
@@ -71,7 +72,7 @@ bool is_message_done(const Message& message) {
     return true;
 }
 
-void wait_for_all(Transfer& transfer, std::optional<double> timeout) {
+void wait_for_all(Transfer& transfer, OptionalSeconds timeout) {
     wait_for_signals_too(
         timeout, [&](Deadline deadline) { return transfer.await_end(deadline); }, &unless_timeout,
         transfer.peer());

@@ -85,7 +85,7 @@ class PythonSwitches {
 };
 
 std::pair<bool, std::string> switch_phase(PhaseNetwork& self, const std::string& phase,
-                                          double timeout, bool dry_run, py::object transact,
+                                          Seconds timeout, bool dry_run, py::object transact,
                                           py::object read_back) {
     PythonSwitches switches(std::move(transact), std::move(read_back));
     const comm::PhaseRequest request{

@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace {
 
 py::bytes ask_status(const std::string& door, const py::bytes& group, std::uint32_t first,
-                     double timeout_s) {
+                     Seconds timeout_s) {
     throw_unless_ok(check_settings());
     const std::string key = group;
     const Deadline deadline = Deadline::after(duration_of(timeout_s, "timeout_s"));

@@ -55,7 +55,7 @@ class SharedStore {
     const std::shared_ptr<bootstrap::Store> store_;
 };
 
-std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, double timeout) {
+std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, Seconds timeout) {
     throw_unless_ok(check_settings());
     const Deadline deadline = deadline_after(timeout);
     // Of a store that two share: rank 0 makes it, or serves it.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/bindings/buffer.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/runtime/event.h"
 
 namespace pccl::bindings {
@@ -70,7 +71,7 @@ class PyEvent {
         : event_(std::move(event)), held_(std::move(held)) {}
 
     /// Throws how the operation ended, or CollectiveTimeoutError after `seconds`.
-    void wait(std::optional<double> seconds) const;
+    void wait(OptionalSeconds seconds) const;
     void flush() const;
     [[nodiscard]] bool is_done() const;
     [[nodiscard]] const runtime::Event& operator*() const { return event_; }

@@ -39,7 +39,7 @@ inline std::optional<Status> unless_timeout(const Status& said) {
 
 /// Of work or a message.
 template <typename Handle>
-void wait_for_end(const Handle& handle, std::optional<double> timeout) {
+void wait_for_end(const Handle& handle, OptionalSeconds timeout) {
     const std::string& peer = handle.peer().name;
     static_cast<void>(deadline_after(timeout));  // also a wrong one of what is done is refused
     if (handle.is_complete()) return throw_unless_ok(handle.status(), peer);

@@ -208,7 +208,7 @@ PyCommunicator::Outcome PyCommunicator::barrier(const CallOptions& options) {
     return wait_here([&] { return communicator_->barrier(limit); });
 }
 
-py::object PyCommunicator::health(double timeout) const {
+py::object PyCommunicator::health(Seconds timeout) const {
     const auto limit = in_milliseconds(duration_of(timeout));
     const auto peers = released([&] { return communicator_->survey(limit); });
     const py::object make = py::module_::import("pccl.peer_health").attr("PeerHealth");
@@ -241,7 +241,7 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
 }
 
 std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, int key,
-                                                      std::optional<double> timeout) {
+                                                      OptionalSeconds timeout) {
     const auto limit = timeout_of(timeout);
     auto part = released([&] { return communicator_->split(color, key, limit); });
     if (part == nullptr) return nullptr;
@@ -265,7 +265,7 @@ capsule::Capsule PyCommunicator::load(const py::object& capsule,
     });
 }
 
-void PyCommunicator::unload(const std::string& name, std::optional<double> timeout) {
+void PyCommunicator::unload(const std::string& name, OptionalSeconds timeout) {
     const auto limit = timeout_of(timeout);
     Status status;
     {

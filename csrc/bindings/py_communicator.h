@@ -12,6 +12,7 @@
 
 #include "csrc/bindings/call.h"
 #include "csrc/bindings/event.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/operator.h"
@@ -65,20 +66,20 @@ class PyCommunicator {
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     Outcome barrier(const CallOptions& options);
     /// A pccl.table.Table of pccl.PeerHealth.
-    [[nodiscard]] pybind11::object health(double timeout) const;
+    [[nodiscard]] pybind11::object health(Seconds timeout) const;
     /// Aborts this one. Without ranks: leaves out those that are gone or do not answer.
     std::unique_ptr<PyCommunicator> shrink(const std::optional<std::vector<Rank>>& excluded,
                                            std::optional<int> least);
 
     /// Null for ranks without a color. Waits without the GIL.
     std::unique_ptr<PyCommunicator> split(std::optional<int> color, int key,
-                                          std::optional<double> timeout);
+                                          OptionalSeconds timeout);
 
     /// Loads a pccl.Capsule, what it stands on, or the one of a path, with all other ranks; returns
     /// what runs on so many ranks.
     capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
                           std::optional<double> timeout);
-    void unload(const std::string& name, std::optional<double> timeout);
+    void unload(const std::string& name, OptionalSeconds timeout);
     /// A pccl.table.Table of pccl.capsule_results.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;
 

@@ -60,7 +60,7 @@ comm::Communicator& PyMemory::communicator() const {
 }
 
 py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const std::string& device,
-                              std::optional<double> timeout) const {
+                              OptionalSeconds timeout) const {
     comm::Communicator& comm = communicator();
     if (device.starts_with("cuda"))
         return py::cast(std::make_unique<PyGpuWorkspace>(comm, name, bytes, device, timeout));

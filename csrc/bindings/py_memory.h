@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/bindings/seconds.h"
 #include "csrc/comm/communicator.h"
 
 namespace pccl::bindings {
@@ -43,7 +44,7 @@ class PyMemory {
     /// With all other ranks: a PyWorkspace of "cpu", a PyGpuWorkspace of "cuda" or "cuda:N".
     [[nodiscard]] pybind11::object allocate(const std::string& name, std::size_t bytes,
                                             const std::string& device,
-                                            std::optional<double> timeout) const;
+                                            OptionalSeconds timeout) const;
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] std::string described() const;
 

@@ -1,6 +1,8 @@
-// Times as Python users write them: seconds, in floating point. The one place that converts them;
-// needs the GIL, for it raises InvalidArgumentError, which names the argument.
+// Times as Python users write them: seconds, as a number or a datetime.timedelta. The one place
+// that converts them; needs the GIL, for it raises InvalidArgumentError, which names the argument.
 #pragma once
+
+#include <pybind11/pybind11.h>
 
 #include <chrono>
 #include <optional>
@@ -13,6 +15,19 @@
 namespace pccl::bindings {
 
 inline constexpr std::string_view kTimeout = "timeout";
+
+/// What a function that pybind11 calls takes for a time.
+class Seconds {
+   public:
+    Seconds() = default;
+    // Both implicit, as this stands for a number but for how it is read.
+    Seconds(double count) : count_(count) {}    // NOLINT(google-explicit-constructor)
+    operator double() const { return count_; }  // NOLINT(google-explicit-constructor)
+
+   private:
+    double count_ = 0;
+};
+using OptionalSeconds = std::optional<Seconds>;
 
 /// From 0 s on.
 inline Duration duration_of(double seconds, std::string_view argument = kTimeout) {
@@ -43,3 +58,32 @@ inline Deadline deadline_after(std::optional<double> seconds) {
 }
 
 }  // namespace pccl::bindings
+
+/// Takes numbers, and what has total_seconds().
+template <>
+class pybind11::detail::type_caster<pccl::bindings::Seconds> {
+   public:
+    PYBIND11_TYPE_CASTER(pccl::bindings::Seconds, const_name("float | datetime.timedelta"));
+
+    bool load(handle given, bool convert) {
+        make_caster<double> number;
+        if (number.load(given, convert)) {
+            value = cast_op<double>(number);
+            return true;
+        }
+        PyObject* const seconds = PyObject_CallMethod(given.ptr(), "total_seconds", nullptr);
+        if (seconds == nullptr) {
+            PyErr_Clear();
+            return false;
+        }
+        const auto held = reinterpret_steal<object>(seconds);
+        if (!number.load(held, convert)) return false;
+        value = cast_op<double>(number);
+        return true;
+    }
+
+    static handle cast(pccl::bindings::Seconds seconds, return_value_policy /*any*/,
+                       handle /*parent*/) {
+        return PyFloat_FromDouble(seconds);
+    }
+};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "csrc/base/text.h"
@@ -35,12 +36,15 @@ void await_news(const std::vector<Part*>& pending, Duration longest) {
     sys::wait_for_any(interests, longest);
 }
 
-Status late(Step step, Duration timeout, const Status& interruption) {
+Status late(Step step, const Driver& driver, Duration timeout, const Status& interruption) {
+    const std::string awaited = driver.awaited();
+    const std::string who = awaited.empty() ? "" : concat(" of ", awaited, ",");
     if (!interruption.is_ok())
         return Status::timeout(
-            concat("no answer to ", to_string(step), " before the interruption"));
+            concat("no answer", who, " to ", to_string(step), " before the interruption"));
     const double seconds = std::chrono::duration<double>(timeout).count();
-    return Status::timeout(concat("no answer to ", to_string(step), " within ", seconds, " s"));
+    return Status::timeout(
+        concat("no answer", who, " to ", to_string(step), " within ", seconds, " s"));
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ Status scatter(Step step, std::span<Part> parts, Duration timeout, const Scatter
         await_news(pending, deadline.slice());
     }
     for (Part* part : pending) {
-        part->status = late(step, timeout, interruption);
+        part->status = late(step, *part->driver, timeout, interruption);
         part->took = system_clock().now() - begun;
         part->driver->abandon(part->status);
         tell(*part);

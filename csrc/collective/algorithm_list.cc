@@ -84,10 +84,10 @@ std::vector<std::string> unknown_algorithms(std::string_view list,
         const Names names = names_of(*kind, catalogue);
         if (has(names, item.algorithm)) continue;
         const std::string_view asked = item.algorithm.substr(0, kLongestShown);
-        const std::string_view meant = nearest(asked, names);
+        const std::string meant = did_you_mean(asked, names);
         lines.push_back(concat("no algorithm is called ", asked,
-                               meant.empty() ? "" : concat(" (did you mean ", meant, "?)"),
-                               "; for ", item.collective, " there are ", listed(names)));
+                               meant.empty() ? "" : concat(" (", meant, ")"), "; for ",
+                               item.collective, " there are ", listed(names)));
     }
     return lines;
 }

@@ -154,6 +154,8 @@ Status Communicator::shutdown() {
     return found;
 }
 
+bool Communicator::is_over() const { return group_->is_over(); }
+
 Status Communicator::health() const { return group_->health(); }
 
 Status Communicator::check_process() const { return group_->check_process(); }

@@ -174,6 +174,8 @@ class PCCL_API Communicator {
     /// kMismatch, which also goes to the log, where ranks have called different collectives in the
     /// end, as far as it shows by now: two roots of one broadcast.
     Status shutdown();
+    /// Whether it was shut down or aborted, or has broken: every later operation fails.
+    [[nodiscard]] bool is_over() const;
     /// ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
     /// kUnavailable in a child of fork(): the communicator is its parent's. So fails all that asks

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "csrc/base/log.h"
+#include "csrc/base/now_and_then.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/diagnosis/explained.h"
@@ -203,12 +204,20 @@ Status Group::help_until(Reached reached, const runtime::Operation& operation, D
     PCCL_TRY(check_process());
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
+    NowAndThen look(transport::Backoff::kSlice);
+    const auto is_late = [&] {
+        return Status::timeout(concat(operation.describe(), " in group ", name(),
+                                      ": the wait timed out; the operation goes on"));
+    };
     runtime_.note_thread();
     const auto waits = diagnosis_.report().note_waiter();
     while (!reached()) {
         if (advance()) {
             backoff.reset();
             idle_since = {};
+            if (!look.is_due()) continue;
+            PCCL_TRY(check_interrupt());
+            if (deadline.passed()) return is_late();
             continue;
         }
         if (backoff.slept()) {
@@ -217,9 +226,7 @@ Status Group::help_until(Reached reached, const runtime::Operation& operation, D
             if (idle_since == TimePoint{}) idle_since = now;
             look_around(now - idle_since);
         }
-        if (deadline.passed())
-            return Status::timeout(concat(operation.describe(), " in group ", name(),
-                                          ": the wait timed out; the operation goes on"));
+        if (deadline.passed()) return is_late();
         backoff.pause();
     }
     return operation.is_done() ? operation.status() : Status::ok();

@@ -1,6 +1,6 @@
 // pybind11's modules and classes, whose functions and members show the docstrings and signatures of
 // the stub, so that inspect.signature() works. pybind11 copies the texts. Objects whose __init__
-// has not run are refused by all that takes them.
+// has not run are refused by all that takes them, and wrong arguments in one line.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/extension/argument_errors.h"
 #include "csrc/extension/docstrings.h"
 
 namespace pccl::extension {
@@ -27,6 +28,7 @@ class Module : public pybind11::module_ {
     void def(const char* name, Function&& function, const Extra&... extra) {
         pybind11::module_::def(name, std::forward<Function>(function), extra...,
                                docstring_of(name));
+        ArgumentErrors::explain_in(this->attr(name));
     }
 
    private:
@@ -60,19 +62,19 @@ class Class : public pybind11::class_<Parts...> {
     template <typename Function, typename... Extra>
     Class& def_init(Function&& make, const Extra&... extra) {
         Base::def(pybind11::init(std::forward<Function>(make)), extra..., text_of("__init__"));
-        return *this;
+        return explained("__init__");
     }
 
     template <typename Function, typename... Extra>
     Class& def(const char* name, Function&& function, const Extra&... extra) {
         Base::def(name, std::forward<Function>(function), extra..., text_of(name));
-        return *this;
+        return explained(name);
     }
 
     template <typename Function, typename... Extra>
     Class& def_static(const char* name, Function&& function, const Extra&... extra) {
         Base::def_static(name, std::forward<Function>(function), extra..., text_of(name));
-        return *this;
+        return explained(name);
     }
 
     template <typename Getter>
@@ -84,7 +86,7 @@ class Class : public pybind11::class_<Parts...> {
     template <typename Getter, typename Setter>
     Class& def_property(const char* name, const Getter& getter, const Setter& setter) {
         Base::def_property(name, getter, setter, text_of(name));
-        return *this;
+        return settable(name);
     }
 
     template <typename Member>
@@ -96,10 +98,44 @@ class Class : public pybind11::class_<Parts...> {
     template <typename Member>
     Class& def_readwrite(const char* name, Member member) {
         Base::def_readwrite(name, member, text_of(name));
+        return settable(name);
+    }
+
+    /// Has __new__ alone refused, with what makes one instead; for a class with a base of another
+    /// library, whose methods would take an object without a value. Subclasses make theirs.
+    Class& refuse_new(const std::string& instead) {
+        auto* const refusing = reinterpret_cast<PyTypeObject*>(this->ptr());
+        const auto make = [refusing, instead](const pybind11::type& of, const pybind11::args& given,
+                                              const pybind11::kwargs& named) {
+            if (of.ptr() == reinterpret_cast<PyObject*>(refusing))
+                throw pybind11::type_error(
+                    concat(refusing->tp_name, ".__new__() alone makes no object: call ", instead));
+            PyObject* const fresh = refusing->tp_new(reinterpret_cast<PyTypeObject*>(of.ptr()),
+                                                     given.ptr(), named.ptr());
+            if (fresh == nullptr) throw pybind11::error_already_set();
+            return pybind11::reinterpret_steal<pybind11::object>(fresh);
+        };
+        const pybind11::cpp_function function(make, pybind11::name("__new__"));
+        const auto method =
+            pybind11::reinterpret_steal<pybind11::object>(PyStaticMethod_New(function.ptr()));
+        // Not as an attribute: that would have a call of the class come here, too.
+        if (!method || PyDict_SetItemString(refusing->tp_dict, "__new__", method.ptr()) != 0)
+            throw pybind11::error_already_set();
+        PyType_Modified(refusing);
         return *this;
     }
 
    private:
+    Class& explained(const char* name) {
+        ArgumentErrors::explain_in(this->attr(name));
+        return *this;
+    }
+
+    Class& settable(const char* name) {
+        ArgumentErrors::explain_in(this->attr(name).attr("fset"));
+        return *this;
+    }
+
     /// What object has in its place calls pybind11's base class, which ends the process by that.
     void refuse_pickling() {
         const auto refuse = [](pybind11::handle self) -> pybind11::object {

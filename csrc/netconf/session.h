@@ -45,6 +45,8 @@ class PCCL_API Session {
 
     /// What ends the wait for the next step.
     [[nodiscard]] sys::Interest interest() const;
+    /// As ByteStream has it.
+    [[nodiscard]] std::string awaited() const { return stream_->awaited(); }
     /// Waits for that, at most `longest`.
     void await_news(Duration longest) const;
     /// Ends the session without a word, as a deadline that has passed does.

@@ -2,13 +2,15 @@
 
 #include <utility>
 
+#include "csrc/base/text.h"
+
 namespace pccl::netconf {
 namespace {
 
 class SshStream final : public ByteStream {
    public:
-    SshStream(const sys::Address& address, sys::SshArgs args)
-        : address_(address), args_(std::move(args)) {}
+    SshStream(sys::NameLookup lookup, sys::SshArgs args)
+        : lookup_(std::move(lookup)), args_(std::move(args)) {}
 
     Result<bool> connect_step() override {
         if (ssh_ == nullptr) {
@@ -38,17 +40,25 @@ class SshStream final : public ByteStream {
         return {.fd = ssh_->fd(), .input = true, .output = ssh_->wants_output()};
     }
 
+    [[nodiscard]] std::string awaited() const override {
+        if (lookup_.poll()) return {};
+        return concat("the name service, for the address of ", lookup_.host());
+    }
+
    private:
     Result<bool> connect_socket() {
+        const auto found = lookup_.poll();
+        if (!found) return false;
+        PCCL_ASSIGN_OR_RETURN(const sys::Addresses addresses, *found);
         if (!socket_.is_open()) {
-            PCCL_ASSIGN_OR_RETURN(socket_, sys::make_socket(address_));
+            PCCL_ASSIGN_OR_RETURN(socket_, sys::make_socket(addresses.front()));
         }
-        return sys::connect_step(socket_.get(), address_);
+        return sys::connect_step(socket_.get(), addresses.front());
     }
 
     [[nodiscard]] Status blame(const Status& fault) const { return fault.with_context(args_.host); }
 
-    const sys::Address address_;
+    const sys::NameLookup lookup_;
     const sys::SshArgs args_;
     UniqueFd socket_;  // until SSH has it
     std::unique_ptr<sys::SshChannel> ssh_;
@@ -56,8 +66,8 @@ class SshStream final : public ByteStream {
 
 }  // namespace
 
-std::unique_ptr<ByteStream> make_ssh_stream(const sys::Address& address, sys::SshArgs args) {
-    return std::make_unique<SshStream>(address, std::move(args));
+std::unique_ptr<ByteStream> make_ssh_stream(sys::NameLookup lookup, sys::SshArgs args) {
+    return std::make_unique<SshStream>(std::move(lookup), std::move(args));
 }
 
 }  // namespace pccl::netconf

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "csrc/netconf/stream.h"
-#include "csrc/sys/socket/address.h"
+#include "csrc/sys/socket/name_lookup.h"
 #include "csrc/sys/ssh/ssh_channel.h"
 
 namespace pccl::netconf {
 
-/// Its errors begin with "<host>: ".
-[[nodiscard]] PCCL_API std::unique_ptr<ByteStream> make_ssh_stream(const sys::Address& address,
+/// To the first address of a lookup, which it does not wait for. Its errors begin with "<host>: ".
+[[nodiscard]] PCCL_API std::unique_ptr<ByteStream> make_ssh_stream(sys::NameLookup lookup,
                                                                    sys::SshArgs args);
 
 }  // namespace pccl::netconf

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "csrc/base/export.h"
@@ -28,6 +29,9 @@ class PCCL_API ByteStream {
     virtual Result<std::size_t> read_some(std::span<char> into) = 0;
     /// What ends the wait for more; fd -1: looking again, after a millisecond.
     [[nodiscard]] virtual sys::Interest interest() const = 0;
+    /// What connecting waits for, where that is not the device itself: "the name service, for the
+    /// address of ..."; empty: nothing else.
+    [[nodiscard]] virtual std::string awaited() const { return {}; }
 };
 
 }  // namespace pccl::netconf

@@ -281,9 +281,9 @@ void bind_options(extension::Module& module) {
              })
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
-        .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {
-            return c10::make_intrusive<PcclOptions>(self);
-        });
+        .def("__deepcopy__", [](const PcclOptions& self,
+                                const py::dict&) { return c10::make_intrusive<PcclOptions>(self); })
+        .refuse_new("pccl.Options()");
 }
 
 void bind_backend(extension::Module& module) {
@@ -320,7 +320,8 @@ void bind_backend(extension::Module& module) {
         // new_group calls it on ranks outside the group, for any backend that can split.
         .def(
             "perform_nocolor_split", [](const PcclBackend&, const py::object&) {},
-            py::arg("device"));
+            py::arg("device"))
+        .refuse_new("torch.distributed.init_process_group(\"pccl\")");
 }
 
 }  // namespace pccl::backend

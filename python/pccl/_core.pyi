@@ -13,6 +13,7 @@ InvalidArgumentError on those whose buffer it is, else with MismatchError, and n
 """
 
 from collections.abc import Callable, Generator, Sequence
+from datetime import timedelta
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, overload
@@ -72,7 +73,7 @@ class _Verdict(TypedDict):
 def flight_record_json() -> str:
     """Return what ``pccl.flight_record`` does, as text."""
 
-def ask_status(door: str, group: bytes, first: int, timeout_s: float) -> bytes:
+def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
     """Ask a process in what its groups are, as ``pccl status`` does.
 
     Parameters
@@ -140,7 +141,7 @@ def machine_costs() -> tuple[str, list[str]]:
 class Event:
     """An asynchronous operation. Its buffers must not be touched until it is done."""
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait(self, timeout: float | timedelta | None = None) -> None:
         """Wait until the operation is done, and raise if it failed.
 
         Parameters
@@ -343,7 +344,7 @@ class Communicator:
         rank: int | None = None,
         world_size: int | None = None,
         rendezvous: str | _Store | None = None,
-        timeout: float = 1800.0,
+        timeout: float | timedelta = 1800.0,
         name: str = "world",
         transports: str = "",
         algorithm: str = "",
@@ -394,7 +395,7 @@ class Communicator:
         capsule: _Capsule | Capsule | str | PathLike[str],
         sizes: str | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Operator:
         """Load a capsule on all ranks: from now on, its collective runs by it.
 
@@ -430,7 +431,7 @@ class Communicator:
         MismatchError
             Ranks have other bytes or sizes; the message names them.
         """
-    def unload(self, name: str, *, timeout: float | None = None) -> None:
+    def unload(self, name: str, *, timeout: float | timedelta | None = None) -> None:
         """Forget a capsule on all ranks, which must all call it.
 
         Parameters
@@ -538,7 +539,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Reduce ``x`` over all ranks, in place on each.
 
@@ -576,7 +577,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def all_reduce(
@@ -585,7 +586,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def broadcast(
@@ -594,7 +595,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Copy the root's ``x`` into everybody's.
 
@@ -629,7 +630,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def broadcast(
@@ -638,7 +639,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def reduce(
@@ -648,7 +649,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Reduce ``x`` over all ranks, in place on the root; the others keep theirs.
 
@@ -689,7 +690,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def reduce(
@@ -699,7 +700,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def all_gather(
@@ -708,7 +709,7 @@ class Communicator:
         x: _Buffer,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Gather everybody's ``x``, on every rank.
 
@@ -742,7 +743,7 @@ class Communicator:
         x: _Buffer,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def all_gather(
@@ -751,7 +752,7 @@ class Communicator:
         x: _Buffer,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def reduce_scatter(
@@ -761,7 +762,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Reduce ``x`` over all ranks; each gets its own block of the result.
 
@@ -802,7 +803,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def reduce_scatter(
@@ -812,7 +813,7 @@ class Communicator:
         op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def gather(
@@ -822,7 +823,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Gather everybody's ``x`` on the root.
 
@@ -859,7 +860,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def gather(
@@ -869,7 +870,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def scatter(
@@ -879,7 +880,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Give each rank its block of the root's ``x``.
 
@@ -916,7 +917,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def scatter(
@@ -926,7 +927,7 @@ class Communicator:
         root: int = 0,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def all_to_all(
@@ -935,7 +936,7 @@ class Communicator:
         x: _Blocks,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Send block i of ``x`` to rank i, which puts it into its block of this rank.
 
@@ -970,7 +971,7 @@ class Communicator:
         x: _Blocks,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def all_to_all(
@@ -979,7 +980,7 @@ class Communicator:
         x: _Blocks,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def send(
@@ -989,7 +990,7 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Send ``x`` to one rank.
 
@@ -1030,7 +1031,7 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def send(
@@ -1040,7 +1041,7 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     @overload
     def recv(
@@ -1050,7 +1051,7 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: Literal[False] = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Receive into ``x``.
 
@@ -1090,7 +1091,7 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: Literal[True],
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event: ...
     @overload
     def recv(
@@ -1100,10 +1101,10 @@ class Communicator:
         tag: int = 0,
         *,
         async_op: bool,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event | None: ...
     def send_object(
-        self, value: object, peer: int, tag: int = 0, *, timeout: float | None = None
+        self, value: object, peer: int, tag: int = 0, *, timeout: float | timedelta | None = None
     ) -> None:
         """Send any object that pickle takes, to be received by ``recv_object``.
 
@@ -1128,7 +1129,7 @@ class Communicator:
             It failed; every later operation of the group raises the same.
         """
     def recv_object(
-        self, peer: int | None = None, tag: int = 0, *, timeout: float | None = None
+        self, peer: int | None = None, tag: int = 0, *, timeout: float | timedelta | None = None
     ) -> Any:
         """Receive an object that another rank sends by ``send_object``.
 
@@ -1162,7 +1163,7 @@ class Communicator:
             Whatever unpickling raises: the class of the object may be missing here.
         """
     def broadcast_object(
-        self, value: object, root: int = 0, *, timeout: float | None = None
+        self, value: object, root: int = 0, *, timeout: float | timedelta | None = None
     ) -> Any:
         """Copy the root's object to all ranks, by pickle.
 
@@ -1194,7 +1195,7 @@ class Communicator:
         Exception
             Whatever unpickling raises: the class of the object may be missing here.
         """
-    def barrier(self, timeout: float | None = None) -> None:
+    def barrier(self, timeout: float | timedelta | None = None) -> None:
         """Return when all ranks have called it.
 
         Parameters
@@ -1209,7 +1210,9 @@ class Communicator:
         PeerLostError, MismatchError, AbortedError
             A rank is gone, or called something else; every later operation raises the same.
         """
-    def monitored_barrier(self, timeout: float, *, wait_all_ranks: bool = False) -> None:
+    def monitored_barrier(
+        self, timeout: float | timedelta, *, wait_all_ranks: bool = False
+    ) -> None:
         """Return when all ranks have called it; rank 0 names those that do not come.
 
         Parameters
@@ -1234,7 +1237,7 @@ class Communicator:
         reason
             What the error says, on the other ranks, too.
         """
-    def health(self, timeout: float = 1.0) -> Table[PeerHealth]:
+    def health(self, timeout: float | timedelta = 1.0) -> Table[PeerHealth]:
         """Ask every rank how it fares, now, whatever its user does; as ``pccl.health``.
 
         Parameters
@@ -1287,7 +1290,7 @@ class Communicator:
             It is gone. This and the last are raised only where ranks are named.
         """
     def split(
-        self, color: int | None, key: int = 0, *, timeout: float | None = None
+        self, color: int | None, key: int = 0, *, timeout: float | timedelta | None = None
     ) -> Communicator | None:
         """Make smaller groups, one of the ranks of each color; as ``MPI_Comm_split`` does.
 
@@ -1544,7 +1547,7 @@ class Memory:
         nbytes: int,
         device: Literal["cpu"] = "cpu",
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Workspace:
         """Allocate memory on every rank, together; it lasts until it is released.
 
@@ -1585,7 +1588,7 @@ class Memory:
         """
     @overload
     def allocate(
-        self, name: str, nbytes: int, device: str, *, timeout: float | None = None
+        self, name: str, nbytes: int, device: str, *, timeout: float | timedelta | None = None
     ) -> GpuWorkspace: ...
     @property
     def names(self) -> list[str]:
@@ -1652,7 +1655,7 @@ class Operator:
         out: _Blocks | None = None,
         *,
         op: str = "sum",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Event:
         """Start the collective; its buffers must not be touched until it is done.
 
@@ -1683,7 +1686,7 @@ class Operator:
         out: _Blocks | None = None,
         *,
         op: str = "sum",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Execute the collective, and return when its buffers are ready.
 
@@ -2746,7 +2749,7 @@ class DeviceGroup:
         world_size: int | None = None,
         rendezvous: object = None,
         device: int,
-        timeout: float = 1800.0,
+        timeout: float | timedelta = 1800.0,
         algorithm: str = "",
         name: str = "world",
     ) -> None: ...
@@ -2974,7 +2977,7 @@ class PhaseNetwork:
     def switch_phase(
         self,
         phase: str,
-        timeout: float,
+        timeout: float | timedelta,
         dry_run: bool,
         transact: Callable[[Callable[[], None]], tuple[bool, str]],
         read_back: Callable[[], bool],
@@ -3065,7 +3068,7 @@ class Controller:
     def switch_to(
         self,
         phase: str,
-        timeout: float,
+        timeout: float | timedelta,
         dry_run: bool,
         adopt: bool,
         discard_candidate: bool,
@@ -3105,7 +3108,7 @@ class Controller:
         UnavailableError
             A switch is degraded, or cannot be reached.
         """
-    def inspect(self, timeout: float) -> str:
+    def inspect(self, timeout: float | timedelta) -> str:
         """Read all switches, and return what they show.
 
         Parameters
@@ -3118,7 +3121,7 @@ class Controller:
         InvalidArgumentError
             The timeout is not above 0 s.
         """
-    def adopt(self, timeout: float) -> None:
+    def adopt(self, timeout: float | timedelta) -> None:
         """Take the phase that all switches show for the current one.
 
         Parameters
@@ -3131,7 +3134,7 @@ class Controller:
         MismatchError
             They show circuits of no phase.
         """
-    def inherit(self, timeout: float) -> str:
+    def inherit(self, timeout: float | timedelta) -> str:
         """Adopt what the switches show once they have undone what a lost controller began.
 
         Parameters
@@ -3163,7 +3166,7 @@ def _time_round_trips(descriptor: int, nbytes: int, rounds: int) -> list[float]:
 class _RendezvousStore:
     """What ``pccl.p2p.RendezvousStore`` is made of."""
 
-    def __init__(self, url: str, hosts: bool, timeout: float) -> None: ...
+    def __init__(self, url: str, hosts: bool, timeout: float | timedelta) -> None: ...
     def set(self, key: str, value: bytes) -> None: ...
     def look_up(self, key: str) -> bytes | None: ...
     def add(self, key: str, delta: int) -> int: ...
@@ -3178,7 +3181,7 @@ class _P2pSession:
         listen: str = "",
         transports: str = "",
         tcp_sockets: int = 0,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | timedelta = 10.0,
     ) -> None: ...
     @property
     def id(self) -> tuple[str, int]:
@@ -3190,8 +3193,8 @@ class _P2pSession:
     def load(self, info: bytes) -> tuple[str, int]: ...
     @staticmethod
     def read_entry(info: bytes, descriptors: list[bytes]) -> tuple[str, list[_P2pRemoteMemory]]: ...
-    def connect(self, peer: str, timeout: float | None) -> None: ...
-    def accept(self, peer: str, timeout: float | None) -> str: ...
+    def connect(self, peer: str, timeout: float | timedelta | None) -> None: ...
+    def accept(self, peer: str, timeout: float | timedelta | None) -> str: ...
     def disconnect(self, peer: str) -> None: ...
     def peers(self) -> list[tuple[str, int]]: ...
     def register(self, buffer: object) -> _P2pMemory: ...
@@ -3202,7 +3205,9 @@ class _P2pSession:
     def import_memory(self, peer: str, descriptor: bytes) -> _P2pRemoteMemory: ...
     def publish(self, name: str, memory: _P2pMemory) -> None: ...
     def withdraw(self, name: str) -> None: ...
-    def fetch(self, peer: str, name: str, timeout: float | None) -> _P2pRemoteMemory: ...
+    def fetch(
+        self, peer: str, name: str, timeout: float | timedelta | None
+    ) -> _P2pRemoteMemory: ...
     def transfer(
         self,
         writes: bool,
@@ -3226,12 +3231,12 @@ class _P2pSession:
         indices: NDArray[Any] | None,
         notify: bytes,
         stream: tuple[int, int],
-        timeout: float,
+        timeout: float | timedelta,
     ) -> _P2pWork: ...
     def create_transfer(self, peer: str, window: int, chunk: int) -> _P2pTransfer: ...
     def time_posts(self, writes: bool, plan: _P2pPlan, rounds: int) -> list[float]: ...
     def notify(self, peer: str, word: bytes) -> None: ...
-    def notifications(self, timeout: float | None) -> list[tuple[str, bytes]]: ...
+    def notifications(self, timeout: float | timedelta | None) -> list[tuple[str, bytes]]: ...
     def close(self) -> None: ...
 
 class _P2pMemory:
@@ -3275,10 +3280,20 @@ class _P2pTransfer:
     """What goes to and from one peer, within a window."""
 
     def post_send(
-        self, memory: _P2pMemory, offset: int, nbytes: int, tag: int, timeout: float | None
+        self,
+        memory: _P2pMemory,
+        offset: int,
+        nbytes: int,
+        tag: int,
+        timeout: float | timedelta | None,
     ) -> _P2pMessage: ...
     def post_recv(
-        self, memory: _P2pMemory, offset: int, nbytes: int, tag: int, timeout: float | None
+        self,
+        memory: _P2pMemory,
+        offset: int,
+        nbytes: int,
+        tag: int,
+        timeout: float | timedelta | None,
     ) -> _P2pMessage: ...
     def post_read(
         self,
@@ -3286,7 +3301,7 @@ class _P2pTransfer:
         remote: tuple[_P2pRemoteMemory, int],
         nbytes: int,
         notify: bytes,
-        timeout: float | None,
+        timeout: float | timedelta | None,
     ) -> _P2pWork: ...
     def post_write(
         self,
@@ -3294,10 +3309,10 @@ class _P2pTransfer:
         remote: tuple[_P2pRemoteMemory, int],
         nbytes: int,
         notify: bytes,
-        timeout: float | None,
+        timeout: float | timedelta | None,
     ) -> _P2pWork: ...
     def is_complete(self) -> bool: ...
-    def wait(self, timeout: float | None) -> None: ...
+    def wait(self, timeout: float | timedelta | None) -> None: ...
     def release(self) -> None: ...
 
 class _P2pMessage:
@@ -3313,7 +3328,7 @@ class _P2pMessage:
     def stage(self) -> str:
         """How far it has come."""
     def done(self) -> bool: ...
-    def wait(self, timeout: float | None) -> None: ...
+    def wait(self, timeout: float | timedelta | None) -> None: ...
     def release(self) -> None: ...
     def __str__(self) -> str: ...
 
@@ -3321,6 +3336,6 @@ class _P2pWork:
     """A transfer."""
 
     def done(self) -> bool: ...
-    def wait(self, timeout: float | None) -> None: ...
+    def wait(self, timeout: float | timedelta | None) -> None: ...
     def release(self) -> None: ...
     def stats(self) -> dict[str, Any]: ...

@@ -10,6 +10,8 @@ import typing
 import torch
 import torch.distributed as dist
 
+from pccl.arguments import require
+
 if typing.TYPE_CHECKING:
     from pccl._torch import Options, ProcessGroupPCCL
 
@@ -95,6 +97,7 @@ def backend_of(group: dist.ProcessGroup) -> ProcessGroupPCCL | None:
     """Return PCCL's backend of ``group``, or None if it has none."""
     from pccl import _torch
 
+    require(group, dist.ProcessGroup, "group", "a process group of torch.distributed, or None")
     group = getattr(group, "wrapped_pg", group)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
     for device in group._device_types:
         backend = group._get_backend(torch.device(device))

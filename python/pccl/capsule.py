@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from pccl import _core, given_file, table, whole_file
+from pccl.arguments import require
 from pccl.capsule_results import LoadedCapsule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import matplotlib.figure
     from torch.distributed import ProcessGroup
@@ -463,6 +465,8 @@ class Capsule:
         from pccl.switched_replay import replay_switched
 
         if not isinstance(network, Network):
+            right = "a pccl.simulator.Network, or a dict of one for each phase"
+            require(network, Mapping, "network", right)
             own = self._meant_for(next((each.ranks for each in network.values()), None))
             return replay_switched(own._core, network, nbytes, reconfiguration)
         own = self._meant_for(network.ranks)

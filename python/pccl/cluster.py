@@ -43,6 +43,7 @@ from pccl.table import Table
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
+    from datetime import timedelta
 
     from pccl.cluster_progress import Tell
     from pccl.cluster_results import Pairs
@@ -167,7 +168,7 @@ class Cluster:
         phase: str,
         *,
         dry_run: bool = False,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
         adopt: bool = False,
         discard_candidate: bool = False,
         progress: Tell | None = None,
@@ -228,7 +229,7 @@ class Cluster:
         self,
         phase: str,
         *,
-        timeout: float,
+        timeout: float | timedelta,
         dry_run: bool,
         adopt: bool,
         discard_candidate: bool,
@@ -244,7 +245,7 @@ class Cluster:
                 phase, timeout, dry_run, adopt, discard_candidate, drain, board
             )
 
-    def show(self, *, timeout: float = 5.0) -> Table[Sight]:
+    def show(self, *, timeout: float | timedelta = 5.0) -> Table[Sight]:
         """Read what each switch has connected.
 
         Parameters
@@ -262,7 +263,7 @@ class Cluster:
             for each in self._inspect(timeout)["switches"]
         )
 
-    def phase_shown(self, *, timeout: float = 5.0) -> str | None:
+    def phase_shown(self, *, timeout: float | timedelta = 5.0) -> str | None:
         """Read all switches, and return the phase that they show; None: no phase's circuits.
 
         Parameters
@@ -277,7 +278,7 @@ class Cluster:
         """
         return self._inspect(timeout)["phase"] or None
 
-    def adopt(self, *, timeout: float = 5.0) -> str:
+    def adopt(self, *, timeout: float | timedelta = 5.0) -> str:
         """Take the phase that all switches show for the current one, and return its name.
 
         Parameters
@@ -300,7 +301,11 @@ class Cluster:
         return self._current
 
     def watch(
-        self, phase: str | None = None, *, interval: float = 1.0, timeout: float = 5.0
+        self,
+        phase: str | None = None,
+        *,
+        interval: float | timedelta = 1.0,
+        timeout: float | timedelta = 5.0,
     ) -> Iterator[Table[Drift]]:
         """Tell what differs from a phase, at once and whenever that changes.
 
@@ -330,7 +335,7 @@ class Cluster:
         return watch(self, phase, interval=interval, timeout=timeout)
 
     def measure(
-        self, first: str, second: str, *, rounds: int = 5, timeout: float = 5.0
+        self, first: str, second: str, *, rounds: int = 5, timeout: float | timedelta = 5.0
     ) -> Measured:
         """Switch back and forth between two phases, and tell how long that takes.
 
@@ -364,12 +369,12 @@ class Cluster:
         with self._alone() as controller:
             return [json.loads(line) for line in controller.audit()]
 
-    def _inherit(self, timeout: float) -> str:
+    def _inherit(self, timeout: float | timedelta) -> str:
         """Adopt what a controller that died in the middle of a switch has left of it."""
         with self._alone() as controller:
             return controller.inherit(timeout)
 
-    def _inspect(self, timeout: float) -> Any:
+    def _inspect(self, timeout: float | timedelta) -> Any:
         with self._alone() as controller:
             return json.loads(controller.inspect(timeout))
 

@@ -7,6 +7,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from pccl.arguments import require_int
 from pccl.cluster_results import Pairs, arrows
 from pccl.errors import InvalidArgumentError, MismatchError
 from pccl.table import Table
@@ -14,6 +15,7 @@ from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import timedelta
 
     from pccl.cluster_results import Plan, Sight, Switched
     from pccl.table import Fields
@@ -31,9 +33,9 @@ class _Cluster(Protocol):
     @property
     def has_addresses(self) -> bool: ...
     def plan(self, source: str | None, target: str) -> Plan: ...
-    def show(self, *, timeout: float) -> Table[Sight]: ...
-    def phase_shown(self, *, timeout: float) -> str | None: ...
-    def switch(self, phase: str, *, timeout: float) -> Switched: ...
+    def show(self, *, timeout: float | timedelta) -> Table[Sight]: ...
+    def phase_shown(self, *, timeout: float | timedelta) -> str | None: ...
+    def switch(self, phase: str, *, timeout: float | timedelta) -> Switched: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Drift:
 
 
 def watch(
-    cluster: _Cluster, phase: str | None, *, interval: float, timeout: float
+    cluster: _Cluster, phase: str | None, *, interval: float | timedelta, timeout: float | timedelta
 ) -> Iterator[Table[Drift]]:
     """Yield what differs, at once and again whenever that changes, until the caller ends it.
 
@@ -159,7 +161,9 @@ class Measured:
         return "\n".join(lines)
 
 
-def measure(cluster: _Cluster, first: str, second: str, *, rounds: int, timeout: float) -> Measured:
+def measure(
+    cluster: _Cluster, first: str, second: str, *, rounds: int, timeout: float | timedelta
+) -> Measured:
     """Switch back and forth, and return the medians; the cluster ends in the second phase.
 
     Raises
@@ -169,6 +173,7 @@ def measure(cluster: _Cluster, first: str, second: str, *, rounds: int, timeout:
     SwitchError
         A switch of phases was refused or rolled back, or the cluster is degraded.
     """
+    require_int(rounds, "rounds")
     if first == second or rounds < 1:
         raise InvalidArgumentError(
             f"{rounds} rounds between {first} and {second}: there must be two phases, and 1 or more"

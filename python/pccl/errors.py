@@ -56,6 +56,12 @@ class Error(RuntimeError):
         self.pid = pid
         self.peer = peer
 
+    def __repr__(self) -> str:
+        """Show the message, and what it blames as far as that is known."""
+        blamed = {"rank": self.rank, "host": self.host, "pid": self.pid, "peer": self.peer}
+        known = [f", {name}={value!r}" for name, value in blamed.items() if value not in (None, "")]
+        return f"{type(self).__name__}({str(self)!r}{''.join(known)})"
+
 
 class InvalidArgumentError(Error, ValueError):
     """An argument is wrong: mend the call."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import signal
 import sys
 import tempfile
@@ -13,12 +14,14 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from pccl.arguments import require, require_int, shown
 from pccl.errors import PeerLostError
 from pccl.rank_processes import GRACE_S, End, RankProcesses, rank_command
 from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import timedelta
 
     from pccl.cluster import Cluster
 
@@ -67,7 +70,7 @@ def run(
     fn: Callable[..., _Value],
     *args: object,
     ranks: int,
-    timeout: float | None = None,
+    timeout: float | timedelta | None = None,
     cluster: Cluster | None = None,
     keep_going: Literal[False] = False,
     **kwargs: Any,
@@ -79,7 +82,7 @@ def run(
     fn: Callable[..., _Value],
     *args: object,
     ranks: int,
-    timeout: float | None = None,
+    timeout: float | timedelta | None = None,
     cluster: Cluster | None = None,
     keep_going: bool,
     **kwargs: Any,
@@ -90,7 +93,7 @@ def run(
     fn: Callable[..., _Value],
     *args: object,
     ranks: int,
-    timeout: float | None = None,
+    timeout: float | timedelta | None = None,
     cluster: Cluster | None = None,
     keep_going: bool = False,
     **kwargs: Any,
@@ -135,11 +138,14 @@ def run(
         The ranks have taken too long.
     pccl.InvalidArgumentError
         ``timeout`` is negative, or ``ranks`` less than 1.
+    TypeError
+        ``fn`` is no function, or another argument of a wrong type; nothing was started.
     pccl.UnavailableError
         This host has no loopback address.
     """
     from pccl import copies
 
+    _check(fn, ranks, cluster)
     limit = None if timeout is None else limit_of(timeout)
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         Path(folder, "job").write_bytes(copies.dumps((fn, args, kwargs, cluster)))
@@ -151,6 +157,17 @@ def run(
             ends = {end.rank: end for end in started.ends}
         outcomes = [_outcome_of(_result(Path(folder), rank)) for rank in range(ranks)]
     return _values_of(outcomes, ends, keep_going=keep_going)
+
+
+def _check(fn: object, ranks: object, cluster: object) -> None:
+    if not callable(fn):
+        script = "; pccl run starts scripts" if isinstance(fn, str | os.PathLike) else ""
+        raise TypeError(f"fn is {shown(fn)}: it must be a function{script}")
+    require_int(ranks, "ranks")
+    if cluster is not None:
+        from pccl.cluster import Cluster
+
+        require(cluster, Cluster, "cluster", "a pccl.Cluster or None")
 
 
 def _result(folder: Path, rank: int) -> Path:

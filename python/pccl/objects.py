@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pccl.errors import InvalidArgumentError, MismatchError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from pccl._core import Communicator
 
 __all__ = ["MOST_BYTES", "broadcast", "receive", "send"]
@@ -20,7 +22,9 @@ MOST_BYTES = 1 << 31
 _sending = threading.Lock()
 
 
-def send(comm: Communicator, value: object, peer: int, tag: int, timeout: float | None) -> None:
+def send(
+    comm: Communicator, value: object, peer: int, tag: int, timeout: float | timedelta | None
+) -> None:
     """Do what ``Communicator.send_object`` does."""
     if peer == comm.rank:
         raise InvalidArgumentError(
@@ -34,7 +38,9 @@ def send(comm: Communicator, value: object, peer: int, tag: int, timeout: float 
     content.wait()
 
 
-def receive(comm: Communicator, peer: int | None, tag: int, timeout: float | None) -> Any:
+def receive(
+    comm: Communicator, peer: int | None, tag: int, timeout: float | timedelta | None
+) -> Any:
     """Do what ``Communicator.recv_object`` does."""
     length = array.array("q", [0])
     event = comm.recv(length, peer, tag, async_op=True, timeout=timeout)
@@ -44,7 +50,9 @@ def receive(comm: Communicator, peer: int | None, tag: int, timeout: float | Non
     return pickle.loads(data)
 
 
-def broadcast(comm: Communicator, value: object, root: int, timeout: float | None) -> Any:
+def broadcast(
+    comm: Communicator, value: object, root: int, timeout: float | timedelta | None
+) -> Any:
     """Do what ``Communicator.broadcast_object`` does."""
     is_root = comm.rank == root
     data = bytearray(_pickled(value)) if is_root else bytearray()

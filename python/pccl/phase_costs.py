@@ -17,12 +17,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+import numbers
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from pccl.arguments import require, require_int
 from pccl.time_limits import duration_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "Circuits",
@@ -39,6 +41,10 @@ __all__ = [
     "ring_all_reduce",
     "swing_on_ring",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class WithSwitches(NamedTuple):
@@ -81,6 +87,9 @@ class Circuits:
     ports: int = 1
 
     def __post_init__(self) -> None:
+        require_int(self.ranks, "ranks")
+        require_int(self.ports, "ports")
+        require(self.bandwidth, numbers.Real, "bandwidth", "bytes a second")
         if self.ranks < 2 or self.ports not in {1, 2}:
             raise ValueError("there must be at least 2 ranks, with 1 or 2 ports each")
         if not 0 < self.bandwidth < math.inf:
@@ -111,6 +120,21 @@ class Circuits:
         return self.step(nbytes / self.ports)
 
 
+_Model = TypeVar("_Model", bound="Callable[..., Any]")
+
+
+def takes_circuits(model: _Model) -> _Model:
+    """Have a function refuse a network of another type by name."""
+
+    @functools.wraps(model)
+    def checked(on: Circuits, *given: Any, **named: Any) -> Any:
+        require(on, Circuits, "on", "a pccl.phase_costs.Circuits")
+        return model(on, *given, **named)
+
+    return cast("_Model", checked)
+
+
+@takes_circuits
 def ring_all_reduce(on: Circuits, nbytes: float) -> float:
     """Return the seconds of an all_reduce round the ring; with two ports, both ways at once.
 
@@ -176,6 +200,7 @@ def _forwarded(on: Circuits, partners: tuple[int, ...], nbytes: float) -> float:
     return on.step(flows * nbytes, hops=hops)
 
 
+@takes_circuits
 def halving_doubling_on_ring(on: Circuits, nbytes: float) -> float:
     """Return the seconds of an all_reduce by halving and doubling, forwarded over the ring.
 
@@ -194,6 +219,7 @@ def halving_doubling_on_ring(on: Circuits, nbytes: float) -> float:
     return sum(_forwarded(on, *step) for step in _halving(on, nbytes))
 
 
+@takes_circuits
 def swing_on_ring(on: Circuits, nbytes: float) -> float:
     """Return the seconds of an all_reduce by Swing, forwarded over the ring.
 
@@ -212,6 +238,7 @@ def swing_on_ring(on: Circuits, nbytes: float) -> float:
     return sum(_forwarded(on, *step) for step in _swing(on, nbytes))
 
 
+@takes_circuits
 def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: float) -> WithSwitches:
     """Return the least seconds of an all_reduce by halving and doubling, and how often it switches.
 
@@ -300,6 +327,7 @@ def _cheapest(
     return WithSwitches(seconds + cost, switches)
 
 
+@takes_circuits
 def break_even(on: Circuits) -> float:
     """Return the reconfiguration time, in seconds, below which halving and doubling beats the ring.
 
@@ -319,6 +347,7 @@ def break_even(on: Circuits) -> float:
     return (on.alpha + on.delta) * 2 * (on.ranks - 1 - levels) / (2 * levels - 1)
 
 
+@takes_circuits
 def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
     """Return the seconds of an all_to_all that is forwarded over the ring; bytes of a rank, in all.
 
@@ -339,6 +368,7 @@ def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
     return (on.ranks - 1) * on.alpha + on.ranks // 2 * on.delta + flows * block / on.bandwidth
 
 
+@takes_circuits
 def all_to_all_rotating(on: Circuits, nbytes: float, reconfiguration: float) -> float:
     """Return the seconds of an all_to_all for which circuits are switched before each step.
 
@@ -354,6 +384,7 @@ def all_to_all_rotating(on: Circuits, nbytes: float, reconfiguration: float) -> 
     return (on.ranks - 1) * (reconfiguration + on.over_a_circuit(nbytes / on.ranks))
 
 
+@takes_circuits
 def group_on_ring(on: Circuits, nbytes: float, *, size: int, stride: int) -> float:
     """Return the seconds of an all_reduce in all groups of ``size`` ranks, ``stride`` apart.
 
@@ -371,6 +402,7 @@ def group_on_ring(on: Circuits, nbytes: float, *, size: int, stride: int) -> flo
     return 2 * (size - 1) * on.step(stride * nbytes / size, hops=stride)
 
 
+@takes_circuits
 def group_switched(on: Circuits, nbytes: float, *, size: int) -> float:
     """Return the seconds of the same with a ring of circuits for each group; without switching.
 

@@ -30,6 +30,7 @@ from pccl.errors import Error, InvalidArgumentError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
 
     from pccl._core import Communicator, PhaseNetwork
     from pccl.cluster_progress import Tell
@@ -45,7 +46,7 @@ def switch_phase(
     phase: str,
     *,
     dry_run: bool = False,
-    timeout: float = 5.0,
+    timeout: float | timedelta = 5.0,
     discard_candidate: bool = False,
     progress: Tell | None = None,
 ) -> Switched:
@@ -122,7 +123,7 @@ def _switch(
     phase: str,
     *,
     dry_run: bool,
-    timeout: float,
+    timeout: float | timedelta,
     discard_candidate: bool = False,
     progress: Tell | None = None,
 ) -> Switched:
@@ -146,7 +147,7 @@ def _switch(
 
 
 @contextlib.contextmanager
-def phase(name: str, *, timeout: float = 5.0) -> Iterator[Switched]:
+def phase(name: str, *, timeout: float | timedelta = 5.0) -> Iterator[Switched]:
     """Give the job another phase for a block, ``with pccl.phase("pairs"):``, and the old one back.
 
     All ranks must come through it alike. An exception in the block leaves the phase as it is: other
@@ -225,7 +226,7 @@ def _transaction(
 
 
 def _reader(
-    cluster: Cluster, wanted: str, before: str, *, timeout: float, dry_run: bool
+    cluster: Cluster, wanted: str, before: str, *, timeout: float | timedelta, dry_run: bool
 ) -> Callable[[], bool]:
     """Return what the lowest rank that is left does where rank 0 is gone."""
 

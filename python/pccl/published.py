@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["all_pairs", "forwarded_all_to_all", "switched_halving", "two_step_all_to_all"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
 def all_pairs(c: pl.Program) -> None:
     """Two rounds: everybody gives each part to its owner, who gives the sum to everybody.

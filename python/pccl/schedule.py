@@ -10,3 +10,7 @@
 from pccl._core import Schedule, algorithms, generate
 
 __all__ = ["Schedule", "algorithms", "generate"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

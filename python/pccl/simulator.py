@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import os
 from typing import TYPE_CHECKING, Literal
 
 from pccl import _core
+from pccl.arguments import require, require_int
 from pccl.replay_results import Replay
 from pccl.replay_steps import StepTime
 from pccl.sizes import bytes_of
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
     from pccl.topology import Host, Job
 
 __all__ = ["Network", "Replay", "Round", "Speed", "StepTime", "replay", "replay_capsule", "rounds"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Speed:
     hop: float = 1e-6
 
     def __post_init__(self) -> None:
+        require(self.bandwidth, numbers.Real, "bandwidth", "bytes a second")
         if not 0 < self.bandwidth < math.inf:
             raise ValueError(f"bandwidth is {self.bandwidth}: give bytes a second above 0")
         duration_of(self.start, "start")
@@ -102,6 +109,7 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        require(speed, Speed, "speed", "a pccl.simulator.Speed")
         if ports not in {1, 2}:
             raise ValueError(f"ports is {ports}, must be 1 or 2")
         return Network(
@@ -128,6 +136,8 @@ class Network:
             ``ranks`` is out of range.
         """
         _check_ranks(ranks)
+        require(speed, Speed, "speed", "a pccl.simulator.Speed")
+        require_int(capacity, "capacity")
         if capacity < 0:
             raise ValueError(f"capacity is {capacity}, must be 0 or more")
         core = _core.one_switch(ranks, speed._core)
@@ -153,6 +163,9 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        require(within, Speed, "within", "a pccl.simulator.Speed")
+        require(across, Speed, "across", "a pccl.simulator.Speed")
+        require_int(ranks_per_host, "ranks_per_host")
         if ranks_per_host < 1 or ranks % ranks_per_host:
             raise ValueError(f"{ranks} ranks do not divide into hosts of {ranks_per_host}")
         return Network(
@@ -181,6 +194,9 @@ class Network:
         ValueError
             The job is of one host, or its hosts have other ranks.
         """
+        from pccl.topology import Job
+
+        require(job, Job, "job", "a pccl.topology.Job")
         return _network_of(job, within)
 
     @staticmethod
@@ -207,6 +223,8 @@ class Network:
             A number is out of range.
         """
         _check_ranks(ranks)
+        if cores is not None:
+            require_int(cores, "cores")
         count = len(os.sched_getaffinity(0)) if cores is None else cores
         if count < 1:
             raise ValueError(f"cores is {count}, must be 1 or more")
@@ -263,6 +281,7 @@ def replay(
     ValueError
         ``nbytes`` is no size.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     piece = _core.Piece.built_in(algorithm, collective, network.ranks, aggregation, list(order))
     return _played(piece, network, nbytes)
 
@@ -308,6 +327,7 @@ def rounds(
     InvalidArgumentError, UnsupportedError
         As for ``replay``.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     piece = _core.Piece.built_in(algorithm, collective, network.ranks, 0, list(order))
     found = piece.rounds(network._core, nbytes)
     return [Round(seconds, size, tuple(receivers)) for seconds, size, receivers in found]
@@ -337,6 +357,7 @@ def replay_capsule(capsule: _core.Capsule, network: Network, nbytes: int | str) 
     ValueError
         ``nbytes`` is no size.
     """
+    require(network, Network, "network", "a pccl.simulator.Network")
     return _played(_core.Piece.of_capsule(capsule), network, nbytes)
 
 
@@ -389,5 +410,6 @@ def _speed_within(host: Host) -> Speed:
 
 
 def _check_ranks(ranks: int) -> None:
+    require_int(ranks, "ranks")
     if not 2 <= ranks <= 65536:
         raise ValueError(f"ranks is {ranks}, must be 2 to 65536")

@@ -12,6 +12,7 @@ from pccl.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from pccl._core import Communicator
 
@@ -44,7 +45,12 @@ class SwitchedOperator(Operator):
         return tuple(phase for phase, _ in self._parts if phase)
 
     def run(
-        self, x: Any = None, out: Any = None, *, op: str = "sum", timeout: float | None = None
+        self,
+        x: Any = None,
+        out: Any = None,
+        *,
+        op: str = "sum",
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Execute the collective, and return when its buffers are ready.
 

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Hop", "MeasuredStep", "Timeline", "gather", "record"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 USUAL_ROOM = 1 << 18  # steps
 
 

@@ -40,7 +40,7 @@ def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL
 
 def monitored_barrier(
     group: ProcessGroup | None = None,
-    timeout: datetime.timedelta | None = None,
+    timeout: datetime.timedelta | float | None = None,
     *,
     wait_all_ranks: bool = False,
 ) -> None:
@@ -74,7 +74,7 @@ def monitored_barrier(
 
 def health(
     group: ProcessGroup | None = None,
-    timeout: datetime.timedelta = datetime.timedelta(seconds=1),
+    timeout: datetime.timedelta | float = datetime.timedelta(seconds=1),
 ) -> Table[PeerHealth]:
     """Ask every rank of a group how it fares, now; works whatever its user does.
 

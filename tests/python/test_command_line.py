@@ -106,6 +106,18 @@ def test_help_names_the_machines_that_come_with_it() -> None:
     assert f"A machine that comes with pccl: {', '.join(topology.examples())}." in text
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    variables = {
+        "bash": {"COMP_WORDS": "pccl ph", "COMP_CWORD": "1"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "pccl ph"},
+        "fish": {"_TYPER_COMPLETE_ARGS": "pccl ph", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }
+    done = run(_PCCL_COMPLETE=f"complete_{shell}", **variables[shell])
+    assert "phase" in done.stdout
+    assert "bench" not in done.stdout
+
+
 def test_without_a_command_it_shows_its_help() -> None:
     done = run()
     assert done.returncode == 2

@@ -49,6 +49,13 @@ def test_settings_are_named() -> None:
     assert found["environment"] == ("PCCL_COSTS_FILE=off PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3")
 
 
+def test_the_environment_comes_before_the_costs() -> None:
+    names = list(info())
+    costs = [name for name in names if name.startswith("cost")]
+    assert costs
+    assert names.index("environment") < min(map(names.index, costs))
+
+
 def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "tuning.txt"
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, not made yet: pccl tune"

@@ -166,7 +166,7 @@ def failure_of(phase: str, timeout: float = 20.0) -> tuple[str, str]:
             "star",
             r"phase star of the network has no ring through the ranks of group world: .*forward:",
         ),
-        ("rings", "there is no phase rings; did you mean ring"),
+        ("rings", r"there is no phase rings; did you mean ring\?"),
     ],
 )
 def test_a_phase_that_cannot_be_used_is_refused_before_anything_is_switched(

@@ -65,7 +65,7 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("a: &x [1]\nb: *x", r"has an alias \(\*name\): write it out"),
         ("- 1", "must be a mapping of keys to values"),
         ("1: 2", "must be a mapping of keys to values"),
-        ("phase: {}", r"phase: is no key that is known here; did you mean phases"),
+        ("phase: {}", r"phase: is no key that is known here; did you mean phases\?"),
         ("a: !!python/object:os.system {}", "cannot be read: could not determine a constructor"),
         ("devices: [{rank: 1}]", "0 is missing"),
         ("{}", "devices: must list the ranks' devices: it has none"),
@@ -146,7 +146,7 @@ def test_a_plan_draws_an_arrow_for_each_link(file: Path) -> None:
 
 def test_unknown_phases_and_bad_timeouts_are_refused(file: Path) -> None:
     cluster = pccl.Cluster.load(file)
-    with pytest.raises(pccl.InvalidArgumentError, match="did you mean pairs"):
+    with pytest.raises(pccl.InvalidArgumentError, match=r"did you mean pairs\?"):
         cluster.switch("pair")
     for timeout in [0, -1, float("nan")]:
         with pytest.raises(pccl.InvalidArgumentError, match="timeout is "):
@@ -363,7 +363,7 @@ def test_the_command_watches_and_measures(file: Path) -> None:
 def test_the_command_complains_in_one_line(file: Path) -> None:
     refused = run("switch", file, "rings")
     assert refused.returncode == 2
-    assert refused.stderr == "pccl: there is no phase rings; did you mean ring\n"
+    assert refused.stderr == "pccl: there is no phase rings; did you mean ring?\n"
 
 
 def test_an_audit_log_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -32,6 +32,15 @@ def is_derived(made):
                (module.__name__, "pybind11_builtins") for each in made.__mro__)
 
 
+def empty_of(made):
+    # None where __new__ alone is refused
+    try:
+        return made.__new__(made)
+    except TypeError as error:
+        assert is_derived(made) and "__new__() alone makes no object: call " in str(error)
+        return None
+
+
 def try_call(what, function, *arguments, **named):
     print(what, flush=True)  # the last line names what ended the process
     try:
@@ -51,13 +60,15 @@ def call_all(what, function, value, before=()):
     return try_call(what, function, *arguments, **named)
 
 
-own, told = 0, 0
+own, told, refused = 0, 0, 0
 for made in bound:
+    if is_derived(made):
+        assert empty_of(made) is None, made
+        refused += 1
+        continue
     for name in dir(made):
         member = inspect.getattr_static(made, name)
         if name in MAKES_A_VALUE or isinstance(member, staticmethod):
-            continue
-        if is_derived(made) and name not in vars(made):  # of a class of another library
             continue
         empty, what = made.__new__(made), f"{made.__name__}.{name}"
         if isinstance(member, property):
@@ -73,20 +84,22 @@ for made in bound:
                 print("TAKEN", what)
 for made in bound:  # as arguments
     for name, function in vars(module).items():
+        if is_derived(made):
+            break
         if inspect.isbuiltin(function) or isinstance(function, type):
             if parameters_of(function):
                 call_all(f"{name}({made.__name__})", function, made.__new__(made))
                 call_all(f"{name}([{made.__name__}])", function, [made.__new__(made)])
-print("SWEPT", len(bound), own, told)
+print("SWEPT", len(bound), refused, own, told)
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "least_classes", "least_members"),
-    [("pccl._core", 40, 250), ("pccl._torch", 2, 5)],
+    ("module", "least_classes", "derived", "least_members"),
+    [("pccl._core", 40, 0, 250), ("pccl._torch", 2, 2, 0)],
 )
 def test_every_member_of_every_class_refuses(
-    module: str, least_classes: int, least_members: int
+    module: str, least_classes: int, derived: int, least_members: int
 ) -> None:
     if module == "pccl._torch":
         pytest.importorskip("torch")
@@ -100,10 +113,37 @@ def test_every_member_of_every_class_refuses(
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"after {lines[-1:]}: {done.stderr[-2000:]}"
     assert [line for line in lines if line.startswith("TAKEN")] == []
-    _, classes, members, told = lines[-1].split()
+    _, classes, refused, members, told = lines[-1].split()
+    assert int(refused) == derived
     assert int(classes) >= least_classes
     assert int(members) >= least_members
     assert int(told) >= 0.9 * int(members)  # the others refuse another argument first
+
+
+def test_classes_of_torch_are_made_by_a_call_and_by_subclasses() -> None:
+    pytest.importorskip("torch")
+    code = """
+import copy, pccl
+
+class Mine(pccl.Options):
+    pass
+
+assert pccl.Options(timeline=3).timeline == 3
+assert Mine(timeline=4).timeline == 4
+assert copy.copy(pccl.Options(timeline=5)).timeline == 5
+try:
+    pccl.Options.__new__(pccl.Options)
+except TypeError as error:
+    assert str(error) == (
+        "pccl._torch.Options.__new__() alone makes no object: call pccl.Options()"
+    ), error
+else:
+    raise AssertionError
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
 
 
 CASES = {

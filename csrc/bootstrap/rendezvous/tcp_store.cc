@@ -14,6 +14,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/wait_notice.h"
+#include "csrc/sys/socket/name_lookup.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/handshake.h"
 
@@ -34,20 +35,17 @@ std::span<const std::byte> as_bytes(std::string_view text) {
 }
 
 /// Each once: a name may stand in several places.
-Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location) {
-    if (const auto literal = sys::Address::from_ip(location.host, location.port); literal.is_ok())
-        return std::vector{literal.value()};
-    PCCL_ASSIGN_OR_RETURN(const auto named, sys::resolve(location.host, location.port));
+Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto named, sys::resolve(location.host, location.port, deadline));
     std::vector<sys::Address> addresses;
     for (const sys::Address& address : named)
         if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
-    if (!addresses.empty()) return addresses;
-    return Status::unavailable(concat("\"", location.host, "\" has no address"));
+    return addresses;
 }
 
 /// Those of this machine, unless nothing would be left.
-Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location) {
-    PCCL_ASSIGN_OR_RETURN(const auto named, addresses_of(location));
+Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto named, addresses_of(location, deadline));
     std::vector<sys::Address> own;
     std::ranges::copy_if(named, std::back_inserter(own), [](const sys::Address& address) {
         return sys::listen_on(address.with_port(0)).is_ok();
@@ -73,8 +71,9 @@ SharedServers& shared_servers() {
 }
 
 Result<std::shared_ptr<StoreServer>> start_server(const StoreLocation& location,
-                                                  const transport::Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, own_addresses(location));
+                                                  const transport::Secret& secret,
+                                                  Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto addresses, own_addresses(location, deadline));
     auto server = StoreServer::start(addresses, {.secret = secret});
     if (server.is_ok()) return std::shared_ptr<StoreServer>(std::move(*server));
     return server.status().with_context(
@@ -93,7 +92,7 @@ Result<std::shared_ptr<StoreServer>> share_server(const StoreLocation& location,
             const std::lock_guard lock(mutex);
             auto server = servers[key].lock();
             if (server != nullptr && server->is_of_this_process()) return server;
-            auto started = start_server(location, secret);
+            auto started = start_server(location, secret, deadline);
             if (started.is_ok()) servers[key] = *started;
             if (started.is_ok() || deadline.passed()) return started;
         }
@@ -114,7 +113,7 @@ Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, 
     PCCL_ASSIGN_OR_RETURN(auto server,
                           content == StoreContent::kAny
                               ? share_server(location, secret, deadline.within(kPortPatience))
-                              : start_server(location, secret));
+                              : start_server(location, secret, deadline));
     const sys::Address bound = server->addresses().front();
     std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}, secret),
                                     LeaveToParent());
@@ -136,7 +135,7 @@ Status TcpStore::connect(Deadline deadline) {
     bool is_lost = false;
     Duration pause = kFirstDialPause;
     while (true) {
-        const auto addresses = addresses_of(location_);
+        const auto addresses = addresses_of(location_, deadline);
         // A network, or a name service, may be on its way up; but most often the name is wrong.
         if (!addresses.is_ok() && !std::exchange(is_lost, true))
             log(LogLevel::kWarning, where(), ": ", addresses.status().message(), "; trying on");

@@ -90,6 +90,8 @@ class PCCL_API Driver {
     /// What kLock has thrown away of others, as people read it; empty: nothing. Since the last
     /// time.
     [[nodiscard]] virtual std::string take_discarded() = 0;
+    /// What a step waits for, where that is not the switch itself; empty: nothing else.
+    [[nodiscard]] virtual std::string awaited() const { return {}; }
     /// Gives the step up, and the session with it.
     virtual void abandon(const Status& why) = 0;
     /// Since the last time.

@@ -5,14 +5,13 @@
 #include "csrc/cluster/drivers/fabric_driver.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
 #include "csrc/netconf/ssh_stream.h"
+#include "csrc/sys/socket/name_lookup.h"
 
 namespace pccl::cluster {
 namespace {
 
 Result<std::unique_ptr<netconf::ByteStream>> open_stream(const Management& management) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, sys::resolve(management.host, management.port));
-    if (addresses.empty()) return Status::unavailable(concat(management.host, " has no address"));
-    return netconf::make_ssh_stream(addresses.front(),
+    return netconf::make_ssh_stream(sys::NameLookup(management.host, management.port),
                                     {.host = concat(management.host, ":", management.port),
                                      .user = management.user,
                                      .key_file = management.key_file,

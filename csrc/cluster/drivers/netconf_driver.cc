@@ -91,6 +91,10 @@ class NetconfDriver final : public Driver {
         session_.reset();
     }
 
+    [[nodiscard]] std::string awaited() const override {
+        return session_ == nullptr ? std::string() : session_->awaited();
+    }
+
     std::vector<Exchange> take_exchanges() override { return std::exchange(exchanges_, {}); }
 
    private:

@@ -235,9 +235,9 @@ class FileReader {
             names.emplace_back(each.name);
         }
         if (const SwitchDescription* const only = only_of_kind(name)) return only->name;
-        const std::string_view meant = nearest(std::string_view(name).substr(0, 64), names);
-        return refused(place, concat("names a switch that there is not",
-                                     meant.empty() ? "" : "; did you mean ", meant));
+        const std::string meant = did_you_mean(name, names);
+        return refused(
+            place, concat("names a switch that there is not", meant.empty() ? "" : "; ", meant));
     }
 
     /// "optical", "electrical": the switch of that kind, where there is one.

@@ -11,7 +11,6 @@
 namespace pccl::cluster {
 namespace {
 
-constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostShown = 48;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
@@ -87,11 +86,9 @@ Status JsonFields::finish() {
     PCCL_TRY(status_);
     for (const auto& [key, value] : object_.items()) {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-        const std::string_view meant = nearest(std::string_view(key).substr(0, kMostKey), known_);
+        const std::string meant = did_you_mean(key, known_);
         return refused(place_of(printable(key, kMostShown)),
-                       meant.empty()
-                           ? std::string("is no key that is known here")
-                           : concat("is no key that is known here; did you mean ", meant));
+                       concat("is no key that is known here", meant.empty() ? "" : "; ", meant));
     }
     return Status::ok();
 }

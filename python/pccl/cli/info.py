@@ -53,8 +53,8 @@ def facts() -> dict[str, str]:
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
         "GPUs": _gpus(),
         "tuning": _tuning(),
-        **_costs(),
         "environment": _environment(),
+        **_costs(),
     }
 
 

@@ -23,7 +23,6 @@ from pccl.cli import (
 from pccl.errors import Error
 
 app = typer.Typer(
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help fits 80 columns, and fills the paragraphs of docstrings
 )

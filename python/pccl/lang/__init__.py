@@ -36,3 +36,7 @@ __all__ = [
     "from_generator",
     "join",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pccl.arguments import require
 from pccl.capsule import Capsule
 from pccl.errors import InvalidArgumentError
 from pccl.lang.building import About, capsule_of, check_protocol, replicated
@@ -40,6 +41,7 @@ class Program:
     """
 
     def __init__(self, geometry: Geometry, trace: Trace | None = None) -> None:
+        require(geometry, Geometry, "geometry", "a pccl.lang.geometry.Geometry")
         self.collective = geometry.collective
         self.ranks = geometry.ranks
         self.chunks = geometry.chunks
@@ -163,6 +165,7 @@ class Algorithm:
 
     def __call__(self, program: Program, **parameters: Any) -> object:
         """Run the function as a part of ``program``."""
+        require(program, Program, "program", "the pccl.lang.Program that a function is given")
         return self.function(program, **parameters)
 
     def build(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from pccl.arguments import require_int
 from pccl.errors import InvalidArgumentError
 from pccl.lang.algorithm import Algorithm, Program
 from pccl.lang.geometry import ROOTED, Atom, Geometry, Home
@@ -63,6 +64,7 @@ def compose(
     InvalidArgumentError
         The algorithms do not make such a whole.
     """
+    require_int(ranks_per_host, "ranks_per_host")
     if ranks_per_host < 2:
         raise InvalidArgumentError(f"ranks_per_host is {ranks_per_host}; it must be 2 or more")
     within = [inside] if isinstance(inside, Algorithm) else list(inside)

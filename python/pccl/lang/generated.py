@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pccl import _core
+from pccl.arguments import require_int
 from pccl.capsule import Capsule
 from pccl.lang.algorithm import Algorithm
 from pccl.lang.building import check_protocol
@@ -78,6 +79,9 @@ def from_generator(
     InvalidArgumentError
         There is no such algorithm, collective or protocol, or it takes no such shape.
     """
+    for value, argument in ((ranks, "ranks"), (root, "root"), (chunks, "chunks"), (slots, "slots")):
+        if value is not None:
+            require_int(value, argument)
     generator = _Generator(algorithm, collective, root, chunks, slots)
     if ranks is None:
         return generator.algorithm(protocol)

@@ -32,3 +32,7 @@ __all__ = [
     "Work",
     "WorkStats",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,6 +17,7 @@ from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import timedelta
 
     from pccl.p2p.memory import Memory
     from pccl.p2p.session import Session
@@ -316,7 +317,7 @@ class Directory:
         """
         return self._store.keys()
 
-    def find(self, peer: str, timeout: float = 10.0) -> dict[str, RemoteMemory]:
+    def find(self, peer: str, timeout: float | timedelta = 10.0) -> dict[str, RemoteMemory]:
         """Wait for a peer's entry, learn how to reach it, and return its memory by name.
 
         A peer that has come back is found anew; call it again after :class:`~pccl.PeerLostError`.
@@ -363,12 +364,13 @@ class Directory:
         if self._store.get(key) == value:
             self._store.delete(key)
 
-    def _await(self, peer: str, timeout: float) -> bytes:
-        until = time.monotonic() + limit_of(timeout)
+    def _await(self, peer: str, timeout: float | timedelta) -> bytes:
+        limit = limit_of(timeout)
+        until = time.monotonic() + limit
         while (value := self._store.get(peer)) is None:
             if time.monotonic() >= until:
                 raise CollectiveTimeoutError(
-                    f'session "{peer}" has no entry in the directory after {timeout:g} s', peer=peer
+                    f'session "{peer}" has no entry in the directory after {limit:g} s', peer=peer
                 )
             time.sleep(_BETWEEN_LOOKS)
         return value

@@ -8,13 +8,16 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.p2p import bounded_post, etcd_gateway
 from pccl.p2p.etcd_gateway import IS_ABSENT, EtcdGateway, LeaseIsGoneError, has_value, held_by
 from pccl.p2p.one_process import of_one_process
+from pccl.time_limits import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
     from types import TracebackType
 
 __all__ = ["EtcdStore"]
@@ -41,7 +44,12 @@ class EtcdStore:
     """
 
     def __init__(
-        self, endpoint: str, *, prefix: str = "pccl/p2p/", lease: float = 10.0, timeout: float = 5.0
+        self,
+        endpoint: str,
+        *,
+        prefix: str = "pccl/p2p/",
+        lease: float | timedelta = 10.0,
+        timeout: float | timedelta = 5.0,
     ) -> None:
         """Find etcd; nothing is put yet.
 
@@ -61,8 +69,10 @@ class EtcdStore:
         InvalidArgumentError
             The endpoint is no address of HTTP, or a number is out of its range.
         """
+        require(endpoint, str, "endpoint", "a URL")
         if not bounded_post.is_url(endpoint):
             raise InvalidArgumentError(f"etcd is at http://host:port or https://, not {endpoint!r}")
+        lease, timeout = seconds_of(lease, "lease"), seconds_of(timeout, "timeout")
         if not (1 <= lease < math.inf and timeout > 0):
             raise InvalidArgumentError(
                 f"lease is {lease} and timeout {timeout}: a lease takes 1 s or longer, and an end, "

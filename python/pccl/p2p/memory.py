@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
 class Descriptor:
     """Names one registration of one session, for peers of it."""
 
-    _bytes: bytes
+    _bytes: bytes = field(repr=False)  # with the nonce of the registration
+
+    def __repr__(self) -> str:
+        """Tell its size, as its bytes let peers reach the memory."""
+        return f"<pccl.p2p.Descriptor of {len(self._bytes)} bytes>"
 
     def serialize(self) -> bytes:
         """Return fewer than 256 bytes, versioned and checksummed, the same each time."""
@@ -154,6 +159,9 @@ def sides_of(
     """Return the bytes of both sides of a transfer, which are as many."""
     here = local[:] if isinstance(local, Memory) else local
     there = remote[:] if isinstance(remote, RemoteMemory) else remote
+    if not isinstance(here, LocalSlice) or not isinstance(there, RemoteSlice):
+        require(here, LocalSlice, "local", "a pccl.p2p.Memory, or a slice of one")
+        require(there, RemoteSlice, "remote", "a pccl.p2p.RemoteMemory, or a slice of one")
     if here.nbytes != there.nbytes:
         raise InvalidArgumentError(
             f"a transfer has as many bytes here as there, not {here.nbytes} and {there.nbytes}"

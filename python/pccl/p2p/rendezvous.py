@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pccl import _core
 from pccl.p2p.one_process import of_one_process
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 __all__ = ["RendezvousStore"]
 
@@ -17,7 +22,12 @@ class RendezvousStore:
     """
 
     def __init__(
-        self, url: str, *, host: bool = False, prefix: str = "pccl/p2p/", timeout: float = 10.0
+        self,
+        url: str,
+        *,
+        host: bool = False,
+        prefix: str = "pccl/p2p/",
+        timeout: float | timedelta = 10.0,
     ) -> None:
         """Make a store, or join it.
 

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pccl import _core
+from pccl.arguments import require, require_int
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
@@ -15,6 +16,7 @@ from pccl.p2p.work import Blocks, Plan, Work, indices_of, whole_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
     from types import TracebackType
 
     from numpy.typing import NDArray
@@ -61,7 +63,7 @@ class Session:
         listen: str = "",
         transports: str = "",
         tcp_sockets: int = 0,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | timedelta = 10.0,
     ) -> None:
         self._connect_timeout = connect_timeout
         self._core = _core._P2pSession(name, listen, transports, tcp_sockets, connect_timeout)
@@ -117,7 +119,7 @@ class Session:
         """
         return self._core.load(info)[0]
 
-    def connect(self, peer: str, timeout: float | None = 10.0) -> None:
+    def connect(self, peer: str, timeout: float | timedelta | None = 10.0) -> None:
         """Wait until there is a connection to a peer; transfers make it by themselves.
 
         The peer has answered by then: a connection that is here, and has ended there, does not
@@ -144,7 +146,7 @@ class Session:
         """
         self._core.connect(peer, timeout)
 
-    def accept(self, peer: str | None = None, timeout: float | None = 10.0) -> str:
+    def accept(self, peer: str | None = None, timeout: float | timedelta | None = 10.0) -> str:
         """Wait until a peer has connected, and say who.
 
         Without a name each peer is told once, in the order in which they came, and again when it
@@ -255,6 +257,7 @@ class Session:
             That is more than can be had now: of the machine, of the limit of a control group, or of
             the process, beside what this session has allocated and nobody has touched yet.
         """
+        require_int(nbytes, "nbytes")
         if nbytes <= 0:
             raise InvalidArgumentError(f"there is no memory of {nbytes} bytes")
         return Memory(self._core.allocate(nbytes), self._core)
@@ -298,6 +301,7 @@ class Session:
         ResourceExhaustedError
             4096 names are published.
         """
+        require(memory, Memory, "memory", "a pccl.p2p.Memory")
         self._core.publish(name, memory._core)
 
     def withdraw(self, name: str) -> None:
@@ -310,7 +314,7 @@ class Session:
         """
         self._core.withdraw(name)
 
-    def fetch(self, peer: str, name: str, timeout: float | None = 10.0) -> RemoteMemory:
+    def fetch(self, peer: str, name: str, timeout: float | timedelta | None = 10.0) -> RemoteMemory:
         """Ask a peer itself for memory that it has published; its program makes no call.
 
         Parameters
@@ -529,6 +533,7 @@ class Session:
         CollectiveTimeoutError, PeerLostError
             There is a stream, and no connection in ``connect_timeout``.
         """
+        require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         chosen = indices_of(indices, plan)
         if stream is not None:
             return self._read_in_order(plan, chosen, notify, stream)
@@ -575,6 +580,7 @@ class Session:
         UnsupportedError
             The stream is being captured.
         """
+        require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         after = stream_named(stream, plan.device)
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
 
@@ -612,6 +618,8 @@ class Session:
         InvalidArgumentError
             The peer is not known, the window is less than 1, or the chunk is out of its range.
         """
+        require_int(window, "window")
+        require_int(chunk, "chunk")
         if window < 1:
             raise InvalidArgumentError(f"a window has at least one message, not {window}")
         if chunk < 0:
@@ -637,7 +645,7 @@ class Session:
         """
         self._core.notify(peer, word)
 
-    def notifications(self, timeout: float | None = 0.0) -> list[Notification]:
+    def notifications(self, timeout: float | timedelta | None = 0.0) -> list[Notification]:
         """Return those that have come since the last call.
 
         Parameters
@@ -675,4 +683,4 @@ class Session:
 
     def __repr__(self) -> str:
         """Name it."""
-        return f"<pccl.p2p.Session {self.name}>"
+        return f"<pccl.p2p.Session {self.name}{'' if self._closing.alive else ', closed'}>"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
-from pccl.p2p.memory import sides_of
+from pccl.p2p.memory import Memory, sides_of
 from pccl.p2p.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from pccl._core import _P2pMessage, _P2pTransfer, _P2pWork
-    from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+    from pccl.p2p.memory import LocalSlice, RemoteMemory, RemoteSlice
 
 __all__ = ["Message", "MessageStage", "Transfer"]
 
@@ -67,7 +69,7 @@ class Message:
         """
         return self._core.done()
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait(self, timeout: float | timedelta | None = None) -> None:
         """Wait until it has ended, and raise if it failed.
 
         Parameters
@@ -119,7 +121,7 @@ class Transfer:
         nbytes: int,
         *,
         tag: int = 0,
-        timeout: float | None = 10.0,
+        timeout: float | timedelta | None = 10.0,
     ) -> Message:
         """Begin to send bytes of a memory.
 
@@ -148,6 +150,7 @@ class Transfer:
         ResourceExhaustedError
             1024 sends of the two sessions wait already.
         """
+        require(memory, Memory, "memory", "a pccl.p2p.Memory")
         return Message(
             self._core.post_send(
                 memory._core,
@@ -165,7 +168,7 @@ class Transfer:
         nbytes: int,
         *,
         tag: int = 0,
-        timeout: float | None = 10.0,
+        timeout: float | timedelta | None = 10.0,
     ) -> Message:
         """Begin to receive a message, of ``nbytes`` bytes or fewer.
 
@@ -194,6 +197,7 @@ class Transfer:
         ResourceExhaustedError
             1024 receives of the two sessions wait already.
         """
+        require(memory, Memory, "memory", "a pccl.p2p.Memory")
         return Message(
             self._core.post_recv(
                 memory._core,
@@ -210,7 +214,7 @@ class Transfer:
         remote: RemoteSlice | RemoteMemory,
         *,
         notify: bytes = b"",
-        timeout: float | None = 10.0,
+        timeout: float | timedelta | None = 10.0,
     ) -> Work:
         """Begin to copy ``remote`` to ``local``, of as many bytes, as ``Session.read()``.
 
@@ -246,7 +250,7 @@ class Transfer:
         remote: RemoteSlice | RemoteMemory,
         *,
         notify: bytes = b"",
-        timeout: float | None = 10.0,
+        timeout: float | timedelta | None = 10.0,
     ) -> Work:
         """Begin to copy ``local`` to ``remote``, of as many bytes, as ``Session.write()``.
 
@@ -282,7 +286,7 @@ class Transfer:
         local: LocalSlice | Memory,
         remote: RemoteSlice | RemoteMemory,
         notify: bytes,
-        timeout: float | None,
+        timeout: float | timedelta | None,
     ) -> Work:
         here, there = sides_of(local, remote)
         mine, theirs = (here.memory._core, here.offset), (there.memory._core, there.offset)
@@ -292,7 +296,7 @@ class Transfer:
         """Tell whether all that were posted have ended, well or not."""
         return self._core.is_complete()
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait(self, timeout: float | timedelta | None = None) -> None:
         """Wait until all have ended; raise the first error of those that ended since the last wait.
 
         Parameters

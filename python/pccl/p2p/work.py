@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pccl import _core
+from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
+from pccl.p2p.memory import Memory, RemoteMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from numpy.typing import NDArray
 
-    from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+    from pccl.p2p.memory import LocalSlice, RemoteSlice
 
 __all__ = ["Blocks", "Plan", "Work", "WorkStats", "indices_of", "whole_plan"]
 
@@ -59,7 +62,7 @@ class Work:
         """
         return self._core.done()
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait(self, timeout: float | timedelta | None = None) -> None:
         """Wait until the transfer has ended, and raise if it failed.
 
         Parameters
@@ -100,6 +103,8 @@ class Plan:
         self, local: Memory, local_blocks: Blocks, remote: RemoteMemory, remote_blocks: Blocks
     ) -> None:
         """Check all blocks; see ``Session.prepare()``."""
+        require(local, Memory, "local", "a pccl.p2p.Memory")
+        require(remote, RemoteMemory, "remote", "a pccl.p2p.RemoteMemory")
         self._core = _core._P2pPlan(
             local._core, _checked(local_blocks), remote._core, _checked(remote_blocks)
         )

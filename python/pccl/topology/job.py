@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable
+from typing import Any
 
 from pccl import _core
+from pccl.arguments import require, shown
 from pccl.topology import figure, job_plot
 from pccl.topology.host import Host
 from pccl.topology.machine import Topology
@@ -50,8 +53,10 @@ class Job:
         ------
         InvalidArgumentError
             There is no host, or a rank is on two.
+        TypeError
+            A host is no such triple.
         """
-        parts = [(name, list(ranks), machine._core) for name, ranks, machine in hosts]
+        parts = [_part_of(*each) for each in _triples(hosts)]
         return Job(_core.JobTopology.decode(_core.JobTopology.encode(parts)))
 
     @property
@@ -165,6 +170,23 @@ class Job:
 
     def _repr_svg_(self) -> str | None:
         return figure.svg(self.plot)
+
+
+def _triples(hosts: Sequence[tuple[str, Sequence[int], Topology]]) -> list[Any]:
+    require(hosts, Iterable, "hosts", "a sequence of (name, ranks, machine)")
+    triples = list(hosts)
+    for each in triples:
+        if not (isinstance(each, tuple | list) and len(each) == 3):
+            raise TypeError(f"hosts has {shown(each)}: each must be (name, ranks, machine)")
+    return triples
+
+
+def _part_of(
+    name: str, ranks: Sequence[int], machine: Topology
+) -> tuple[str, list[int], _core.Topology]:
+    require(machine, Topology, f"the machine of host {shown(name)}", "a pccl.topology.Topology")
+    require(ranks, Iterable, f"ranks of host {shown(name)}", "a sequence of ints")
+    return name, list(ranks), machine._core
 
 
 def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:

@@ -407,7 +407,7 @@ TEST(PlanTest, KnowsALinkThatOnlyMoves) {
     EXPECT_EQ(make_plan(of, "one", "bakc").status().message(),
               "there is no phase bakc; phases are: back, one, two");
     EXPECT_EQ(make_plan(of, "one", "backs").status().message(),
-              "there is no phase backs; did you mean back");
+              "there is no phase backs; did you mean back?");
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST_F(CommandsTest, RefusesATransformThatLeadsElsewhere) {
             return made;
         };
     };
-    EXPECT_THAT(refusal("stars", to_star), HasSubstr("did you mean star"));
+    EXPECT_THAT(refusal("stars", to_star), HasSubstr("did you mean star?"));
     EXPECT_EQ(refusal("ring", to_star), "a transform from ring to ring leads nowhere");
     EXPECT_EQ(refusal("star", nullptr), "a transform from ring to star is no function");
     EXPECT_EQ(refusal("star", giving({{1, 2}, {2, 3}})),
@@ -385,7 +385,7 @@ TEST_F(CommandsTest, RefusesCommandsThatCannotAllBe) {
 
 TEST_F(CommandsTest, FindsSwitchesByTheirNames) {
     EXPECT_EQ(context_->switch_called("spares").status().message(),
-              "there is no switch spares; did you mean spare");
+              "there is no switch spares; did you mean spare?");
     EXPECT_EQ(context_->switch_called("x").status().message(),
               "there is no switch x; switches are: ocs, spare, vlans, ports");
     EXPECT_EQ(context_->optical_switch("vlans").status().message(), "switch vlans is electrical");

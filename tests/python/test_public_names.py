@@ -1,0 +1,69 @@
+"""What ``import pccl`` offers: the names that documents use, and nothing for its own use."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pccl
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MODULES = [
+    "pccl",
+    *(
+        f"pccl.{name}"
+        for name in pccl.__all__
+        if name not in pccl._LAZY and inspect.ismodule(getattr(pccl, name))
+    ),
+]
+
+
+def test_public_modules_are_those_of_the_documents() -> None:
+    page = (REPOSITORY / "docs/site/python.md").read_text()
+    named = set(re.findall(r"`(pccl(?:\.\w+)*)`", page.split("## pccl")[0]))
+    assert named <= set(MODULES)
+    assert {"pccl.bench", "pccl.published", "pccl.timeline"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_offers_what_it_is_for_alone(name: str) -> None:
+    module = importlib.import_module(name)
+    offered = [each for each in dir(module) if not each.startswith("_")]
+    assert offered == sorted(each for each in module.__all__ if not each.startswith("_"))
+    needs_torch = {"Options", "health", "monitored_barrier", "shrink"}
+    for each in offered:
+        if name != "pccl" or each not in needs_torch:
+            assert hasattr(module, each), f"{name}.{each}"
+
+
+def test_names_in_documents_are_there_after_import_pccl() -> None:
+    pages = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    text = "\n".join(page.read_text() for page in pages)
+    names = sorted(set(re.findall(r"`(pccl(?:\.[a-z]\w*)+)[`(]", text)))
+    assert "pccl.bench.tune.run" in names
+    program = f"""
+import importlib, pccl
+for name in {names}:
+    value = pccl
+    for part in name.split(".")[1:]:
+        try:
+            value = getattr(value, part)
+        except ImportError as error:  # of torch, where there is none
+            if "torch" not in str(error):
+                raise
+            break
+        except AttributeError:
+            print(name)
+            break
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
