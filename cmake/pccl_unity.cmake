@@ -64,17 +64,22 @@ function(pccl_precompile TARGET)
   endif()
 endfunction()
 
-# pccl_precompile_room(<target>): the common headers, in wheels. Developers see what a file forgot to
-# include.
-function(pccl_precompile_room TARGET)
-  if(NOT PCCL_UNITY_BUILD)
-    return()
-  endif()
-  get_property(first GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED)
+# pccl_precompile_once(<target> <name> <headers...>): the first target that calls it with this name makes
+# the precompiled headers, and the others use that target's. All of them have the same flags.
+function(pccl_precompile_once TARGET NAME)
+  get_property(first GLOBAL PROPERTY PCCL_PRECOMPILED_${NAME})
   if(first)
     pccl_precompile(${TARGET} REUSE_FROM ${first})
   else()
-    set_property(GLOBAL PROPERTY PCCL_FIRST_PRECOMPILED ${TARGET})
-    pccl_precompile(${TARGET} PRIVATE ${PCCL_COMMON_HEADERS})
+    set_property(GLOBAL PROPERTY PCCL_PRECOMPILED_${NAME} ${TARGET})
+    pccl_precompile(${TARGET} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+# pccl_precompile_room(<target>): the common headers, in builds of groups. Others show what a file forgot
+# to include.
+function(pccl_precompile_room TARGET)
+  if(PCCL_UNITY_BUILD)
+    pccl_precompile_once(${TARGET} ROOMS ${PCCL_COMMON_HEADERS})
   endif()
 endfunction()

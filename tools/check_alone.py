@@ -1,10 +1,10 @@
-"""Check that each file of csrc/ compiles alone: that it includes all that it uses.
+"""Check that each C++ file compiles alone: that it includes all that it uses.
 
     check_alone.py <build folder with compile_commands.json of single files>
 
 Builds compile the files of a folder together (cmake/pccl_unity.cmake), where one profits from what
 another includes. Sources are checked as they are compiled, and so are headers that no source of
-their name includes first. A file that passed is checked again when it, or a header of csrc/ that it
+their name includes first. A file that passed is checked again when it, or a header that it
 reaches, or its compile command has changed.
 """
 
@@ -71,7 +71,7 @@ def main() -> int:
     NOTES.mkdir(parents=True, exist_ok=True)
     build = Path(sys.argv[1]).resolve()
     compiler = os.environ.get("CXX", "c++")
-    sources = sources_of(build)
+    sources = sources_of(build, "csrc", "tests")
     files = list(sources.values())
     files += [Source(header, flags_for(header, sources)) for header in lone_headers(sources)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,9 +1,11 @@
-"""Look for names of csrc/ that clash or are idle where files of a folder are read as one.
+"""Look for names that clash or are idle where files of a folder are read as one.
 
-A wheel is compiled several files of a folder at a time (cmake/pccl_unity.cmake), where names meet
-that two of them define in anonymous namespaces; overloads, too, since their addresses are taken.
-And clang-tidy reads them so: a name that one declares with ``using``, and only another uses, looks
-used to it.
+    check_names.py [folders, else csrc and tests]
+
+Builds compile several files of a folder at a time (cmake/pccl_unity.cmake), where names meet that
+two of them define in anonymous namespaces; overloads, too, since their addresses are taken. And
+clang-tidy reads them so: a name that one declares with ``using``, and only another uses, looks used
+to it.
 """
 
 from __future__ import annotations
@@ -59,10 +61,10 @@ def idle_usings(path: Path) -> Iterator[str]:
 
 def main() -> None:
     """Print what is wrong in all folders, and fail where something is."""
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else "csrc")
-    folders = sorted({path.parent for path in root.rglob("*.cc")})
-    found = [line for folder in folders for line in clashes(folder)]
-    found += [line for path in sorted(root.rglob("*.cc")) for line in idle_usings(path)]
+    roots = sys.argv[1:] or ["csrc", "tests"]
+    files = sorted(path for root in roots for path in Path(root).rglob("*.cc"))
+    found = [line for folder in sorted({path.parent for path in files}) for line in clashes(folder)]
+    found += [line for path in files for line in idle_usings(path)]
     print(*found, sep="\n", end="\n" if found else "")
     sys.exit(1 if found else 0)
 

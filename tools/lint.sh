@@ -52,6 +52,7 @@ if [ "${1:-}" != quick ]; then
 fi
 if [ "${1:-}" != quick ] && [ "${1:-}" != ci ]; then
     cmake --preset lint >/dev/null
+    step "headers of tests" cmake --build build/lint --target CMakeFiles/pccl_base_test.dir/cmake_pch.hxx.gch
     step alone .venv/bin/python tools/check_alone.py build/lint
     step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
 fi

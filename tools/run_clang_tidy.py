@@ -38,12 +38,12 @@ UNITS = ROOT / ".cache" / "clang-tidy"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pccl"
 NOTES = CACHE / "clang-tidy"
 TIDY = Path(sys.executable).parent / "clang-tidy"
-INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"(csrc/[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"((?:csrc|tests)/[^"]+)"', re.MULTILINE)
 MOST_TOGETHER = 16  # as in cmake/pccl_room.cmake
 
 
 def reached_by(file: Path) -> set[Path]:
-    """Give ``file`` and every file of csrc/ that it includes, directly or not."""
+    """Give ``file`` and every file of csrc/ and tests/ that it includes, directly or not."""
     seen: set[Path] = set()
     todo = [file]
     while todo:
@@ -138,12 +138,12 @@ def units_of(sources: Iterable[Source]) -> Iterator[Unit]:
             yield Unit(f"{name}_{number}_{first}", tuple(together))
 
 
-def sources_of(build: Path) -> dict[Path, Source]:
-    """Give every C++ file of csrc/; clang-tidy knows no CUDA of today."""
+def sources_of(build: Path, *folders: str) -> dict[Path, Source]:
+    """Give every C++ file of these folders; clang-tidy knows no CUDA of today."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["file"])
-        if file.is_relative_to(ROOT / "csrc") and file.suffix == ".cc":
+        if file.suffix == ".cc" and any(file.is_relative_to(ROOT / each) for each in folders):
             _, *flags = shlex.split(entry["command"])
             outcome = flags.index("-o")
             del flags[outcome : outcome + 2]
@@ -174,7 +174,7 @@ def main() -> int:
     options = arguments()
     for folder in (NOTES, UNITS):
         folder.mkdir(parents=True, exist_ok=True)
-    sources = sources_of(options.build.resolve())
+    sources = sources_of(options.build.resolve(), "csrc")
     wanted, why = set(sources), "all"
     if options.files:
         wanted, why = {file.resolve() for file in options.files} & wanted, "as asked for"

@@ -9,11 +9,10 @@
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::transport::contract {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(30);
 
 template <typename T>
 T require(Result<T> result) {
@@ -91,8 +90,8 @@ void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
     const LinkRequest request{
         .group = kId, .source = self, .destination = 1 - self, .channel = 0, .group_size = 2};
     RmaStreams streams;
-    streams.out = require(fakes::connect(end.process->transport(), peer, request, kSecret,
-                                         Deadline::after(kPatience)));
+    streams.out = require(
+        fakes::connect(end.process->transport(), peer, request, kSecret, fakes::patience()));
     streams.in = end.process->wait_for_link(1 - self);
     end.link = require(end.rma->connect(std::move(streams)));
 }
@@ -172,7 +171,7 @@ Status RmaContract::transfer(RmaOp op, const Registered& mine,
 void RmaContract::repeat_until_refused(RmaOp op, const Registered& mine,
                                        const abi::MemoryDescriptor& theirs,
                                        const std::function<void()>& look) {
-    const Deadline deadline = Deadline::after(kPatience);
+    const Deadline deadline = fakes::patience();
     while (transfer(op, mine, theirs).is_ok()) {
         look();
         if (deadline.passed()) return ADD_FAILURE() << "nobody notices that the owner has gone";
@@ -194,7 +193,7 @@ std::string RmaContract::await_word() {
 }
 
 Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>& meanwhile) {
-    const Deadline deadline = Deadline::after(kPatience);
+    const Deadline deadline = fakes::patience();
     RmaCompletion told;
     while (!deadline.passed()) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t count, link.poll({&told, 1}));

@@ -4,7 +4,7 @@ namespace pccl::transport::contract {
 namespace {
 
 /// `in_files`: peers map the memory; else the kernel copies.
-RmaCandidate shm(std::string name, bool in_files) {
+RmaCandidate shm_rma(std::string name, bool in_files) {
     return {.name = std::move(name),
             .new_world = [] { return MemberMaker(&fakes::shm_member); },
             .in_files = in_files};
@@ -12,13 +12,13 @@ RmaCandidate shm(std::string name, bool in_files) {
 
 /// Engines copy between the initiator's GPU and the target's; -1: memory of the host.
 RmaCandidate gpu(std::string name, std::array<int, 2> gpus, bool in_files = false) {
-    RmaCandidate candidate = shm(std::move(name), in_files);
+    RmaCandidate candidate = shm_rma(std::move(name), in_files);
     candidate.gpus = gpus;
     candidate.much = kMiB;  // in time for sanitizers
     return candidate;
 }
 
-const auto kCandidates = testing::Values(shm("mapped", true), shm("by_the_kernel", false));
+const auto kCandidates = testing::Values(shm_rma("mapped", true), shm_rma("by_the_kernel", false));
 INSTANTIATE_TEST_SUITE_P(Shm, RmaContract, kCandidates, rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(Shm, RmaProcesses, kCandidates, rma_candidate_name);
 

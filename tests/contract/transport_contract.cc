@@ -4,11 +4,11 @@
 
 #include "csrc/base/text.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::transport::contract {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
 constexpr std::size_t kFarTooMuch = 256 * kMiB;
 
 }  // namespace
@@ -113,7 +113,7 @@ Result<std::unique_ptr<SendLink>> TransportContract::dial(Rank source, Rank dest
                               .channel = channel,
                               .group_size = 4};
     return fakes::connect(process(source).transport(), process(destination).address(), request,
-                          kSecret, Deadline::after(kPatience));
+                          kSecret, fakes::patience());
 }
 
 LinkPair TransportContract::connect(Rank source, Rank destination, ChannelId channel) {
@@ -134,7 +134,7 @@ std::vector<std::byte> pattern(std::size_t count, unsigned stream, std::size_t f
 }
 
 bool eventually(Waiter& waiter, const std::function<bool()>& look) {
-    const Deadline deadline = Deadline::after(kPatience);
+    const Deadline deadline = fakes::patience();
     Backoff backoff(waiter);
     while (!look()) {
         if (deadline.passed()) return false;

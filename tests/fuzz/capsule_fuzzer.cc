@@ -34,7 +34,7 @@ bool is_right(const pccl::Status& status) {
     return status.is_ok();
 }
 
-void parse(const std::string& bytes) {
+void parse_capsule_file(const std::string& bytes) {
     const auto file = CapsuleFile::parse(bytes);
     if (!is_right(file.status())) return;
     const auto proven = file->proven();
@@ -63,7 +63,7 @@ void parse_several(std::string_view bytes) {
         inside += file;
     }
     const std::string manifest = common_manifest_text(common, ranks);
-    parse(with_digest(
+    parse_capsule_file(with_digest(
         pccl::concat(kMagic, " 3 ", manifest.size(), " ", inside.size(), "\n", manifest, inside)));
 }
 
@@ -87,8 +87,8 @@ void parse_parts(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    parse(std::string(bytes));
-    parse(with_digest(std::string(bytes)));
+    parse_capsule_file(std::string(bytes));
+    parse_capsule_file(with_digest(std::string(bytes)));
     parse_several(bytes);
     static_cast<void>(parse_manifest(bytes));
     static_cast<void>(parse_sizes(bytes));

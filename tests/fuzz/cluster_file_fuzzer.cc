@@ -10,14 +10,11 @@
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/plan.h"
 #include "csrc/sys/xml/xml_reader.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace pccl;  // NOLINT(google-build-using-namespace): one function
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void require_unique_ports(const cluster::Circuits& circuits, bool is_electrical) {
     std::set<int> ingresses;

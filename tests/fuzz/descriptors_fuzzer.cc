@@ -11,7 +11,7 @@ namespace {
 
 using namespace pccl::transport;
 
-void parse(std::string_view bytes) {
+void parse_memory(std::string_view bytes) {
     const auto memory = parse_memory_descriptor(bytes);
     if (memory.is_ok() && serialise(*memory) != bytes) std::abort();
 }
@@ -30,7 +30,7 @@ void read_key(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    parse(bytes);
+    parse_memory(bytes);
     read_key(bytes);
     return 0;
 }

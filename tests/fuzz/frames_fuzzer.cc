@@ -11,6 +11,7 @@
 #include "csrc/comm/diagnosis/situation.h"
 #include "csrc/transport/control/farewell.h"
 #include "csrc/transport/tcp/wire.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -21,10 +22,6 @@ T filled_from(std::string_view bytes) {
     T value{};
     std::memcpy(static_cast<void*>(&value), bytes.data(), std::min(bytes.size(), sizeof value));
     return value;
-}
-
-void require(bool holds) {
-    if (!holds) std::abort();
 }
 
 void read_store_frames(std::string_view bytes) {

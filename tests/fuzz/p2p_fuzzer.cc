@@ -12,14 +12,11 @@
 #include "csrc/p2p/greeting.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/peer_word.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace pccl::p2p;  // NOLINT(google-build-using-namespace): one function
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 std::string with_checksum(std::string_view bytes) {
     pccl::Digest digest;

@@ -13,6 +13,7 @@
 #include "csrc/transport/rma/frames.h"
 #include "csrc/transport/rma/over_links.h"
 #include "tests/fakes/memory_links.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -22,10 +23,6 @@ constexpr std::size_t kGuard = 64;
 constexpr std::size_t kRegistered = 256;
 constexpr MemoryIdentity kIdentity{.id = 1, .nonce = 2};
 constexpr std::size_t kPosts = 4;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 bool is_untouched(std::span<const std::byte> guard) {
     return std::ranges::all_of(guard, [](std::byte each) { return each == std::byte{0}; });

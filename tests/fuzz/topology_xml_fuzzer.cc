@@ -9,14 +9,11 @@
 #include "csrc/topo/search/plan_xml.h"
 #include "csrc/topo/search/search.h"
 #include "csrc/topo/topology.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace pccl::topo;
-
-void require(bool condition) {
-    if (!condition) std::abort();
-}
 
 void check_machine(const Topology& topology) {
     const auto again = Topology::parse(topology.to_xml(), "saved", {});

@@ -12,9 +12,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CHECKER = REPOSITORY / "tools" / "check_names.py"
 
 
-def check(*arguments: object) -> subprocess.CompletedProcess[str]:
+def check(*arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, CHECKER, *map(str, arguments)], capture_output=True, text=True, check=False
+        [sys.executable, CHECKER, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
     )
 
 
@@ -62,3 +66,15 @@ def test_a_using_that_only_a_neighbour_needs_is_found(tmp_path: Path) -> None:
     done = check(tmp_path)
     assert done.returncode == 1
     assert done.stdout == f"{tmp_path}/a.cc: using Shape, which is not used there\n"
+
+
+def test_tests_are_looked_at_as_the_library_is(tmp_path: Path) -> None:
+    for name in ("csrc/room/a.cc", "csrc/room/b.cc", "tests/cpp/a_test.cc", "tests/cpp/b_test.cc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(anonymous("int f() { return 1; }"))
+    done = check(folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == (
+        "csrc/room: f is defined in a.cc and b.cc\n"
+        "tests/cpp: f is defined in a_test.cc and b_test.cc\n"
+    )

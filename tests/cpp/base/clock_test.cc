@@ -2,17 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/cpp/base/hand_clock.h"
+
 namespace pccl {
 namespace {
-
-class HandClock final : public Clock {
-   public:
-    [[nodiscard]] TimePoint now() const override { return now_; }
-    void sleep_for(Duration duration) const override { now_ += duration; }
-
-   private:
-    mutable TimePoint now_{std::chrono::hours(1)};
-};
 
 TEST(DeadlineTest, PassesWhenItsTimeHasCome) {
     const HandClock clock;

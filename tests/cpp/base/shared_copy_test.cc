@@ -10,6 +10,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/streaming.h"
+#include "tests/cpp/base/counted.h"
 
 namespace pccl {
 namespace {
@@ -37,12 +38,6 @@ class ScriptedClock final : public Clock {
     mutable std::deque<Duration> steps_;
     mutable TimePoint now_{};
 };
-
-std::vector<std::byte> counted(std::size_t bytes) {
-    std::vector<std::byte> values(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) values[i] = static_cast<std::byte>(i * 29 + i / 256);
-    return values;
-}
 
 class Copies : public ::testing::Test {
    protected:

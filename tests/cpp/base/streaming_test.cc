@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
+#include "tests/cpp/base/counted.h"
 
 namespace pccl {
 namespace {
-
-std::vector<std::byte> counted(std::size_t bytes) {
-    std::vector<std::byte> values(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) values[i] = static_cast<std::byte>(i * 31 + i / 256);
-    return values;
-}
 
 TEST(Streaming, CopiesExactlyItsBytesFromAndToAnyAddress) {
     constexpr std::size_t kGuard = 2 * kCacheLine;

@@ -7,20 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "tests/cpp/base/hand_clock.h"
+
 namespace pccl {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-class HandClock final : public Clock {
-   public:
-    [[nodiscard]] TimePoint now() const override { return TimePoint(now_); }
-    void sleep_for(Duration duration) const override { now_ += duration; }
-
-   private:
-    mutable Duration now_{0};
-};
 
 class WaitNoticeTest : public testing::Test {
    protected:

@@ -6,18 +6,18 @@
 #include <memory>
 #include <string>
 
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::bootstrap {
 namespace {
 
+using fakes::already;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr transport::Secret kOurs{1, 2, 3};
 constexpr transport::Secret kOther{1, 2, 4};
-
-Deadline already() { return Deadline::after(Duration::zero()); }
 
 class SealedStoreTest : public testing::Test {
    protected:

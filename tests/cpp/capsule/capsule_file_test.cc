@@ -13,6 +13,7 @@
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/ranks_text.h"
+#include "tests/cpp/capsule/refusals.h"
 #include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
@@ -27,6 +28,7 @@ using ::testing::ElementsAre;
 using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
+using testing::one_line_of;
 using ::testing::StartsWith;
 
 Capsule ring_of(int ranks, const char* name = "mine") {
@@ -48,12 +50,7 @@ std::string around(const std::vector<std::string>& files, std::string_view ranks
     return file_of(manifest.dump(1) + "\n", inside, 3);
 }
 
-std::string why_not(const Result<CapsuleFile>& file) {
-    EXPECT_FALSE(file.is_ok());
-    const std::string message = file.status().message();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
-}
+std::string why_not(const Result<CapsuleFile>& file) { return one_line_of(file.status()); }
 
 std::string why_not(const std::string& bytes) { return why_not(CapsuleFile::parse(bytes)); }
 

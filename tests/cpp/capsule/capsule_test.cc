@@ -10,6 +10,7 @@
 #include "csrc/capsule/sizes.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/rotation.h"
+#include "tests/cpp/capsule/refusals.h"
 #include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
@@ -26,6 +27,7 @@ using testing::capsule_of;
 using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
+using testing::one_line_of;
 
 struct Written {
     std::string bytes;
@@ -57,12 +59,8 @@ std::string links_of(const Schedule& schedule) {
     return json::parse(capsule_of(schedule).manifest()).value("links", "all");
 }
 
-std::string why_not(std::string_view bytes) {
-    const auto parsed = Capsule::parse(bytes);
-    EXPECT_FALSE(parsed.is_ok());
-    const std::string message = parsed.status().message();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
+std::string why_no_capsule(std::string_view bytes) {
+    return one_line_of(Capsule::parse(bytes).status());
 }
 
 TEST(CapsuleTest, ComesBackEqualForEveryAlgorithm) {
@@ -105,11 +103,11 @@ TEST(CapsuleTest, AGroupUsesWhatItHasLoaded) {
 TEST(CapsuleTest, OtherBytesThanThoseInUseAreProven) {
     const Capsule made = capsule_of(schedule::testing::star(3));
     const std::string lie = with(made, "rounds", 1);
-    EXPECT_THAT(why_not(lie), HasSubstr("rounds"));
-    EXPECT_THAT(why_not(lie), HasSubstr("rounds"));
+    EXPECT_THAT(why_no_capsule(lie), HasSubstr("rounds"));
+    EXPECT_THAT(why_no_capsule(lie), HasSubstr("rounds"));
     std::string changed = made.bytes();
     changed.back() = static_cast<char>(changed.back() ^ 1);
-    EXPECT_THAT(why_not(changed), HasSubstr("digest"));
+    EXPECT_THAT(why_no_capsule(changed), HasSubstr("digest"));
 }
 
 TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
@@ -208,18 +206,18 @@ TEST(CapsuleTest, FilesOfTheFirstVersionKeepTheirBytes) {
 
 TEST(CapsuleTest, LinksThatAreNotThoseOfTheProgramsAreRefused) {
     const Capsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 4));
-    EXPECT_THAT(why_not(with(ring, "links", "+2")), HasSubstr("at \"links\""));
-    EXPECT_THAT(why_not(with(ring, "links", 1)), HasSubstr("at \"links\""));
+    EXPECT_THAT(why_no_capsule(with(ring, "links", "+2")), HasSubstr("at \"links\""));
+    EXPECT_THAT(why_no_capsule(with(ring, "links", 1)), HasSubstr("at \"links\""));
     const std::string programs = program_bytes(ring.schedule());
-    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 1)), HasSubstr("something else"));
-    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 4)),
+    EXPECT_THAT(why_no_capsule(file_of(ring.manifest(), programs, 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_no_capsule(file_of(ring.manifest(), programs, 4)),
                 HasSubstr("no version from 1 to 3"));
-    EXPECT_THAT(why_not(file_of(ring.manifest(), programs, 0)),
+    EXPECT_THAT(why_no_capsule(file_of(ring.manifest(), programs, 0)),
                 HasSubstr("no version from 1 to 3"));
     const Capsule pairs = capsule_of(generated("pairwise", CollectiveKind::kAllToAll, 4));
-    EXPECT_THAT(why_not(file_of(pairs.manifest(), program_bytes(pairs.schedule()), 2)),
+    EXPECT_THAT(why_no_capsule(file_of(pairs.manifest(), program_bytes(pairs.schedule()), 2)),
                 HasSubstr("in the one way"));
-    EXPECT_THAT(why_not(with(pairs, "links", "+1 +2 -1")), HasSubstr("something else"));
+    EXPECT_THAT(why_no_capsule(with(pairs, "links", "+1 +2 -1")), HasSubstr("something else"));
 }
 
 TEST(CapsuleTest, DigestsTellProgramsAndNamesApart) {
@@ -238,7 +236,7 @@ TEST(CapsuleTest, WrongProgramsAreRefusedWithTheStep) {
     EXPECT_THAT(status.message(), HasSubstr("rank 2 lane 0 step 1"));
     // A file of the same programs, whose digest is right.
     const Capsule good = capsule_of(schedule::testing::star(3));
-    EXPECT_THAT(why_not(file_of(good.manifest(), program_bytes(star))),
+    EXPECT_THAT(why_no_capsule(file_of(good.manifest(), program_bytes(star))),
                 HasSubstr("rank 2 lane 0 step 1"));
 }
 
@@ -249,9 +247,10 @@ TEST(CapsuleTest, APeerThatIsNoRankIsNotTurned) {
     for (const Rank peer : {4, 2'147'483'647}) {
         Schedule wrong = ring;
         wrong.programs[0].lanes[0][0].to.peer = peer;
-        EXPECT_THAT(why_not(file_of(capsule_of(ring).manifest(),
-                                    program_bytes(wrong, schedule::Symmetry::kRotatedChunks), 2)),
-                    HasSubstr(concat("peer ", peer, " is no rank before byte ")));
+        EXPECT_THAT(
+            why_no_capsule(file_of(capsule_of(ring).manifest(),
+                                   program_bytes(wrong, schedule::Symmetry::kRotatedChunks), 2)),
+            HasSubstr(concat("peer ", peer, " is no rank before byte ")));
     }
 }
 
@@ -264,41 +263,44 @@ TEST(CapsuleTest, EveryTruncationAndEveryFlippedBitIsRefused) {
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
         EXPECT_FALSE(Capsule::parse(damaged).is_ok()) << "byte " << i;
     }
-    EXPECT_THAT(why_not(bytes + "x"), HasSubstr("something follows"));
-    EXPECT_THAT(why_not("<algo/>"), HasSubstr("this is no capsule"));
+    EXPECT_THAT(why_no_capsule(bytes + "x"), HasSubstr("something follows"));
+    EXPECT_THAT(why_no_capsule("<algo/>"), HasSubstr("this is no capsule"));
 }
 
 TEST(CapsuleTest, ManifestThatLiesIsRefused) {
     const Capsule capsule = capsule_of(schedule::testing::star(3));
-    EXPECT_THAT(why_not(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
-    EXPECT_THAT(why_not(with(capsule, "extra", 1)), HasSubstr("something else"));
-    EXPECT_THAT(why_not(with(capsule, "root", 7)), HasSubstr("root is 7"));
-    EXPECT_THAT(why_not(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
-    EXPECT_THAT(why_not(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));
-    EXPECT_THAT(why_not(with(capsule, "chunks", -1)), HasSubstr("\"chunks\""));
-    EXPECT_THAT(why_not(with(capsule, "protocol", "LL")),
+    EXPECT_THAT(why_no_capsule(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
+    EXPECT_THAT(why_no_capsule(with(capsule, "extra", 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "root", 7)), HasSubstr("root is 7"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "chunks", -1)), HasSubstr("\"chunks\""));
+    EXPECT_THAT(why_no_capsule(with(capsule, "protocol", "LL")),
                 HasSubstr("\"protocol\" is 'LL'; there are words, lines, direct"));
-    EXPECT_THAT(why_not(with(capsule, "protocol", "")), HasSubstr("\"protocol\" is ''"));
-    EXPECT_THAT(why_not(with(capsule, "protocol", 1)), HasSubstr("\"protocol\" is no text"));
-    EXPECT_THAT(why_not(with(capsule, "name", "Bad name")), HasSubstr("no name of a capsule"));
-    EXPECT_THAT(why_not(file_of("[1]", "")), HasSubstr("no JSON object"));
-    EXPECT_THAT(why_not(file_of("{}", "")), HasSubstr("has no"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "protocol", "")), HasSubstr("\"protocol\" is ''"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "protocol", 1)), HasSubstr("\"protocol\" is no text"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "name", "Bad name")),
+                HasSubstr("no name of a capsule"));
+    EXPECT_THAT(why_no_capsule(file_of("[1]", "")), HasSubstr("no JSON object"));
+    EXPECT_THAT(why_no_capsule(file_of("{}", "")), HasSubstr("has no"));
 }
 
 TEST(CapsuleTest, HugeClaimsAreRefusedAtOnce) {
     const Capsule capsule = capsule_of(schedule::testing::star(3));
-    EXPECT_THAT(why_not(with(capsule, "ranks", 1'000'000'000)), HasSubstr("ranks is 1000000000"));
-    EXPECT_THAT(why_not(with(capsule, "chunks", 2'000'000'000)), HasSubstr("chunks is"));
-    EXPECT_THAT(why_not(with(capsule, "slots", 1'000'000)), HasSubstr("slots is"));
-    EXPECT_THAT(why_not("pccl-capsule 1 1000000 99999999999\n"), HasSubstr("how long"));
-    EXPECT_THAT(why_not(file_of(std::string(100'000, '['), "")), HasSubstr("no JSON object"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "ranks", 1'000'000'000)),
+                HasSubstr("ranks is 1000000000"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "chunks", 2'000'000'000)), HasSubstr("chunks is"));
+    EXPECT_THAT(why_no_capsule(with(capsule, "slots", 1'000'000)), HasSubstr("slots is"));
+    EXPECT_THAT(why_no_capsule("pccl-capsule 1 1000000 99999999999\n"), HasSubstr("how long"));
+    EXPECT_THAT(why_no_capsule(file_of(std::string(100'000, '['), "")),
+                HasSubstr("no JSON object"));
     // A lane count without lanes, and one lane of many steps for 65536 ranks.
-    EXPECT_THAT(why_not(file_of(capsule.manifest(), std::string("\0\0\xff\xff\xff\x7f", 6))),
+    EXPECT_THAT(why_no_capsule(file_of(capsule.manifest(), std::string("\0\0\xff\xff\xff\x7f", 6))),
                 HasSubstr("lanes at byte"));
     json wide = json::parse(capsule.manifest());
     wide["ranks"] = 1 << 16;
     const std::string many_steps = std::string("\1\0\1", 3) + "\x80\x08" + std::string(1024, '\0');
-    EXPECT_THAT(why_not(file_of(wide.dump(), many_steps)), HasSubstr("more than 16777216"));
+    EXPECT_THAT(why_no_capsule(file_of(wide.dump(), many_steps)), HasSubstr("more than 16777216"));
 }
 
 TEST(CapsuleTest, GivesASourceWithItsSizes) {

@@ -12,6 +12,7 @@
 #include "csrc/capsule/mscclpp/import.h"
 #include "csrc/sys/sysfs/file.h"
 #include "tests/cpp/schedule/mutation_report.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::capsule {
 namespace {
@@ -22,7 +23,7 @@ using schedule::testing::Tally;
 
 std::vector<std::filesystem::path> kept_files() {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(PCCL_TEST_DATA "/capsules"))
+    for (const auto& entry : std::filesystem::directory_iterator(fakes::in_tests("data/capsules")))
         files.push_back(entry.path());
     std::ranges::sort(files);
     return files;

@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class TrustedKeysTest : public testing::Test {
+class TrustedKeysTest : public ::testing::Test {
    protected:
     TrustedKeysTest() { std::filesystem::create_directory(folder_); }
     ~TrustedKeysTest() override { std::filesystem::remove_all(folder_); }
@@ -35,7 +35,7 @@ class TrustedKeysTest : public testing::Test {
         return status.message();
     }
 
-    const std::string folder_ = testing::TempDir() + "pccl-keys-" + std::to_string(::getpid());
+    const std::string folder_ = ::testing::TempDir() + "pccl-keys-" + std::to_string(::getpid());
     const std::string path_ = folder_ + "/keys";
     const std::string key_ =
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa somebody\n";

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr std::string_view kFile = R"({
+constexpr std::string_view kFourDevices = R"({
     "switches": [{"name": "a"}, {"name": "b"}],
     "devices": [{"ports": {"a": 1, "b": 1}}, {"ports": {"a": 2, "b": 2}},
                 {"ports": {"a": 3, "b": 3}}, {"ports": {"a": 4, "b": 4}}],
@@ -30,10 +30,10 @@ constexpr std::string_view kFile = R"({
                "pairs": {"links": [[0, 1], [2, 3]], "duplex": true},
                "star": {"links": [[0, 1], [0, 2]]}}})";
 
-const Circuits kRing = {{1, 2}, {2, 3}, {3, 4}, {4, 1}};
+const Circuits kRingOfFour = {{1, 2}, {2, 3}, {3, 4}, {4, 1}};
 const Circuits kPairs = {{1, 2}, {2, 1}, {3, 4}, {4, 3}};
 
-Description description(std::string_view file = kFile) {
+Description description(std::string_view file = kFourDevices) {
     return parse_cluster_file(file, "c.yaml").value();
 }
 
@@ -58,7 +58,7 @@ class ClusterTest : public ::testing::Test {
 TEST_F(ClusterTest, SwitchesFromDarknessAndOn) {
     auto cluster = open();
     EXPECT_EQ(cluster->switch_phase("ring", soon())->ending, Ending::kSwitched);
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
     EXPECT_EQ(cluster->switch_phase("pairs", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kPairs);
     EXPECT_EQ(cluster->current(), "pairs");
@@ -87,11 +87,11 @@ class MixedTest : public ClusterTest {
 
 TEST_F(MixedTest, OneTransactionSpansAnOpticalAndAnElectricalSwitch) {
     EXPECT_EQ(cluster_->switch_phase("ring", soon())->ending, Ending::kSwitched);
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
     EXPECT_THAT(e().running(), IsEmpty());
     // No transmitter is left for a second link of ranks 0 and 1: packets take these.
     EXPECT_EQ(cluster_->switch_phase("rings", soon())->ending, Ending::kSwitched);
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
     EXPECT_EQ(e().running(), (Circuits{{11, 111}, {12, 111}, {14, 111}}));
     EXPECT_EQ(cluster_->switch_phase("pairs", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kPairs);
@@ -104,7 +104,7 @@ TEST_F(MixedTest, BothChangeOrNone) {
     const Circuits before = e().running();
     e().traits.reject = "commit";
     EXPECT_EQ(cluster_->switch_phase("pairs", soon())->ending, Ending::kRolledBack);
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
     EXPECT_EQ(e().running(), before);
     e().traits.reject = {};
     a().traits.reject = "edit-config";
@@ -164,7 +164,7 @@ TEST_F(ClusterTest, AdoptsAKnownPhaseAfterARestartAndRefusesAnUnknownOne) {
     SwitchOptions options = soon();
     options.adopt = true;
     EXPECT_EQ(third->switch_phase("ring", options)->ending, Ending::kSwitched);
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
 }
 
 TEST_F(ClusterTest, RefusesToGoOnWhereItIsDegradedUntilItAdopts) {
@@ -181,7 +181,7 @@ TEST_F(ClusterTest, RefusesToGoOnWhereItIsDegradedUntilItAdopts) {
     EXPECT_FALSE(cluster->switch_phase("pairs", soon()).is_ok());
     a().traits = {};
     EXPECT_EQ(cluster->adopt(std::chrono::seconds(1)).code(), StatusCode::kMismatch);
-    a().set_running(kRing);
+    a().set_running(kRingOfFour);
     EXPECT_TRUE(cluster->adopt(std::chrono::seconds(1)).is_ok());
     EXPECT_EQ(cluster->current(), "ring");
     EXPECT_EQ(cluster->switch_phase("pairs", soon())->ending, Ending::kSwitched);
@@ -199,7 +199,7 @@ TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
     ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     const auto dead = a().driver();
     std::vector<Part> parts = {
-        {.driver = dead.get(), .intent = {.from = kRing, .to = kPairs}, .status = {}}};
+        {.driver = dead.get(), .intent = {.from = kRingOfFour, .to = kPairs}, .status = {}}};
     for (const Step step : {Step::kConnect, Step::kLock, Step::kPrepare, Step::kCommit}) {
         static_cast<void>(scatter(step, parts, std::chrono::seconds(1)));
         ASSERT_TRUE(parts[0].status.is_ok()) << parts[0].status.message();
@@ -208,7 +208,7 @@ TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
     SwitchOptions options = soon();
     options.clock = &clock_;
     EXPECT_EQ(open(managed())->inherit(options).value(), "ring");
-    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(a().running(), kRingOfFour);
 }
 
 TEST_F(ClusterTest, InheritsNothingFromTheDark) {
@@ -252,7 +252,7 @@ TEST_F(ClusterTest, SaysWhichPhaseAnotherControllerHasSwitchedTo) {
 TEST_F(ClusterTest, RefusesACandidateThatSomebodyHasEditedAndLeavesItAlone) {
     auto cluster = open();
     ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
-    Circuits edited = kRing;
+    Circuits edited = kRingOfFour;
     edited.push_back({100, 101});
     a().leave_in_candidate(edited);
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -285,11 +285,11 @@ TEST_F(ClusterTest, ClearsWhatAControllerThatDiedHadPrepared) {
     EXPECT_EQ(report->ending, Ending::kSwitched) << report->reason.message();
     EXPECT_THAT(report->members[0].discarded, HasSubstr("adds pair (ingress 2, egress 1)"));
     // With an edit of somebody else beside it, it is not a controller's.
-    a().leave_in_candidate(kRing, "<system xmlns=\"urn:s\"><name>x</name></system>");
+    a().leave_in_candidate(kRingOfFour, "<system xmlns=\"urn:s\"><name>x</name></system>");
     EXPECT_THAT(cluster->switch_phase("ring", soon())->reason.message(),
                 HasSubstr("adds system (name), "));
     // One that is alive holds the lock, and what it prepares is its own.
-    a().leave_in_candidate(kRing);
+    a().leave_in_candidate(kRingOfFour);
     a().lock_for(7);
     EXPECT_THAT(cluster->switch_phase("ring", soon())->reason.message(),
                 HasSubstr("held by session 7"));

@@ -21,10 +21,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr std::string_view kFile = R"({
+constexpr std::string_view kThreeDevices = R"({
     "switches": [{"name": "ocs"}, {"name": "spare"},
                  {"name": "vlans", "kind": "electrical"},
                  {"name": "ports", "dialect": "ietf-interfaces"}],
@@ -33,7 +32,7 @@ constexpr std::string_view kFile = R"({
                 {"ports": {"ocs": [3, 13], "spare": 3}}],
     "phases": {"ring": {"links": "ring"}, "star": {"links": [[0, 1], [0, 2]]}}})";
 
-const Circuits kRing = {{1, 2}, {2, 3}, {3, 1}};
+const Circuits kRingOfThree = {{1, 2}, {2, 3}, {3, 1}};
 const Circuits kStar = {{1, 2}, {11, 3}};
 
 class CommandsTest : public ::testing::Test {
@@ -48,7 +47,8 @@ class CommandsTest : public ::testing::Test {
                 .first->second.driver();
         };
         context_.reset();
-        context_ = ClusterContext::open(parse_cluster_file(kFile, "c.yaml").value(), make).value();
+        context_ =
+            ClusterContext::open(parse_cluster_file(kThreeDevices, "c.yaml").value(), make).value();
     }
     FakeSwitch& ocs() { return fakes_.at("ocs"); }
     FakeSwitch& spare() { return fakes_.at("spare"); }
@@ -116,7 +116,7 @@ TEST_F(CommandsTest, GoesOverTheCircuitsThatATransformChooses) {
     EXPECT_EQ(ocs().running(), chosen);
     EXPECT_EQ(context_->generation(), generation);
     go_to("ring");
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
 TEST_F(CommandsTest, KnowsWhatATransformHasMadeAfterARestart) {
@@ -129,7 +129,7 @@ TEST_F(CommandsTest, KnowsWhatATransformHasMadeAfterARestart) {
     EXPECT_TRUE(context_->adopt(std::chrono::seconds(20)).is_ok());
     EXPECT_EQ(context_->current(), "star");
     go_to("ring");
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
 TEST_F(CommandsTest, TakesTheUsualCircuitsFromAnyOtherPhase) {
@@ -182,7 +182,7 @@ TEST_F(CommandsTest, RefusesATransformThatLeadsElsewhere) {
 TEST_F(CommandsTest, LightsNothingBeforeTheSecondStep) {
     go_to("ring");
     ASSERT_TRUE(context_->pre_commit("star", options_).is_ok());
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_TRUE(ocs().is_locked());
     EXPECT_THAT(ocs().operations(), Contains("edit-config"));
     EXPECT_EQ(shown(), "ring");
@@ -200,14 +200,14 @@ TEST_F(CommandsTest, LeavesNothingBehindWhereItIsNotToBe) {
     ASSERT_TRUE(context_->pre_commit("star", options_).is_ok());
     EXPECT_TRUE(context_->discard().is_ok());
     expect_free();
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_EQ(context_->current(), "ring");
     EXPECT_THAT(context_->audit().back(), HasSubstr("it was discarded"));
     // Nor where the program ends between the steps.
     ASSERT_TRUE(context_->pre_commit("star", options_).is_ok());
     context_.reset();
     expect_free();
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
 TEST_F(CommandsTest, NamesTheSwitchThatRefusesTheFirstStep) {
@@ -216,7 +216,7 @@ TEST_F(CommandsTest, NamesTheSwitchThatRefusesTheFirstStep) {
     const Status refused = context_->pre_commit("star", options_);
     EXPECT_THAT(refused.message(), HasSubstr("switch ocs: "));
     expect_free();
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_EQ(context_->current(), "ring");
     EXPECT_EQ(context_->commit().status().message(),
               "nothing is prepared to be committed: pre_commit first");
@@ -242,7 +242,7 @@ TEST_F(CommandsTest, LeavesAllAsBeforeWhereTheSecondStepIsRefused) {
     ASSERT_TRUE(report.is_ok()) << report.status().to_string();
     EXPECT_EQ(report->ending, Ending::kRolledBack);
     EXPECT_THAT(report->reason.message(), HasSubstr("switch spare: "));
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_THAT(spare().running(), IsEmpty());
     EXPECT_EQ(context_->current(), "ring");
     EXPECT_TRUE(context_->degraded().is_ok());
@@ -281,7 +281,7 @@ TEST_F(CommandsTest, BeginsNothingMoreAfterItsDeadline) {
     ASSERT_TRUE(report.is_ok()) << report.status().to_string();
     EXPECT_EQ(report->ending, Ending::kRefused);
     EXPECT_EQ(report->reason.code(), StatusCode::kTimeout);
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     expect_free();
 }
 
@@ -298,7 +298,7 @@ TEST_F(CommandsTest, TakesACommitBackThatIsNotConfirmedByTheDeadline) {
     ASSERT_TRUE(report.is_ok()) << report.status().to_string();
     EXPECT_EQ(report->ending, Ending::kRolledBack);
     EXPECT_EQ(report->reason.code(), StatusCode::kTimeout);
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     expect_free();
 }
 
@@ -306,7 +306,7 @@ TEST_F(CommandsTest, CommandsOneSwitchByItself) {
     go_to("ring");
     ASSERT_TRUE(optical().command(Command::disconnect(3)).is_ok());
     ASSERT_TRUE(optical().command(Command::cross_connect(13, 21)).is_ok());
-    EXPECT_EQ(ocs().running(), kRing) << "only queued";
+    EXPECT_EQ(ocs().running(), kRingOfThree) << "only queued";
     const auto report = optical().commit(options_);
     ASSERT_TRUE(report.is_ok()) << report.status().to_string();
     EXPECT_EQ(report->ending, Ending::kSwitched);
@@ -317,7 +317,7 @@ TEST_F(CommandsTest, CommandsOneSwitchByItself) {
     EXPECT_THAT(context_->audit().back(), HasSubstr("(commands)"));
     expect_free();
     go_to("ring");
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
 TEST_F(CommandsTest, KnowsThePhaseThatCommandsLeadTo) {
@@ -326,7 +326,7 @@ TEST_F(CommandsTest, KnowsThePhaseThatCommandsLeadTo) {
          {Command::disconnect(11), Command::cross_connect(2, 3), Command::cross_connect(3, 1)})
         ASSERT_TRUE(optical().command(each).is_ok());
     ASSERT_TRUE(optical().commit(options_).is_ok());
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_EQ(context_->current(), "ring");
 }
 
@@ -340,7 +340,7 @@ TEST_F(CommandsTest, CommandsSeveralSwitchesAllOrNone) {
     fakes_.at("ports").traits.reject = "commit";
     ASSERT_TRUE(context_->pre_commit(options_).is_ok());
     EXPECT_EQ(context_->commit()->ending, Ending::kRolledBack);
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     EXPECT_THAT(fakes_.at("vlans").running(), IsEmpty());
     EXPECT_THAT(called("vlans").commands(), SizeIs(1)) << "what was not done stays";
     fakes_.at("ports").traits.reject = {};
@@ -377,7 +377,7 @@ TEST_F(CommandsTest, RefusesCommandsThatCannotAllBe) {
     ASSERT_TRUE(optical().command(Command::cross_connect(11, 2)).is_ok());
     EXPECT_EQ(optical().commit(options_).status().message(),
               "switch ocs cannot do all that is queued: two circuits leave by port 2");
-    EXPECT_EQ(ocs().running(), kRing);
+    EXPECT_EQ(ocs().running(), kRingOfThree);
     optical().discard();
     EXPECT_EQ(optical().commit(options_).status().message(),
               "no switch has commands queued: command one first");

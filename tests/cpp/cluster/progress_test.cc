@@ -16,24 +16,23 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-const Circuits kOld = {{1, 2}, {2, 1}};
-const Circuits kNew = {{1, 1}, {2, 2}};
+const Circuits kCrossed = {{1, 2}, {2, 1}};
+const Circuits kLooped = {{1, 1}, {2, 2}};
 
 class ProgressTest : public ::testing::Test {
    protected:
     Report run(const FakeTraits& first, const FakeTraits& second = {}) {
         std::vector<Member> members;
         for (const FakeTraits& traits : {first, second}) {
-            FakeSwitch& fake = fakes_.emplace_back(traits, kOld, clock_);
+            FakeSwitch& fake = fakes_.emplace_back(traits, kCrossed, clock_);
             drivers_.push_back(fake.driver());
             members.push_back({.name = concat("s", fakes_.size()),
                                .driver = drivers_.back().get(),
-                               .from = kOld,
-                               .to = kNew,
+                               .from = kCrossed,
+                               .to = kLooped,
                                .settle = std::chrono::milliseconds(25)});
         }
         options_.watch = [this](const Progress& progress) { told_.push_back(progress); };

@@ -18,7 +18,7 @@ namespace {
 constexpr int kSwitches = 1000;
 constexpr std::array kOperations = {"lock",   "discard-changes", "get-config", "edit-config",
                                     "commit", "confirm",         "unlock"};
-constexpr std::string_view kFile = R"({
+constexpr std::string_view kSoakFile = R"({
     "switches": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
     "devices": [{"ports": {"a": 1, "b": 1, "c": 1}}, {"ports": {"a": 2, "b": 2, "c": 2}},
                 {"ports": {"a": 3, "b": 3, "c": 3}}],
@@ -29,7 +29,7 @@ constexpr std::string_view kFile = R"({
 class SoakTest : public ::testing::TestWithParam<unsigned> {
    protected:
     void SetUp() override {
-        description_ = parse_cluster_file(kFile, "c.yaml").value();
+        description_ = parse_cluster_file(kSoakFile, "c.yaml").value();
         const MakeDriver make =
             [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
             // One of each class; the last cannot be taken back.

@@ -16,7 +16,7 @@
 namespace pccl::comm {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using Outcome = Result<bootstrap::GroupIdentity>;
 

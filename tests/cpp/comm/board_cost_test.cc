@@ -14,10 +14,10 @@ namespace {
 using costs::MachineCosts;
 using schedule::CollectiveKind;
 
-constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
-                                     CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast,
-                                     CollectiveKind::kReduce,        CollectiveKind::kGather,
-                                     CollectiveKind::kScatter,       CollectiveKind::kAllToAll};
+constexpr CollectiveKind kAllKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
+                                        CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast,
+                                        CollectiveKind::kReduce,        CollectiveKind::kGather,
+                                        CollectiveKind::kScatter,       CollectiveKind::kAllToAll};
 
 BoardShape shape_of(int ranks, int ranks_on_core = 1) {
     const auto parts = static_cast<std::size_t>(ranks);
@@ -28,7 +28,7 @@ BoardShape shape_of(int ranks, int ranks_on_core = 1) {
             .ranks_on_core = ranks_on_core};
 }
 
-double seconds_of(const std::vector<Prediction>& candidates, BoardAlgorithm algorithm) {
+double board_seconds(const std::vector<Prediction>& candidates, BoardAlgorithm algorithm) {
     const auto found = std::ranges::find(candidates, algorithm, &Prediction::on_board);
     return found == candidates.end() ? 0 : found->seconds;
 }
@@ -40,14 +40,14 @@ MachineCosts with_bytes(const std::string& name, double nanoseconds) {
 }
 
 TEST(BoardCost, MoreBytesNeverTakeLess) {
-    for (const CollectiveKind kind : kKinds)
+    for (const CollectiveKind kind : kAllKinds)
         for (const int ranks : {2, 4, 16})
             for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
                 double before = 0;
                 // Within one level of the caches: others have figures of their own.
                 for (std::size_t bytes = 64 * kKiB; bytes * 32 <= 1 * kMiB; bytes *= 2) {
                     const BoardCall call{.kind = kind, .count = bytes};
-                    const double seconds = seconds_of(
+                    const double seconds = board_seconds(
                         board_predictions(shape_of(ranks), call, MachineCosts()), algorithm);
                     EXPECT_GE(seconds, before);
                     before = seconds;
@@ -58,11 +58,11 @@ TEST(BoardCost, MoreBytesNeverTakeLess) {
 /// Of no bytes, what is left is looking at the others; who reads from one root looks at that alone.
 TEST(BoardCost, ABeatGrowsWithTheRanksThatAreWaitedFor) {
     const auto seconds = [](CollectiveKind kind, int ranks) {
-        return seconds_of(board_predictions(shape_of(ranks), {.kind = kind}, MachineCosts()),
-                          BoardAlgorithm::kOneShot);
+        return board_seconds(board_predictions(shape_of(ranks), {.kind = kind}, MachineCosts()),
+                             BoardAlgorithm::kOneShot);
     };
     const double line = MachineCosts().beat.seconds;
-    for (const CollectiveKind kind : kKinds) {
+    for (const CollectiveKind kind : kAllKinds) {
         const bool from_root =
             kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
         EXPECT_NEAR(seconds(kind, 16) - seconds(kind, 2), from_root ? 0 : 14 * line, 1e-12);
@@ -78,17 +78,17 @@ TEST(BoardCost, WhatHeadsLeaveOfAHalfChangesNothing) {
     const BoardCall call{
         .kind = CollectiveKind::kAllReduce, .element_bytes = 4, .count = 64 * kKiB};
     for (const BoardAlgorithm algorithm : kBoardAlgorithms)
-        EXPECT_EQ(seconds_of(board_predictions(longer, call, costs), algorithm),
-                  seconds_of(board_predictions(shape_of(2), call, costs), algorithm));
+        EXPECT_EQ(board_seconds(board_predictions(longer, call, costs), algorithm),
+                  board_seconds(board_predictions(shape_of(2), call, costs), algorithm));
 }
 
 TEST(BoardCost, WhoTakesTurnsOnACoreTakesLonger) {
-    for (const CollectiveKind kind : kKinds) {
+    for (const CollectiveKind kind : kAllKinds) {
         const BoardCall call{.kind = kind, .count = 4 * kKiB};
         const auto alone = board_predictions(shape_of(4), call, MachineCosts());
         const auto crowded = board_predictions(shape_of(4, 2), call, MachineCosts());
         for (const Prediction& candidate : alone)
-            EXPECT_GT(seconds_of(crowded, candidate.on_board), candidate.seconds);
+            EXPECT_GT(board_seconds(crowded, candidate.on_board), candidate.seconds);
     }
 }
 
@@ -105,7 +105,7 @@ TEST(BoardCost, WhatWasReadBeforeMayBeReadAgainButNotWhatWasSummedUpInPlace) {
     MachineCosts costs = with_bytes("direct", 0.2);
     const auto directly = [&](CollectiveKind kind) {
         const BoardCall call{.kind = kind, .count = 256 * kKiB};
-        return seconds_of(board_predictions(shape_of(2), call, costs), BoardAlgorithm::kDirect);
+        return board_seconds(board_predictions(shape_of(2), call, costs), BoardAlgorithm::kDirect);
     };
     const double gathered = directly(CollectiveKind::kAllGather);
     const double reduced = directly(CollectiveKind::kAllReduce);
@@ -136,7 +136,7 @@ TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
 }
 
 TEST(BoardCost, EveryPlanMovesSomething) {
-    for (const CollectiveKind kind : kKinds)
+    for (const CollectiveKind kind : kAllKinds)
         for (const int ranks : {2, 256})
             for (const BoardAlgorithm algorithm : kBoardAlgorithms)
                 for (const std::size_t element : {1, 2, 4, 8, 16}) {

@@ -16,27 +16,27 @@
 
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/board/board_executor.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/forked_child.h"
 
 namespace pccl::comm {
 namespace {
 
-using testing::HasSubstr;
+using fakes::patience;
+using ::testing::HasSubstr;
 using transport::Region;
 
-constexpr std::size_t kBytes = 256 * kKiB;
-
-Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
+constexpr std::size_t kBoardBytes = 256 * kKiB;
 
 /// Ranks in this process, each with its own end of one region.
-class BoardTest : public testing::Test {
+class BoardTest : public ::testing::Test {
    protected:
     void SetUp() override { meet(2); }
 
     void meet(int ranks) {
         for (int i = 0; i < ranks; ++i) waiters_.push_back(transport::Waiter::create().value());
-        auto first =
-            Region::create(std::move(transport::RegionMemory::in_new_file(kBytes).value()), ranks);
+        auto first = Region::create(
+            std::move(transport::RegionMemory::in_new_file(kBoardBytes).value()), ranks);
         std::vector<std::unique_ptr<Region>> regions(1);
         for (Rank rank = 1; rank < ranks; ++rank) regions.push_back(accepted(*first, rank, ranks));
         ASSERT_TRUE(first->complete(patience()).is_ok());
@@ -62,7 +62,7 @@ class BoardTest : public testing::Test {
         std::unique_ptr<Region> region;
         std::thread acceptor([&, socket = UniqueFd(ends[1])]() mutable {
             const Region::Expected expected{
-                .extent = {.offset = 0, .bytes = kBytes}, .rank = rank, .ranks = ranks};
+                .extent = {.offset = 0, .bytes = kBoardBytes}, .rank = rank, .ranks = ranks};
             const auto& waiter = waiters_[static_cast<std::size_t>(rank)];
             while (region == nullptr)
                 region = std::move(Region::accept(socket, waiter->handles(), expected).value());
@@ -146,7 +146,7 @@ TEST_F(BoardTest, AnotherProcessIsReadUntilItEnds) {
     if (!boards_[0]->reads_directly()) GTEST_SKIP() << "a child and its parent are not to be read";
     std::vector<std::byte> taken(lent.size());
     ASSERT_EQ(boards_[0]->read_directly(1, address, taken).to_string(), "ok");
-    EXPECT_THAT(taken, testing::Each(std::byte{2}));
+    EXPECT_THAT(taken, ::testing::Each(std::byte{2}));
     child.reset();
     const Status read = boards_[0]->read_directly(1, address, taken);
     EXPECT_EQ(read.code(), StatusCode::kPeerLost);

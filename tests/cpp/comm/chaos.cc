@@ -21,7 +21,6 @@ namespace {
 using namespace transport;            // NOLINT(google-build-using-namespace)
 using namespace transport::loopback;  // NOLINT(google-build-using-namespace)
 using schedule::Buffer;
-using schedule::CollectiveKind;
 using schedule::Port;
 
 constexpr GroupId kGroup{1};
@@ -88,12 +87,12 @@ Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
     return scenario;
 }
 
-class World;
+class ChaosWorld;
 
 /// One rank: its links, its data, its executor.
 class Host final : public fakes::Host, public LinkTable {
    public:
-    Host(World& world, LoopbackFabric& fabric, Rank rank)
+    Host(ChaosWorld& world, LoopbackFabric& fabric, Rank rank)
         : fakes::Host([&fabric](Waiter& own) { return fakes::loopback_member(fabric, own); }),
           world_(world),
           rank_(rank) {
@@ -124,12 +123,12 @@ class Host final : public fakes::Host, public LinkTable {
     [[nodiscard]] std::string wrong_output(const Scenario& scenario) const;
 
    private:
-    World& world_;
+    ChaosWorld& world_;
     const Rank rank_;
     std::map<Port, std::unique_ptr<SendLink>> senders_;
     std::map<Port, std::unique_ptr<RecvLink>> receivers_;
-    Values input_;
-    Values output_;
+    WideValues input_;
+    WideValues output_;
     std::vector<Block> inputs_;
     std::vector<Block> outputs_;
     Collective collective_;
@@ -138,9 +137,10 @@ class Host final : public fakes::Host, public LinkTable {
     bool done_ = false;
 };
 
-class World {
+class ChaosWorld {
    public:
-    explicit World(std::uint64_t seed) : draw_(seed), scenario_(scenario_of(seed, draw_, clock_)) {
+    explicit ChaosWorld(std::uint64_t seed)
+        : draw_(seed), scenario_(scenario_of(seed, draw_, clock_)) {
         const auto fabric = LoopbackFabric::create(scenario_.fabric);
         for (Rank rank = 0; rank < scenario_.shape.ranks; ++rank)
             hosts_.push_back(std::make_unique<Host>(*this, *fabric, rank));
@@ -226,7 +226,7 @@ std::string Host::wrong_output(const Scenario& scenario) const {
     return wrong_value(output_, scenario.shape, rank_, scenario.count);
 }
 
-ChaosRun World::run() {
+ChaosRun ChaosWorld::run() {
     int idle = 0;
     for (int turn = 0; turn < kMostTurns && idle < kIdleTurns && !is_over(); ++turn) {
         Host& host = *hosts_[draw_.from(0, hosts_.size() - 1)];
@@ -240,7 +240,7 @@ ChaosRun World::run() {
     return {scenario_.describe(), verdict(), disturbed};
 }
 
-std::string World::verdict() const {
+std::string ChaosWorld::verdict() const {
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
         const Host& host = *hosts_[rank];
         if (!host.is_over())
@@ -256,6 +256,6 @@ std::string World::verdict() const {
 
 }  // namespace
 
-ChaosRun explore(std::uint64_t seed) { return World(seed).run(); }
+ChaosRun explore(std::uint64_t seed) { return ChaosWorld(seed).run(); }
 
 }  // namespace pccl::comm::testing

@@ -7,14 +7,13 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/cpp/comm/parts.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {
 namespace {
 
-using Values = std::vector<std::int32_t>;
-
-std::int32_t element(Rank rank, std::size_t index) {
+std::int32_t element_of(Rank rank, std::size_t index) {
     return static_cast<std::int32_t>((static_cast<std::size_t>(rank) + 1) * 1000003 +
                                      index * 7919) %
            100'000;
@@ -22,19 +21,19 @@ std::int32_t element(Rank rank, std::size_t index) {
 
 Values input_of(Rank rank, std::size_t count) {
     Values values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = element(rank, i);
+    for (std::size_t i = 0; i < count; ++i) values[i] = element_of(rank, i);
     return values;
 }
 
 Values sum_of_all(int size, std::size_t count) {
     Values sum(count, 0);
     for (Rank rank = 0; rank < size; ++rank)
-        for (std::size_t i = 0; i < count; ++i) sum[i] += element(rank, i);
+        for (std::size_t i = 0; i < count; ++i) sum[i] += element_of(rank, i);
     return sum;
 }
 
 /// One block of everything, or one for each rank.
-std::vector<Block> blocks_of(Values& values, int number) {
+std::vector<Block> equal_blocks(Values& values, int number) {
     const std::size_t count = values.size() / static_cast<std::size_t>(number);
     std::vector<Block> blocks;
     for (int i = 0; i < number; ++i)
@@ -44,13 +43,13 @@ std::vector<Block> blocks_of(Values& values, int number) {
     return blocks;
 }
 
-struct Case {
+struct CollectiveCase {
     int size;
     std::size_t count;  // of a block
     bool in_place;
 };
 
-class CollectiveTest : public testing::TestWithParam<std::tuple<int, std::size_t>> {
+class CollectiveTest : public ::testing::TestWithParam<std::tuple<int, std::size_t>> {
    protected:
     [[nodiscard]] static int size() { return std::get<0>(GetParam()); }
     [[nodiscard]] static std::size_t count() { return std::get<1>(GetParam()); }
@@ -72,10 +71,10 @@ TEST_P(CollectiveTest, AllReduceSumsOutOfPlaceAndInPlace) {
         Values input = input_of(comm.rank(), count());
         const Values before = input;
         Values output(count(), -1);
-        run(comm, CollectiveKind::kAllReduce, blocks_of(input, 1), blocks_of(output, 1));
+        run(comm, CollectiveKind::kAllReduce, equal_blocks(input, 1), equal_blocks(output, 1));
         EXPECT_EQ(output, sum_of_all(comm.size(), count()));
         EXPECT_EQ(input, before);
-        run(comm, CollectiveKind::kAllReduce, blocks_of(input, 1), blocks_of(input, 1));
+        run(comm, CollectiveKind::kAllReduce, equal_blocks(input, 1), equal_blocks(input, 1));
         EXPECT_EQ(input, output);
     });
 }
@@ -84,7 +83,8 @@ TEST_P(CollectiveTest, AllGatherConcatenates) {
     run_ranks({.size = size()}, [](Communicator& comm) {
         Values input = input_of(comm.rank(), count());
         Values output(count() * static_cast<std::size_t>(comm.size()), -1);
-        run(comm, CollectiveKind::kAllGather, blocks_of(input, 1), blocks_of(output, comm.size()));
+        run(comm, CollectiveKind::kAllGather, equal_blocks(input, 1),
+            equal_blocks(output, comm.size()));
         Values expected;
         for (Rank rank = 0; rank < comm.size(); ++rank) {
             const Values part = input_of(rank, count());
@@ -99,8 +99,8 @@ TEST_P(CollectiveTest, ReduceScatterKeepsTheOwnBlockOfTheSum) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(count(), -1);
-        run(comm, CollectiveKind::kReduceScatter, blocks_of(input, comm.size()),
-            blocks_of(output, 1));
+        run(comm, CollectiveKind::kReduceScatter, equal_blocks(input, comm.size()),
+            equal_blocks(output, 1));
         const Values sum = sum_of_all(comm.size(), all);
         const auto begin = sum.begin() + static_cast<std::ptrdiff_t>(count()) * comm.rank();
         EXPECT_EQ(output, Values(begin, begin + static_cast<std::ptrdiff_t>(count())));
@@ -113,12 +113,13 @@ TEST_P(CollectiveTest, BroadcastAndReduceWorkFromEveryRoot) {
             const bool is_root = comm.rank() == root;
             Values data = is_root ? input_of(root, count()) : Values(count(), -1);
             run(comm, CollectiveKind::kBroadcast,
-                is_root ? blocks_of(data, 1) : std::vector<Block>{}, blocks_of(data, 1), root);
+                is_root ? equal_blocks(data, 1) : std::vector<Block>{}, equal_blocks(data, 1),
+                root);
             EXPECT_EQ(data, input_of(root, count()));
             Values input = input_of(comm.rank(), count());
             Values output(count(), -1);
-            run(comm, CollectiveKind::kReduce, blocks_of(input, 1),
-                is_root ? blocks_of(output, 1) : std::vector<Block>{}, root);
+            run(comm, CollectiveKind::kReduce, equal_blocks(input, 1),
+                is_root ? equal_blocks(output, 1) : std::vector<Block>{}, root);
             EXPECT_EQ(output, is_root ? sum_of_all(comm.size(), count()) : Values(count(), -1));
             EXPECT_EQ(input, input_of(comm.rank(), count()));
         }
@@ -132,12 +133,12 @@ TEST_P(CollectiveTest, GatherAndScatterWorkFromEveryRoot) {
             const bool is_root = comm.rank() == root;
             Values input = input_of(comm.rank(), count());
             Values output(is_root ? all : 0, -1);
-            run(comm, CollectiveKind::kGather, blocks_of(input, 1),
-                is_root ? blocks_of(output, comm.size()) : std::vector<Block>{}, root);
+            run(comm, CollectiveKind::kGather, equal_blocks(input, 1),
+                is_root ? equal_blocks(output, comm.size()) : std::vector<Block>{}, root);
             Values back(count(), -1);
             run(comm, CollectiveKind::kScatter,
-                is_root ? blocks_of(output, comm.size()) : std::vector<Block>{}, blocks_of(back, 1),
-                root);
+                is_root ? equal_blocks(output, comm.size()) : std::vector<Block>{},
+                equal_blocks(back, 1), root);
             EXPECT_EQ(back, input);
             if (!is_root) continue;
             for (Rank rank = 0; rank < comm.size(); ++rank) {
@@ -154,13 +155,13 @@ TEST_P(CollectiveTest, AllToAllTransposes) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(all, -1);
-        run(comm, CollectiveKind::kAllToAll, blocks_of(input, comm.size()),
-            blocks_of(output, comm.size()));
+        run(comm, CollectiveKind::kAllToAll, equal_blocks(input, comm.size()),
+            equal_blocks(output, comm.size()));
         const auto own = static_cast<std::size_t>(comm.rank()) * count();
         for (Rank rank = 0; rank < comm.size(); ++rank)
             for (std::size_t i = 0; i < count(); ++i)
                 ASSERT_EQ(output[static_cast<std::size_t>(rank) * count() + i],
-                          element(rank, own + i));
+                          element_of(rank, own + i));
     });
 }
 
@@ -172,7 +173,7 @@ TEST_P(CollectiveTest, AsynchronousOperationsKeepTheirOrder) {
         const std::size_t length = std::min<std::size_t>(count(), 100'003);
         for (int i = 0; i < kInFlight; ++i) data.push_back(Values(length, i + comm.rank()));
         for (Values& values : data) {
-            const auto blocks = blocks_of(values, 1);
+            const auto blocks = equal_blocks(values, 1);
             auto event = comm.submit({.kind = CollectiveKind::kAllReduce,
                                       .type = DataType::kInt32,
                                       .op = ReduceOp::kMax,
@@ -190,8 +191,8 @@ TEST_P(CollectiveTest, AsynchronousOperationsKeepTheirOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shm, CollectiveTest,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
-                                          testing::Values(0, 1, 17, 1000, 100'003, 700'001)));
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5, 8),
+                                            ::testing::Values(0, 1, 17, 1000, 100'003, 700'001)));
 
 TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
     run_ranks({.size = 3}, [](Communicator& comm) {
@@ -200,8 +201,8 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
         std::vector<Values> parts;
         std::vector<Block> outputs;
         for (const std::size_t count : counts) parts.emplace_back(count, -1);
-        for (Values& part : parts) outputs.push_back(blocks_of(part, 1).front());
-        const auto inputs = blocks_of(input, 1);
+        for (Values& part : parts) outputs.push_back(equal_blocks(part, 1).front());
+        const auto inputs = equal_blocks(input, 1);
         ASSERT_TRUE(comm.run({.kind = CollectiveKind::kAllGather,
                               .type = DataType::kInt32,
                               .inputs = inputs,
@@ -216,7 +217,7 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
 TEST(MismatchTest, AllRanksHearOfIt) {
     run_ranks({.size = 4}, [](Communicator& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 3 ? 11 : 10);
-        const auto blocks = blocks_of(data, 1);
+        const auto blocks = equal_blocks(data, 1);
         const Status status = comm.run({.kind = CollectiveKind::kAllReduce,
                                         .type = DataType::kInt32,
                                         .inputs = blocks,
@@ -228,7 +229,7 @@ TEST(MismatchTest, AllRanksHearOfIt) {
 TEST(MismatchTest, ALongerBlockOnOneRankIsNamedOnBoth) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 0 ? 10 : 11);
-        const auto blocks = blocks_of(data, 1);
+        const auto blocks = equal_blocks(data, 1);
         const Status status = comm.run({.kind = CollectiveKind::kAllReduce,
                                         .type = DataType::kInt32,
                                         .inputs = blocks,

@@ -217,9 +217,9 @@ TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
         EXPECT_EQ(unable.code(),
                   comm.rank() == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch);
         EXPECT_THAT(unable.message(), HasSubstr("\"empty\" has no bytes"));
-        EXPECT_THAT(comm.memory().sizes(), testing::IsEmpty());
+        EXPECT_THAT(comm.memory().sizes(), ::testing::IsEmpty());
         EXPECT_TRUE(comm.get_operator_space("halo", 100).is_ok()) << "none of them is in the way";
-        EXPECT_THAT(comm.memory().sizes(), testing::ElementsAre(testing::Pair("halo", 100)));
+        EXPECT_THAT(comm.memory().sizes(), ::testing::ElementsAre(::testing::Pair("halo", 100)));
     });
 }
 
@@ -237,7 +237,7 @@ TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
     EXPECT_EQ(theirs[1].memory[63], std::byte{5});
 }
 
-class TransportsTest : public testing::TestWithParam<transport::TransportFlags> {};
+class TransportsTest : public ::testing::TestWithParam<transport::TransportFlags> {};
 
 TEST_P(TransportsTest, CarryCollectivesAndMessages) {
     run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
@@ -262,9 +262,9 @@ TEST_P(TransportsTest, CarryCollectivesAndMessages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, TransportsTest,
-                         testing::Values(transport::TransportKind::kShm,
-                                         transport::TransportKind::kTcp,
-                                         transport::TransportFlags::all()),
+                         ::testing::Values(transport::TransportKind::kShm,
+                                           transport::TransportKind::kTcp,
+                                           transport::TransportFlags::all()),
                          [](const auto& named) {
                              return named.param == transport::TransportFlags::all()
                                         ? "all"

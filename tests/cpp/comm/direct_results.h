@@ -13,7 +13,7 @@
 
 namespace pccl::comm::testing {
 
-using Values = std::vector<std::int64_t>;
+using WideValues = std::vector<std::int64_t>;
 
 [[nodiscard]] inline std::int64_t value_of(Rank rank, std::size_t block, std::size_t index) {
     return static_cast<std::int64_t>(1'000'000 * (rank + 1)) +
@@ -21,7 +21,8 @@ using Values = std::vector<std::int64_t>;
 }
 
 /// Makes `values` one side of a collective, and returns its blocks, of `count` elements each.
-[[nodiscard]] inline std::vector<Block> blocks_over(Values& values, const schedule::Shape& shape,
+[[nodiscard]] inline std::vector<Block> blocks_over(WideValues& values,
+                                                    const schedule::Shape& shape,
                                                     schedule::Buffer side, std::size_t count) {
     const auto number = static_cast<std::size_t>(schedule::blocks(shape.kind, side, shape.ranks));
     values.resize(number * count);
@@ -31,7 +32,7 @@ using Values = std::vector<std::int64_t>;
     return all;
 }
 
-inline void fill(Values& input, Rank rank, std::size_t count) {
+inline void fill(WideValues& input, Rank rank, std::size_t count) {
     for (std::size_t i = 0; i < input.size(); ++i) input[i] = value_of(rank, i / count, i % count);
 }
 
@@ -65,7 +66,7 @@ inline void fill(Values& input, Rank rank, std::size_t count) {
 }
 
 /// The first element of `output` that is not what it should be; empty when all are.
-[[nodiscard]] inline std::string wrong_value(const Values& output, const schedule::Shape& shape,
+[[nodiscard]] inline std::string wrong_value(const WideValues& output, const schedule::Shape& shape,
                                              Rank rank, std::size_t count) {
     if (!has_output(shape, rank)) return {};
     for (std::size_t i = 0; i < output.size(); ++i) {

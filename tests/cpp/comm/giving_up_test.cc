@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/cpp/comm/parts.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {
@@ -17,10 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Values = std::vector<std::int32_t>;
-
 constexpr Rank kVictim = 1;
-constexpr std::size_t kCount =
+constexpr std::size_t kBeyondBoard =
     256 * kKiB;  // of a block: more than goes over the board all the same
 
 bool comes_from_root(CollectiveKind kind) {
@@ -55,9 +54,10 @@ class Call {
    private:
     [[nodiscard]] Rank root() const { return comes_from_root(kind_) ? kVictim : 0; }
     static void fill(std::vector<Block>& blocks, Values& values, int number) {
-        values.assign(kCount * static_cast<std::size_t>(number), 1);
+        values.assign(kBeyondBoard * static_cast<std::size_t>(number), 1);
         for (std::size_t i = 0; i < static_cast<std::size_t>(number); ++i)
-            blocks.push_back({reinterpret_cast<std::byte*>(values.data() + i * kCount), kCount});
+            blocks.push_back(
+                {reinterpret_cast<std::byte*>(values.data() + i * kBeyondBoard), kBeyondBoard});
     }
 
     CollectiveKind kind_;
@@ -67,7 +67,7 @@ class Call {
     std::vector<Block> outputs_;
 };
 
-class GivingUpTest : public testing::TestWithParam<std::tuple<CollectiveKind, int>> {};
+class GivingUpTest : public ::testing::TestWithParam<std::tuple<CollectiveKind, int>> {};
 
 TEST_P(GivingUpTest, WhoReadsTheMemoryOfOneThatHasTimedOutNotices) {
     std::atomic<bool> has_given_up{false};
@@ -95,11 +95,11 @@ TEST_P(GivingUpTest, WhoReadsTheMemoryOfOneThatHasTimedOutNotices) {
 
 INSTANTIATE_TEST_SUITE_P(
     ShmDirect, GivingUpTest,
-    testing::Combine(testing::Values(CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
-                                     CollectiveKind::kBroadcast, CollectiveKind::kReduce,
-                                     CollectiveKind::kGather, CollectiveKind::kScatter),
-                     testing::Values(2, 3)),
+    ::testing::Combine(::testing::Values(CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                         CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
+                                         CollectiveKind::kBroadcast, CollectiveKind::kReduce,
+                                         CollectiveKind::kGather, CollectiveKind::kScatter),
+                       ::testing::Values(2, 3)),
     [](const auto& kind_and_size) {
         return std::string(schedule::to_string(std::get<0>(kind_and_size.param))) + "_" +
                std::to_string(std::get<1>(kind_and_size.param));

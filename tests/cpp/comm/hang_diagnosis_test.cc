@@ -16,25 +16,25 @@ namespace pccl::comm {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-constexpr int kRanks = 4;
-constexpr std::uint64_t kSequence = 7;
+constexpr int kHungRanks = 4;
+constexpr std::uint64_t kHungSequence = 7;
 
 /// Rank 0 waits for rank 1.
 class StalledGroup final : public DiagnosedGroup {
    public:
     StalledGroup() {
         front.emplace(Stall{.self = 0,
-                            .ranks = kRanks,
-                            .sequence = kSequence,
+                            .ranks = kHungRanks,
+                            .sequence = kHungSequence,
                             .awaited = {{.rank = 1}},
                             .deadline = Deadline::after(Duration::zero())});
     }
 
-    [[nodiscard]] std::uint64_t sequence() const override { return kSequence; }
+    [[nodiscard]] std::uint64_t sequence() const override { return kHungSequence; }
     [[nodiscard]] bool is_over() const override { return !end_.cause.is_ok(); }
     [[nodiscard]] const std::atomic<bool>& aborted() const override { return aborted_; }
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
@@ -62,9 +62,9 @@ class StalledGroup final : public DiagnosedGroup {
 class ScriptedPeers final : public PeerView {
    public:
     explicit ScriptedPeers(const runtime::Runtime& runtime)
-        : directory_(runtime, {.group = {1}, .secret = {2}}, {.rank = 0, .size = kRanks}) {
-        std::vector<bootstrap::Endpoint> endpoints(kRanks);
-        for (Rank rank = 0; rank < kRanks; ++rank)
+        : directory_(runtime, {.group = {1}, .secret = {2}}, {.rank = 0, .size = kHungRanks}) {
+        std::vector<bootstrap::Endpoint> endpoints(kHungRanks);
+        for (Rank rank = 0; rank < kHungRanks; ++rank)
             endpoints[static_cast<std::size_t>(rank)].rank = rank;
         directory_.register_endpoints(std::move(endpoints));
     }
@@ -112,9 +112,9 @@ class ScriptedPeers final : public PeerView {
     runtime::PeerDirectory directory_;
 };
 
-Situation waits_for(Rank rank) { return {.sequence = kSequence, .awaited = {rank}}; }
+Situation waits_for(Rank rank) { return {.sequence = kHungSequence, .awaited = {rank}}; }
 
-class HangDiagnosisTest : public testing::Test {
+class HangDiagnosisTest : public ::testing::Test {
    protected:
     const std::shared_ptr<runtime::Runtime> runtime_ =
         runtime::Runtime::create(transport::TransportKind::kTcp).value();
@@ -177,7 +177,7 @@ TEST_F(HangDiagnosisTest, WhoGaveARankItsShortNoticeIsAskedForTheWholeReason) {
 TEST_F(HangDiagnosisTest, AShortNoticeCountsWhereWhoGaveItIsSilent) {
     const Status notice =
         Status::mismatch(2, "rank 2 has left the group: it called something else");
-    for (const Rank witness : {0, 2, kRanks, -7}) {
+    for (const Rank witness : {0, 2, kHungRanks, -7}) {
         peers_.answers.insert_or_assign(1, Situation{.broken = notice, .told_by = witness});
         const auto answer = diagnosis_.survey().ask(1, Deadline::never());
         ASSERT_TRUE(answer.is_ok());
@@ -202,7 +202,7 @@ TEST_F(HangDiagnosisTest, NobodyIsAskedBeforeTheDeadline) {
 
 TEST_F(HangDiagnosisTest, ACollectiveThatEndsDuringTheInquestIsNoConcernOfIt) {
     group_.on_advance = [this] {
-        group_.front->sequence = kSequence + 1;
+        group_.front->sequence = kHungSequence + 1;
         return true;
     };
     diagnosis_.when_late();
@@ -268,12 +268,12 @@ TEST_F(HangDiagnosisTest, OfTwoOthersThatDifferTheOneThatDiffersFromThisRankIsNa
         abi::CollectiveHeader header{};
         header.magic = abi::kCollectiveMagic;
         header.root = root;
-        header.sequence = kSequence;
+        header.sequence = kHungSequence;
         return header;
     };
     const Status heard = Status::mismatch(2, "rank 1 called something else than rank 2");
     diagnosis_.hear(1, heard);
-    peers_.answers.emplace(1, Situation{.sequence = kSequence, .recent = {called(1)}});
+    peers_.answers.emplace(1, Situation{.sequence = kHungSequence, .recent = {called(1)}});
     const Status found = diagnosis_.reconsidered(heard, called(0));
     EXPECT_EQ(found.code(), StatusCode::kMismatch) << found.to_string();
     EXPECT_EQ(found.peer(), 1) << found.to_string();
@@ -305,7 +305,7 @@ TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
     const auto said = Situation::parse(answer);
     ASSERT_TRUE(said.is_ok()) << said.status().to_string();
     EXPECT_FALSE(said->is_whole);
-    EXPECT_EQ(said->sequence, kSequence);
+    EXPECT_EQ(said->sequence, kHungSequence);
     EXPECT_THAT(said->awaited, IsEmpty());
     const auto whole = Situation::parse(diagnosis_.report().answer(1));
     ASSERT_TRUE(whole.is_ok()) << whole.status().to_string();
@@ -319,7 +319,7 @@ TEST_F(HangDiagnosisTest, IsBlockedOnlyWhileAThreadWaits) {
         const auto waits = diagnosis_.report().note_waiter();
         const Elsewhere there = diagnosis_.witness().blocked_in();
         EXPECT_NE(there.operation, "");
-        EXPECT_EQ(there.sequence, kSequence);
+        EXPECT_EQ(there.sequence, kHungSequence);
         EXPECT_THAT(there.awaited, ElementsAre(1));
     }
     EXPECT_EQ(diagnosis_.witness().blocked_in().operation, "");

@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
 
 using ::testing::HasSubstr;
 
-class HostWays : public testing::Test {
+class HostWays : public ::testing::Test {
    protected:
     void SetUp() override {
-        std::string name = testing::TempDir() + "pccl-ways-XXXXXX";
+        std::string name = ::testing::TempDir() + "pccl-ways-XXXXXX";
         ASSERT_NE(::mkdtemp(name.data()), nullptr);
         config_.cache_folder = name;
         listener_ = std::move(sys::listen_on(sys::Address::parse("127.0.0.1:0").value()).value());
@@ -116,7 +116,7 @@ TEST_F(HostWays, OlderThanADayAreTimedAnew) {
     const std::string yesterday = in_utc(wall_clock_ms() - kDayMs - 5000);
     write("host-a host-b 700 3 0.5 0 " + yesterday + " node7\n");
     EXPECT_NE(found(sought()).date, yesterday);
-    EXPECT_THAT(read(), testing::Not(HasSubstr(yesterday)));
+    EXPECT_THAT(read(), ::testing::Not(HasSubstr(yesterday)));
     write("host-a host-b 700 3 0.5 0 " + now_in_utc() + " node7\n");
     EXPECT_NEAR(found(sought()).round, 700e-6, 1e-5 * 700e-6);
 }
@@ -126,7 +126,7 @@ TEST_F(HostWays, FromAClockThatWasSetBackSinceAreTimedAnew) {
     const std::string tomorrow = in_utc(wall_clock_ms() + kDayMs);
     write("host-a host-b 700 3 0.5 0 " + tomorrow + " node7\n");
     EXPECT_NE(found(sought()).date, tomorrow);
-    EXPECT_THAT(read(), testing::Not(HasSubstr(tomorrow)));
+    EXPECT_THAT(read(), ::testing::Not(HasSubstr(tomorrow)));
 }
 
 TEST_F(HostWays, InAFileThatOthersMayWriteAreNone) {

@@ -14,18 +14,20 @@
 namespace pccl::comm {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-constexpr std::uint64_t kSequence = 7;
+constexpr std::uint64_t kInquestSequence = 7;
 
 Situation waiting_for(std::vector<Rank> ranks) {
-    return {.sequence = kSequence, .operation = "all_reduce #7", .awaited = std::move(ranks)};
+    return {
+        .sequence = kInquestSequence, .operation = "all_reduce #7", .awaited = std::move(ranks)};
 }
 
 /// Rank 0 waits for rank 1 in a group of 5.
 Status verdict(std::map<Rank, Result<Situation>> answers) {
-    const Stall stall{.self = 0, .ranks = 5, .sequence = kSequence, .awaited = {{.rank = 1}}};
+    const Stall stall{
+        .self = 0, .ranks = 5, .sequence = kInquestSequence, .awaited = {{.rank = 1}}};
     return find_culprit(stall, [&](Rank rank) -> Result<Situation> {
         const auto found = answers.find(rank);
         if (found != answers.end()) return found->second;
@@ -51,7 +53,7 @@ TEST(InquestTest, BlamesTheRankThatHasNotCome) {
 
 TEST(InquestTest, LooksBehindARankThatIsHeldUpInAnEarlierOne) {
     Situation held_up = waiting_for({3});
-    held_up.sequence = kSequence - 1;
+    held_up.sequence = kInquestSequence - 1;
     const Status stopped = verdict({{1, held_up}, {3, Status::timeout("no answer", 3)}});
     EXPECT_EQ(stopped.peer(), 3);
     const Status slow = verdict({{1, held_up}, {3, waiting_for({})}});
@@ -60,7 +62,7 @@ TEST(InquestTest, LooksBehindARankThatIsHeldUpInAnEarlierOne) {
 }
 
 TEST(InquestTest, BlamesNoRankForWhatItCouldNotSay) {
-    const Situation busy{.sequence = kSequence - 1, .is_whole = false};
+    const Situation busy{.sequence = kInquestSequence - 1, .is_whole = false};
     const Status status = verdict({{1, busy}});
     EXPECT_EQ(status.code(), StatusCode::kTimeout);
     EXPECT_THAT(status.message(), Not(HasSubstr("has not called it")));
@@ -95,7 +97,7 @@ abi::CollectiveHeader call(std::uint8_t kind, std::uint64_t count, std::uint32_t
     header.magic = abi::kCollectiveMagic;
     header.kind = kind;
     header.root = static_cast<std::uint16_t>(root);
-    header.sequence = kSequence;
+    header.sequence = kInquestSequence;
     header.count = count;
     return header;
 }
@@ -111,10 +113,10 @@ constexpr auto kAllToAll = static_cast<std::uint8_t>(schedule::CollectiveKind::k
 TEST(InquestTest, SeesThatRootsDifferThoughNobodySends) {
     const Stall stall{.self = 0,
                       .ranks = 2,
-                      .sequence = kSequence,
+                      .sequence = kInquestSequence,
                       .header = call(kBroadcast, 8, 1),
                       .awaited = {{.rank = 1}}};
-    const Situation other{.sequence = kSequence + 1, .recent = {call(kBroadcast, 8, 0)}};
+    const Situation other{.sequence = kInquestSequence + 1, .recent = {call(kBroadcast, 8, 0)}};
     const Status status = find_culprit(stall, [&](Rank) { return other; });
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 1);
@@ -123,7 +125,8 @@ TEST(InquestTest, SeesThatRootsDifferThoughNobodySends) {
 }
 
 TEST(InquestTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
-    const Stall stall{.self = 0, .sequence = kSequence, .header = of_pairs(call(kAllToAll, 8, 0))};
+    const Stall stall{
+        .self = 0, .sequence = kInquestSequence, .header = of_pairs(call(kAllToAll, 8, 0))};
     EXPECT_TRUE(why_different(stall, 1, {.recent = {of_pairs(call(kAllToAll, 9, 0))}}).is_ok());
     EXPECT_FALSE(why_different(stall, 1, {.recent = {call(kAllToAll, 8, 0)}}).is_ok())
         << "there all are said to have one length";
@@ -133,7 +136,7 @@ TEST(InquestTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
 
 TEST(InquestTest, SeesGroupsInDifferentOrders) {
     Situation other{
-        .sequence = kSequence - 1,
+        .sequence = kInquestSequence - 1,
         .elsewhere = {
             .name = "B", .operation = "barrier #3", .awaits_asker = true, .lacks_asker = true}};
     const Status status = verdict({{1, other}});
@@ -142,7 +145,7 @@ TEST(InquestTest, SeesGroupsInDifferentOrders) {
     EXPECT_THAT(status.message(), HasSubstr("barrier #3 of group B"));
     other.elsewhere.awaits_asker = false;
     EXPECT_EQ(verdict({{1, other}}).code(), StatusCode::kMismatch) << "it waits for a third";
-    const Stall stall{.sequence = kSequence};
+    const Stall stall{.sequence = kInquestSequence};
     EXPECT_FALSE(is_crossed(stall, other)) << "that one may still come";
     other.elsewhere.lacks_asker = false;
     EXPECT_EQ(verdict({{1, other}}).code(), StatusCode::kTimeout);

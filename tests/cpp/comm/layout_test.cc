@@ -17,14 +17,13 @@
 #include "csrc/runtime/runtime.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/memory_store.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::comm {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using transport::TransportKind;
 
@@ -123,7 +122,7 @@ std::vector<Prediction> predicted(const std::vector<Place>& places, int megabits
     return *std::move(ways);
 }
 
-double seconds_of(std::string_view algorithm, const std::vector<Prediction>& ways) {
+double seconds_by(std::string_view algorithm, const std::vector<Prediction>& ways) {
     for (const Prediction& way : ways)
         if (way.algorithm() == algorithm) return way.seconds;
     return -1;
@@ -132,9 +131,9 @@ double seconds_of(std::string_view algorithm, const std::vector<Prediction>& way
 TEST(LayoutTest, PredictionsFollowTheDeclaredSpeedOfTheNetwork) {
     // 2 * 7/8 of 64 MiB leave each host: all the rest takes less time than the slow network.
     const double bytes = 2.0 * 7 / 8 * 64 * kMiB;
-    const double slow = seconds_of("ring", predicted(kInterleaved, 1'000));
+    const double slow = seconds_by("ring", predicted(kInterleaved, 1'000));
     EXPECT_NEAR(slow, bytes / 0.125e9, 0.1 * slow);
-    const double fast = seconds_of("ring", predicted(kInterleaved, 100'000));
+    const double fast = seconds_by("ring", predicted(kInterleaved, 100'000));
     EXPECT_LT(fast, slow / 5);
     const auto ways = predicted(kInterleaved, 1'000);
     EXPECT_EQ(ways.front().algorithm(), "hierarchical") << "that sends least over the network";
@@ -148,10 +147,10 @@ TEST(LayoutTest, BetweenHostsARingIsTakenBeforeExchangesOfAsManyBytesWithMoreOfT
     EXPECT_EQ(ways.front().algorithm(), "ring");
     EXPECT_TRUE(ways.front().is_chosen);
     const double ring = ways.front().seconds;
-    const double halving = seconds_of("recursive_halving", ways);
+    const double halving = seconds_by("recursive_halving", ways);
     EXPECT_GT(halving, 1.03 * ring);
-    EXPECT_GT(seconds_of("two_shot", ways), halving);
-    EXPECT_LT(seconds_of("two_shot", ways), 1.1 * ring);
+    EXPECT_GT(seconds_by("two_shot", ways), halving);
+    EXPECT_LT(seconds_by("two_shot", ways), 1.1 * ring);
 }
 
 std::vector<Place> hosts_of_four(int hosts) {
@@ -188,9 +187,9 @@ TEST(LayoutTest, BetweenHostsFewMessagesAreChosenWhereRanksShareCores) {
 
 TEST(LayoutTest, PatIsFasterWhereNoRankShouldSendAllItHasToAnotherHost) {
     const auto fast = predicted(hosts_of_four(4), 100'000);
-    EXPECT_LT(seconds_of("pat", fast), seconds_of("ring", fast));
+    EXPECT_LT(seconds_by("pat", fast), seconds_by("ring", fast));
     const auto slow = predicted(hosts_of_four(4), 1'000);
-    EXPECT_LT(seconds_of("ring", slow), seconds_of("pat", slow));
+    EXPECT_LT(seconds_by("ring", slow), seconds_by("pat", slow));
 }
 
 TEST(LayoutTest, PatIsNotChosenWhereHalvingOrDoublingSendsNoMore) {
@@ -501,7 +500,7 @@ TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
 /// GPUs behind one CPU, one rank each, of which the first two say that they use the same.
 TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
     const auto machine =
-        topo::Topology::load(std::string(PCCL_TEST_DATA) + "/topology/nccl/dgx1v_cubemesh.xml", {});
+        topo::Topology::load(fakes::in_tests("data/topology/nccl/dgx1v_cubemesh.xml"), {});
     ASSERT_TRUE(machine.is_ok()) << machine.status().to_string();
     bootstrap::Roster roster;
     bootstrap::Locality locality{.machine = "dgx", .host = "dgx", .topology = *machine};
@@ -529,8 +528,8 @@ TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
 }
 
 /// A group of threads, each on the host that `places` says; `body` sees every rank's outcome.
-void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
-          const std::function<void(Rank, Result<std::shared_ptr<Communicator>>&)>& body) {
+void meet_at(const std::vector<Place>& places, const std::vector<int>& megabits,
+             const std::function<void(Rank, Result<std::shared_ptr<Communicator>>&)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < places.size(); ++i)
@@ -560,23 +559,23 @@ TEST(LayoutTest, RanksBesideOneAreThoseOfItsHost) {
 TEST(JobExchangeTest, EveryRankHasTheSameJob) {
     std::mutex mutex;
     std::vector<std::string> jobs;
-    meet({{0, 0}, {1, 0}, {0, 1}, {1, 1}}, {10'000, 25'000, 10'000, 25'000},
-         [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
-             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
-             EXPECT_THAT((*comm)->links_counted_on().order, ElementsAre(0, 2, 1, 3));
-             std::vector<float> data(1000, static_cast<float>(rank + 1));
-             const Block block{reinterpret_cast<std::byte*>(data.data()), data.size()};
-             EXPECT_TRUE((*comm)
-                             ->run({.kind = CollectiveKind::kAllReduce,
-                                    .type = DataType::kFloat32,
-                                    .op = ReduceOp::kSum,
-                                    .inputs = {&block, 1},
-                                    .outputs = {&block, 1}})
-                             .is_ok());
-             EXPECT_EQ(data.back(), 10);
-             const std::lock_guard lock(mutex);
-             jobs.push_back(*(*comm)->describe_job());
-         });
+    meet_at({{0, 0}, {1, 0}, {0, 1}, {1, 1}}, {10'000, 25'000, 10'000, 25'000},
+            [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+                ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
+                EXPECT_THAT((*comm)->links_counted_on().order, ElementsAre(0, 2, 1, 3));
+                std::vector<float> data(1000, static_cast<float>(rank + 1));
+                const Block block{reinterpret_cast<std::byte*>(data.data()), data.size()};
+                EXPECT_TRUE((*comm)
+                                ->run({.kind = CollectiveKind::kAllReduce,
+                                       .type = DataType::kFloat32,
+                                       .op = ReduceOp::kSum,
+                                       .inputs = {&block, 1},
+                                       .outputs = {&block, 1}})
+                                .is_ok());
+                EXPECT_EQ(data.back(), 10);
+                const std::lock_guard lock(mutex);
+                jobs.push_back(*(*comm)->describe_job());
+            });
     ASSERT_THAT(jobs, SizeIs(4));
     for (const std::string& job : jobs) EXPECT_EQ(job, jobs.front());
     const auto job = topo::decode_job(jobs.front());
@@ -590,17 +589,17 @@ TEST(JobExchangeTest, EveryRankHasTheSameJob) {
 }
 
 TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
-    meet({{0, 0}, {1, 0}, {0, 0}, {1, 0}}, {10'000, 10'000, 10'000, 10'000},
-         [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
-             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
-             if (rank == 0) return;
-             const std::vector<Rank> gone{0};
-             const auto rest = (*comm)->shrink(gone, {});
-             ASSERT_TRUE(rest.is_ok()) << rest.status().to_string();
-             EXPECT_THAT((*rest)->links_counted_on().order, ElementsAre(0, 2, 1));
-             // Who leaves early would cut off those who still meet.
-             EXPECT_TRUE((*rest)->barrier().is_ok());
-         });
+    meet_at({{0, 0}, {1, 0}, {0, 0}, {1, 0}}, {10'000, 10'000, 10'000, 10'000},
+            [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+                ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
+                if (rank == 0) return;
+                const std::vector<Rank> gone{0};
+                const auto rest = (*comm)->shrink(gone, {});
+                ASSERT_TRUE(rest.is_ok()) << rest.status().to_string();
+                EXPECT_THAT((*rest)->links_counted_on().order, ElementsAre(0, 2, 1));
+                // Who leaves early would cut off those who still meet.
+                EXPECT_TRUE((*rest)->barrier().is_ok());
+            });
 }
 
 TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {

@@ -30,19 +30,19 @@ using schedule::SourcePtr;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::Values;
+using testing::WideValues;
 using transport::TransportKind;
 
 enum class Reach { kSharedMemory, kSockets, kBoth };
 
 /// A group that has links alone.
-struct Group {
+struct LinkGroup {
     bootstrap::Roster roster;
     std::shared_ptr<const bootstrap::Layout> layout;
 };
 
 /// All ranks on one host, each on its own, or half of them on each of two.
-Group group_of(int ranks, Reach reach) {
+LinkGroup group_of(int ranks, Reach reach) {
     bootstrap::Roster roster;
     for (Rank rank = 0; rank < ranks; ++rank) {
         bootstrap::Endpoint& endpoint = roster.endpoints.emplace_back();
@@ -58,20 +58,20 @@ Group group_of(int ranks, Reach reach) {
 }
 
 /// One side's blocks of a call that nobody runs.
-std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::size_t count) {
+std::vector<Block> missing_blocks(CollectiveKind kind, Buffer side, int ranks, std::size_t count) {
     const auto number = static_cast<std::size_t>(schedule::blocks(kind, side, ranks));
     return std::vector<Block>(number, Block{nullptr, count});
 }
 
 /// A rank's decision where the user wants `source`.
-Result<Decision> decision_of(const Group& group, Rank rank, const SourcePtr& source, DataType type,
-                             std::size_t count) {
+Result<Decision> link_decision_of(const LinkGroup& group, Rank rank, const SourcePtr& source,
+                                  DataType type, std::size_t count) {
     const int ranks = static_cast<int>(group.roster.endpoints.size());
     const std::string wanted = concat(schedule::to_string(source->kind), "=", source->name);
     Selector selector(group.roster, {.rank = rank, .layout = group.layout},
                       {.wanted = wanted, .tuning = {}, .costs = {}});
-    const auto inputs = blocks_of(source->kind, Buffer::kInput, ranks, count);
-    const auto outputs = blocks_of(source->kind, Buffer::kOutput, ranks, count);
+    const auto inputs = missing_blocks(source->kind, Buffer::kInput, ranks, count);
+    const auto outputs = missing_blocks(source->kind, Buffer::kOutput, ranks, count);
     PCCL_ASSIGN_OR_RETURN(
         const Decision* decision,
         selector.choose(
@@ -106,7 +106,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     static int ranks() { return GetParam(); }
 
     /// What four ranks choose fits, or all four refuse it, before anything is sent.
-    static void check(const Group& group, const SourcePtr& source, DataType type, Reach reach) {
+    static void check(const LinkGroup& group, const SourcePtr& source, DataType type, Reach reach) {
         const int on_a_host = reach == Reach::kBoth ? ranks() - ranks() / 2 : ranks();
         const std::size_t ring = transport::shm::ring_bytes(on_a_host, ranks());
         const std::size_t capacity = reach == Reach::kSharedMemory ? ring
@@ -116,7 +116,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;
         for (const Rank rank : {0, 1, ranks() / 2, ranks() - 1}) {
-            const auto decision = decision_of(group, rank, source, type, 1 << 20);
+            const auto decision = link_decision_of(group, rank, source, type, 1 << 20);
             if (decision.is_ok()) {
                 EXPECT_LE(most_bytes(*decision, element), capacity) << "rank " << rank;
                 EXPECT_GE(decision->cut.piece_length(), 1U) << "rank " << rank;
@@ -134,7 +134,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
 
 TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
     for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets, Reach::kBoth}) {
-        const Group group = group_of(ranks(), reach);
+        const LinkGroup group = group_of(ranks(), reach);
         for (const SourcePtr& source : sources()) {
             // Elsewhere a message is one chunk, however many ranks there are.
             if (ranks() > 1100 && !gathers_chunks(source)) continue;
@@ -153,7 +153,7 @@ TEST(LinkCapacity, MessagesToOtherHostsAreNotBoundByTheRingsOfManyRanks) {
         schedule::built_in("recursive_doubling", CollectiveKind::kAllGather).value();
     const auto bytes_in_message = [&](int ranks) {
         const auto decision =
-            decision_of(group_of(ranks, Reach::kBoth), 0, source, DataType::kUint8, 1 << 20);
+            link_decision_of(group_of(ranks, Reach::kBoth), 0, source, DataType::kUint8, 1 << 20);
         EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         return most_bytes(*decision, 1);
     };
@@ -166,10 +166,10 @@ INSTANTIATE_TEST_SUITE_P(Ranks, LinkCapacityTest,
                                            65'535, 65'536));
 
 /// All ranks of a group in one thread, on links that hold what those of the group would.
-class World {
+class LinkWorld {
    public:
     /// Rank 0 records when its steps happen, up to so many.
-    World(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded = 0);
+    LinkWorld(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded = 0);
 
     /// "" when every rank had the right result; else what is wrong.
     std::string run();
@@ -200,9 +200,9 @@ class World {
     std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-class World::Host final : public LinkTable {
+class LinkWorld::Host final : public LinkTable {
    public:
-    Host(World& world, Rank rank) : world_(world), rank_(rank) {}
+    Host(LinkWorld& world, Rank rank) : world_(world), rank_(rank) {}
 
     Result<transport::SendLink*> send_link(const schedule::Port& to) override {
         auto& link = senders_[to];
@@ -252,14 +252,14 @@ class World::Host final : public LinkTable {
     }
 
    private:
-    World& world_;
+    LinkWorld& world_;
     const Rank rank_;
     std::string seen_;
     std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
     std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
     std::shared_ptr<const LinkProgram> program_;
-    Values input_;
-    Values output_;
+    WideValues input_;
+    WideValues output_;
     std::vector<Block> inputs_;
     std::vector<Block> outputs_;
     Collective collective_;
@@ -267,11 +267,11 @@ class World::Host final : public LinkTable {
     bool done_ = false;
 };
 
-World::World(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded)
+LinkWorld::LinkWorld(int ranks, const SourcePtr& source, std::size_t count, std::size_t recorded)
     : count_(count) {
-    const Group group = group_of(ranks, Reach::kSharedMemory);
+    const LinkGroup group = group_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
-        const auto decision = decision_of(group, rank, source, DataType::kInt64, count);
+        const auto decision = link_decision_of(group, rank, source, DataType::kInt64, count);
         EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         hosts_.push_back(std::make_unique<Host>(*this, rank));
         if (rank == 0) hosts_.back()->timeline().start(recorded);
@@ -279,7 +279,7 @@ World::World(int ranks, const SourcePtr& source, std::size_t count, std::size_t 
     }
 }
 
-std::string World::run() {
+std::string LinkWorld::run() {
     for (bool moved = true; moved;) {
         moved = false;
         for (const auto& host : hosts_) {
@@ -297,18 +297,18 @@ std::string World::run() {
     return {};
 }
 
-const std::string& World::seen(Rank rank) const {
+const std::string& LinkWorld::seen(Rank rank) const {
     return hosts_[static_cast<std::size_t>(rank)]->seen();
 }
 
-TimedSteps World::recorded() { return hosts_.front()->timeline().take(); }
+TimedSteps LinkWorld::recorded() { return hosts_.front()->timeline().take(); }
 
 /// A lane that is through with a window begins the next one, but not the one after that, which has
 /// the same scratch.
 TEST(LinkCapacityWorld, WindowsThatHaveScratchOverlapByOne) {
     for (const std::string_view name : {"pat", "recursive_halving"}) {
         const auto source = *schedule::built_in(name, CollectiveKind::kReduceScatter);
-        World world(16, source, 500'000, 1 << 12);
+        LinkWorld world(16, source, 500'000, 1 << 12);
         ASSERT_EQ(world.run(), "") << name;
         std::map<std::uint32_t, std::pair<TimePoint, TimePoint>> windows;  // first begin, last end
         for (const TimedStep& step : world.recorded().steps) {
@@ -332,7 +332,7 @@ TEST(LinkCapacityWorld, WindowsThatHaveScratchOverlapByOne) {
 /// A look costs a system call, and the peer waits meanwhile.
 TEST(LinkCapacityWorld, WhatOneLaneReceivedAnotherSendsBeforeTheFirstLooksForMore) {
     const auto source = *schedule::built_in("pat", CollectiveKind::kAllGather);
-    World world(16, source, 64);
+    LinkWorld world(16, source, 64);
     ASSERT_EQ(world.run(), "");
     for (Rank rank = 0; rank < 16; ++rank) {
         const std::string& seen = world.seen(rank);
@@ -346,7 +346,7 @@ TEST(LinkCapacityWorld, WhatOneLaneReceivedAnotherSendsBeforeTheFirstLooksForMor
 
 TEST(LinkCapacityWorld, NobodyIsStuckByAnyAlgorithm) {
     for (const SourcePtr& source : schedule::testing::all_sources()) {
-        EXPECT_EQ(World(48, source, 3'000).run(), "") << schedule::testing::name_of(source);
+        EXPECT_EQ(LinkWorld(48, source, 3'000).run(), "") << schedule::testing::name_of(source);
     }
 }
 
@@ -357,7 +357,7 @@ TEST(LinkCapacityWorld, NobodyIsStuckWhereMessagesHaveManyChunks) {
         if (!gathers_chunks(source)) continue;
         // A cache line for each chunk.
         const auto chunks = static_cast<std::size_t>(source->granularity(kRanks));
-        EXPECT_EQ(World(kRanks, source, chunks * kInLine).run(), "")
+        EXPECT_EQ(LinkWorld(kRanks, source, chunks * kInLine).run(), "")
             << schedule::testing::name_of(source);
     }
 }

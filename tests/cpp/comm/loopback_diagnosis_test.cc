@@ -13,21 +13,21 @@
 #include "csrc/comm/communicator.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
 
-using testing::AnyOf;
-using testing::HasSubstr;
+using fakes::patience;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using transport::loopback::LoopbackFabric;
 
-constexpr int kRanks = 4;
+constexpr int kDiagnosedRanks = 4;
 constexpr Rank kAbsent = 2;
 
-Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
-
-class LoopbackDiagnosisTest : public testing::Test {
+class LoopbackDiagnosisTest : public ::testing::Test {
    protected:
     void SetUp() override {
         each([this](Rank rank) { ranks_[index(rank)] = join(rank); });
@@ -38,7 +38,7 @@ class LoopbackDiagnosisTest : public testing::Test {
     void kill(Rank rank) { fabric_->kill(places_[index(rank)]); }
     static void each(const std::function<void(Rank)>& body) {
         std::vector<std::thread> threads;
-        for (Rank rank = 0; rank < kRanks; ++rank) threads.emplace_back(body, rank);
+        for (Rank rank = 0; rank < kDiagnosedRanks; ++rank) threads.emplace_back(body, rank);
         for (auto& thread : threads) thread.join();
     }
     Status all_reduce(Rank rank, std::chrono::milliseconds timeout) {
@@ -56,15 +56,17 @@ class LoopbackDiagnosisTest : public testing::Test {
         runtime::Network network{.control = std::move(member.control), .transports = {}};
         network.transports.push_back(std::move(member.transport));
         auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
-        return Communicator::create(
-                   {.rank = rank, .size = kRanks, .store = store_, .runtime = std::move(runtime)})
+        return Communicator::create({.rank = rank,
+                                     .size = kDiagnosedRanks,
+                                     .store = store_,
+                                     .runtime = std::move(runtime)})
             .value();
     }
 
     const std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create();
     const std::shared_ptr<bootstrap::Store> store_ = std::make_shared<fakes::MemoryStore>();
-    std::array<int, kRanks> places_{};  // processes of the fabric, by rank
-    std::array<std::shared_ptr<Communicator>, kRanks> ranks_;
+    std::array<int, kDiagnosedRanks> places_{};  // processes of the fabric, by rank
+    std::array<std::shared_ptr<Communicator>, kDiagnosedRanks> ranks_;
 };
 
 TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
@@ -80,9 +82,9 @@ TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
 }
 
 TEST_F(LoopbackDiagnosisTest, AProcessThatIsKilledIsLostForAll) {
-    EXPECT_TRUE(at(0).ask(kAbsent, soon()).is_ok());
+    EXPECT_TRUE(at(0).ask(kAbsent, patience()).is_ok());
     kill(kAbsent);
-    const auto answer = at(0).ask(kAbsent, soon());
+    const auto answer = at(0).ask(kAbsent, patience());
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), kAbsent);
     each([this](Rank rank) {

@@ -12,18 +12,19 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/bootstrap/open_store.h"
 #include "csrc/transport/shm/peer_memory.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
 
+using fakes::patience;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kBytes = 3 * 4096 + 5;
+constexpr std::size_t kWorkspaceBytes = 3 * 4096 + 5;
 
-Deadline soon() { return Deadline::after(std::chrono::seconds(30)); }
 Deadline shortly() { return Deadline::after(std::chrono::milliseconds(30)); }
 
 void fill(std::span<std::byte> memory, int value) {
@@ -36,37 +37,37 @@ bool holds(std::span<const std::byte> memory, int value) {
 }
 
 /// A barrier from what the store offers.
-void meet(bootstrap::Store& store, const std::string& key, int ranks) {
+void meet_in_store(bootstrap::Store& store, const std::string& key, int ranks) {
     if (store.add(key, 1).value() == ranks) {
         ASSERT_TRUE(store.set(key + "/open", "").is_ok());
     }
-    ASSERT_TRUE(store.get(key + "/open", soon()).is_ok());
+    ASSERT_TRUE(store.get(key + "/open", patience()).is_ok());
 }
 
 /// Every rank writes its number into its own part and reads it from all others'.
-void exchange(MemoryContext& memory, bootstrap::Store& store, Rank rank, int ranks) {
-    auto mine = memory.allocate_workspace("halo", kBytes);
+void exchange_halos(MemoryContext& memory, bootstrap::Store& store, Rank rank, int ranks) {
+    auto mine = memory.allocate_workspace("halo", kWorkspaceBytes);
     ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
     EXPECT_THAT(*mine, Each(std::byte{0}));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mine->data()) % 4096, 0U);
     fill(*mine, rank + 1);
-    const Status complete = memory.wait_workspace("halo", soon());
+    const Status complete = memory.wait_workspace("halo", patience());
     ASSERT_TRUE(complete.is_ok()) << complete.to_string();
-    meet(store, "written", ranks);
+    meet_in_store(store, "written", ranks);
     for (Rank peer = 0; peer < ranks; ++peer) {
         const auto where = memory.remote_memory("halo", peer);
         ASSERT_TRUE(where.is_ok());
-        EXPECT_EQ(where->bytes, kBytes);
+        EXPECT_EQ(where->bytes, kWorkspaceBytes);
         const auto theirs = memory.map_remote("halo", peer);
         ASSERT_TRUE(theirs.is_ok()) << theirs.status().to_string();
-        EXPECT_EQ(theirs->size(), kBytes);
+        EXPECT_EQ(theirs->size(), kWorkspaceBytes);
         EXPECT_TRUE(holds(*theirs, peer + 1));
         EXPECT_EQ(memory.map_remote("halo", peer)->data(), theirs->data());
     }
-    meet(store, "read", ranks);
+    meet_in_store(store, "read", ranks);
     // Each writes one byte of its right neighbour's part.
     memory.map_remote("halo", (rank + 1) % ranks).value()[7] = std::byte{0x77};
-    meet(store, "answered", ranks);
+    meet_in_store(store, "answered", ranks);
     EXPECT_EQ((*mine)[7], std::byte{0x77});
 }
 
@@ -85,24 +86,24 @@ void run_threads(int ranks,
 TEST(MemoryContextTest, ThreadsSeeEachOthersWorkspaces) {
     constexpr int kRanks = 3;
     run_threads(kRanks, [](MemoryContext& memory, bootstrap::Store& store, Rank rank) {
-        exchange(memory, store, rank, kRanks);
+        exchange_halos(memory, store, rank, kRanks);
     });
 }
 
 TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
     constexpr int kRanks = 3;
-    const std::string path = testing::TempDir() + "pccl-memory-" + std::to_string(::getpid());
+    const std::string path = ::testing::TempDir() + "pccl-memory-" + std::to_string(::getpid());
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
     std::vector<pid_t> children;
     for (Rank rank = 0; rank < kRanks; ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
             const auto store =
-                bootstrap::open_store("file://" + path, rank, kRanks, soon()).value();
+                bootstrap::open_store("file://" + path, rank, kRanks, patience()).value();
             MemoryContext memory({.rank = rank, .size = kRanks, .store = store});
-            exchange(memory, *store, rank, kRanks);
-            meet(*store, "done", kRanks);
-            ::_exit(testing::Test::HasFailure() ? 1 : 0);
+            exchange_halos(memory, *store, rank, kRanks);
+            meet_in_store(*store, "done", kRanks);
+            ::_exit(::testing::Test::HasFailure() ? 1 : 0);
         }
         children.push_back(child);
     }
@@ -117,8 +118,8 @@ TEST(MemoryContextTest, WaitingNamesTheMissingRanks) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     MemoryContext zero({.rank = 0, .size = 4, .store = store});
     MemoryContext two({.rank = 2, .size = 4, .store = store});
-    ASSERT_TRUE(zero.allocate_workspace("halo", kBytes).is_ok());
-    ASSERT_TRUE(two.allocate_workspace("halo", kBytes).is_ok());
+    ASSERT_TRUE(zero.allocate_workspace("halo", kWorkspaceBytes).is_ok());
+    ASSERT_TRUE(two.allocate_workspace("halo", kWorkspaceBytes).is_ok());
     const Status status = zero.wait_workspace("halo", shortly());
     EXPECT_EQ(status.code(), StatusCode::kTimeout);
     EXPECT_EQ(status.peer(), 1);
@@ -132,7 +133,7 @@ TEST(MemoryContextTest, DifferentSizesAreAMismatch) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("halo", 100).is_ok());
     ASSERT_TRUE(one.allocate_workspace("halo", 200).is_ok());
-    const Status status = zero.wait_workspace("halo", soon());
+    const Status status = zero.wait_workspace("halo", patience());
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 1);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("200"), HasSubstr("100")));
@@ -144,7 +145,7 @@ TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     fill(zero.allocate_workspace("w", 64).value(), 1);
     ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
-    ASSERT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", patience()).is_ok());
     const auto view = one.map_remote("w", 0).value();
     ASSERT_TRUE(zero.release("w").is_ok());
     EXPECT_TRUE(holds(view, 1)) << "a peer's view must survive the owner's release";
@@ -153,7 +154,7 @@ TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
     ASSERT_TRUE(one.allocate_workspace("w", 32).is_ok());
     EXPECT_EQ(one.wait_workspace("w", shortly()).code(), StatusCode::kTimeout);
     EXPECT_TRUE(holds(zero.allocate_workspace("w", 32).value(), 0));
-    EXPECT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    EXPECT_TRUE(one.wait_workspace("w", patience()).is_ok());
     EXPECT_EQ(one.map_remote("w", 0).value().size(), 32U);
 }
 
@@ -164,7 +165,7 @@ TEST(MemoryContextTest, AWorkspaceIsRegisteredUntilItIsReleased) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
     ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
-    ASSERT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", patience()).is_ok());
     const abi::MemoryDescriptor theirs = one.remote_memory("w", 0).value();
     const auto open = transport::shm::PeerMemory::open(
         theirs, ::getpid(), std::make_shared<transport::shm::GpuMemories>());
@@ -179,7 +180,7 @@ TEST(MemoryContextTest, DamagedDescriptorsNameTheRank) {
     MemoryContext zero({.rank = 0, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
     ASSERT_TRUE(store->set("memory/w/0/1", "no descriptor").is_ok());
-    const Status status = zero.wait_workspace("w", soon());
+    const Status status = zero.wait_workspace("w", patience());
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("\"w\""), HasSubstr("rank 1")));
 }
@@ -193,7 +194,7 @@ TEST(MemoryContextTest, MisuseIsExplained) {
     ASSERT_TRUE(memory.allocate_workspace("w", 1).is_ok());
     EXPECT_THAT(memory.allocate_workspace("w", 1).status().message(),
                 HasSubstr("release it first"));
-    EXPECT_EQ(memory.wait_workspace("x", soon()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.wait_workspace("x", patience()).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(memory.release("x").code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(memory.remote_memory("w", 1).status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(memory.allocate_workspace("huge", std::size_t{1} << 62).status().message(),

@@ -17,7 +17,7 @@ namespace {
 
 using schedule::CollectiveKind;
 
-constexpr int kRanks = 16;
+constexpr int kWireRanks = 16;
 constexpr int kCalls = 50;
 
 /// Segments with data in them that all sockets of this process have sent, each once: on a busy
@@ -37,7 +37,7 @@ long long segments_sent() {
 void barrier(Communicator& comm) { ASSERT_TRUE(comm.barrier().is_ok()); }
 
 /// One element of each rank for each other.
-Status run(Communicator& comm, CollectiveKind kind) {
+Status run_kind(Communicator& comm, CollectiveKind kind) {
     std::vector<std::int32_t> all(static_cast<std::size_t>(comm.size()), comm.rank());
     std::int32_t own = comm.rank();
     const Block one{reinterpret_cast<std::byte*>(&own), 1};
@@ -58,11 +58,11 @@ struct Counted {
     int messages;     // of a rank
 };
 
-class MessagesOnWireTest : public testing::TestWithParam<Counted> {};
+class MessagesOnWireTest : public ::testing::TestWithParam<Counted> {};
 
 TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
     const auto& [algorithm, kind, aggregation, messages] = GetParam();
-    RanksOptions options{.size = kRanks, .transports = transport::TransportKind::kTcp};
+    RanksOptions options{.size = kWireRanks, .transports = transport::TransportKind::kTcp};
     options.algorithm = std::string(schedule::to_string(kind)) + "=" + algorithm;
     if (aggregation > 0) {
         options.catalogue = with_aggregation(algorithm, kind, aggregation);
@@ -75,33 +75,33 @@ TEST_P(MessagesOnWireTest, EachOfItsMessagesIsOneSegment) {
             barrier(comm);
             const long long before = segments_sent();
             barrier(comm);
-            for (int call = 0; call < calls; ++call) ASSERT_TRUE(run(comm, kind).is_ok());
+            for (int call = 0; call < calls; ++call) ASSERT_TRUE(run_kind(comm, kind).is_ok());
             barrier(comm);
             if (comm.rank() == 0) (calls == 0 ? of_barriers : sent) = segments_sent() - before;
             barrier(comm);
         };
-        ASSERT_TRUE(run(comm, kind).is_ok());
+        ASSERT_TRUE(run_kind(comm, kind).is_ok());
         count(0);
         count(kCalls);
     });
-    const long long expected = static_cast<long long>(kCalls) * kRanks * messages;
+    const long long expected = static_cast<long long>(kCalls) * kWireRanks * messages;
     // How barriers overlap differs by some segments; a message more in every call would be 800.
-    EXPECT_LE(sent - of_barriers, expected + kCalls * kRanks / 4);
+    EXPECT_LE(sent - of_barriers, expected + kCalls * kWireRanks / 4);
     // Two that follow each other to one rank may leave together.
     EXPECT_GE(sent - of_barriers, expected / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, MessagesOnWireTest,
                          // log2(A) + 16 / A - 1 of PAT; log2(16) of Bruck and halving.
-                         testing::Values(Counted{"pat", CollectiveKind::kAllGather, 0, 4},
-                                         Counted{"pat", CollectiveKind::kAllGather, 1, 15},
-                                         Counted{"pat", CollectiveKind::kAllGather, 4, 5},
-                                         Counted{"pat", CollectiveKind::kReduceScatter, 0, 4},
-                                         Counted{"pat", CollectiveKind::kReduceScatter, 1, 15},
-                                         Counted{"pat", CollectiveKind::kReduceScatter, 4, 5},
-                                         Counted{"bruck", CollectiveKind::kAllGather, 0, 4},
-                                         Counted{"recursive_halving",
-                                                 CollectiveKind::kReduceScatter, 0, 4}),
+                         ::testing::Values(Counted{"pat", CollectiveKind::kAllGather, 0, 4},
+                                           Counted{"pat", CollectiveKind::kAllGather, 1, 15},
+                                           Counted{"pat", CollectiveKind::kAllGather, 4, 5},
+                                           Counted{"pat", CollectiveKind::kReduceScatter, 0, 4},
+                                           Counted{"pat", CollectiveKind::kReduceScatter, 1, 15},
+                                           Counted{"pat", CollectiveKind::kReduceScatter, 4, 5},
+                                           Counted{"bruck", CollectiveKind::kAllGather, 0, 4},
+                                           Counted{"recursive_halving",
+                                                   CollectiveKind::kReduceScatter, 0, 4}),
                          [](const auto& test) {
                              return test.param.algorithm + "_" +
                                     std::string(schedule::to_string(test.param.kind)) + "_" +

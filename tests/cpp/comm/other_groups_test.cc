@@ -39,7 +39,7 @@ class Blocked : public WitnessingParticipant, public Witness {
 
 transport::GroupId group(std::uint8_t number) { return {number}; }
 
-class BlockedOutsideTest : public testing::Test {
+class BlockedOutsideTest : public ::testing::Test {
    protected:
     void SetUp() override {
         auto made = runtime::Runtime::create(TransportKind::kTcp);

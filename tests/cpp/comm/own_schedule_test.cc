@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 3;
+constexpr int kScheduleRanks = 3;
 
 std::vector<std::int64_t> sum_of(Communicator& comm, std::size_t count) {
     std::vector<std::int64_t> data(count);
@@ -30,16 +30,16 @@ std::vector<std::int64_t> sum_of(Communicator& comm, std::size_t count) {
 RanksOptions with_star(int ranks) {
     return {.size = ranks,
             .algorithm = "all_reduce=star",
-            .catalogue = schedule::testing::with_star(kRanks)};
+            .catalogue = schedule::testing::with_star(kScheduleRanks)};
 }
 
-class OwnScheduleTest : public testing::TestWithParam<transport::TransportKind> {};
+class OwnScheduleTest : public ::testing::TestWithParam<transport::TransportKind> {};
 
 TEST_P(OwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{777}, std::size_t{300'000}}) {
-        std::vector<std::vector<std::vector<std::int64_t>>> found(kRanks);
+        std::vector<std::vector<std::vector<std::int64_t>>> found(kScheduleRanks);
         for (const char* algorithm : {"all_reduce=star", "all_reduce=ring"}) {
-            RanksOptions options = with_star(kRanks);
+            RanksOptions options = with_star(kScheduleRanks);
             options.transports = GetParam();
             options.algorithm = algorithm;
             run_ranks(options, [&](Communicator& comm) {
@@ -55,11 +55,11 @@ TEST_P(OwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, OwnScheduleTest,
-                         testing::Values(transport::TransportKind::kShm,
-                                         transport::TransportKind::kTcp));
+                         ::testing::Values(transport::TransportKind::kShm,
+                                           transport::TransportKind::kTcp));
 
 TEST(OwnSchedulesTest, AreExplainedBesideTheOthers) {
-    run_ranks(with_star(kRanks), [](Communicator& comm) {
+    run_ranks(with_star(kScheduleRanks), [](Communicator& comm) {
         const auto ways = comm.explain(CollectiveKind::kAllReduce, 1024).value();
         const auto chosen = std::ranges::find_if(ways, &Prediction::is_chosen);
         ASSERT_NE(chosen, ways.end());

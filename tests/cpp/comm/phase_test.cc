@@ -35,7 +35,7 @@ class AnyLink final : public transport::RecvLink {
     const TransportKind kind_;
 };
 
-class GenerationTest : public testing::Test {
+class GenerationTest : public ::testing::Test {
    protected:
     transport::RecvLink* accept(std::uint32_t generation,
                                 TransportKind kind = TransportKind::kTcp) {
@@ -79,13 +79,13 @@ TEST_F(GenerationTest, SharedMemoryHasNone) {
     EXPECT_EQ(link(), near);
 }
 
-constexpr int kRanks = 3;
+constexpr int kPhaseRanks = 3;
 
 std::vector<std::shared_ptr<PhaseNetwork>> networks() {
     std::vector<std::shared_ptr<PhaseNetwork>> made;
-    for (int rank = 0; rank < kRanks; ++rank)
+    for (int rank = 0; rank < kPhaseRanks; ++rank)
         made.push_back(std::make_shared<PhaseNetwork>(
-            PhaseNetwork::Settings{.ranks = kRanks,
+            PhaseNetwork::Settings{.ranks = kPhaseRanks,
                                    .phases = {{.name = "ring", .links = {{0, 1}, {1, 2}, {2, 0}}},
                                               {.name = "back", .links = {{0, 2}, {2, 1}, {1, 0}}}},
                                    .has_hosts = false}));
@@ -104,12 +104,12 @@ std::int64_t sum(Communicator& comm) {
     return x.back();
 }
 
-class PhaseTest : public testing::TestWithParam<TransportKind> {
+class PhaseTest : public ::testing::TestWithParam<TransportKind> {
    protected:
     /// Calls `body` as each rank, which the ring joins.
     void run_on_ring(const std::function<void(PhaseNetwork&, Communicator&)>& body) {
         const auto all = networks();
-        run_ranks({.size = kRanks, .transports = GetParam(), .networks = all},
+        run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
                   [&](Communicator& comm) {
                       PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
                       const auto switched = own.switch_phase({.phase = "ring", .transact = go_on});
@@ -188,49 +188,52 @@ TEST_P(PhaseTest, WhoComesWhenRankZeroHasLeftHearsWhoDisagreed) {
         PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
         return own.switch_phase({.phase = "ring", .transact = go_on}).status();
     };
-    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
-        EXPECT_EQ(sum(comm), 6);
-        const Status outcome = outcome_of(comm);
-        if (comm.rank() == 0) {
-            EXPECT_TRUE(comm.shutdown().is_ok());
-            has_left.store(true);
-        }
-        EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
-    });
+    run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
+              [&](Communicator& comm) {
+                  EXPECT_EQ(sum(comm), 6);
+                  const Status outcome = outcome_of(comm);
+                  if (comm.rank() == 0) {
+                      EXPECT_TRUE(comm.shutdown().is_ok());
+                      has_left.store(true);
+                  }
+                  EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
+              });
 }
 
 TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
     const auto all = networks();
     std::atomic<bool> has_heard{false};
-    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
-        EXPECT_EQ(sum(comm), 6);
-        PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-        const Status outcome =
-            comm.rank() == 1 ? comm.barrier()
-                             : own.switch_phase({.phase = "ring", .transact = go_on}).status();
-        EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
-        if (comm.rank() == 1) has_heard.store(true);
-        while (comm.rank() == 0 && !has_heard.load()) std::this_thread::yield();
-        const Status left = comm.shutdown();
-        EXPECT_TRUE(left.is_ok()) << left.to_string();
-    });
+    run_ranks(
+        {.size = kPhaseRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+            EXPECT_EQ(sum(comm), 6);
+            PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+            const Status outcome =
+                comm.rank() == 1 ? comm.barrier()
+                                 : own.switch_phase({.phase = "ring", .transact = go_on}).status();
+            EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
+            if (comm.rank() == 1) has_heard.store(true);
+            while (comm.rank() == 0 && !has_heard.load()) std::this_thread::yield();
+            const Status left = comm.shutdown();
+            EXPECT_TRUE(left.is_ok()) << left.to_string();
+        });
 }
 
 TEST_P(PhaseTest, ADisagreementThatAllHaveHeardEndsNoGroup) {
     const auto all = networks();
-    run_ranks({.size = kRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
-        EXPECT_EQ(sum(comm), 6);
-        PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-        const std::string wish = comm.rank() == 1 ? "back" : "ring";
-        const auto done = own.switch_phase({.phase = wish, .transact = go_on});
-        EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
-        const Status left = comm.shutdown();
-        EXPECT_TRUE(left.is_ok()) << left.to_string();
-    });
+    run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
+              [&](Communicator& comm) {
+                  EXPECT_EQ(sum(comm), 6);
+                  PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+                  const std::string wish = comm.rank() == 1 ? "back" : "ring";
+                  const auto done = own.switch_phase({.phase = wish, .transact = go_on});
+                  EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
+                  const Status left = comm.shutdown();
+                  EXPECT_TRUE(left.is_ok()) << left.to_string();
+              });
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, PhaseTest,
-                         testing::Values(TransportKind::kShm, TransportKind::kTcp));
+                         ::testing::Values(TransportKind::kShm, TransportKind::kTcp));
 
 }  // namespace
 }  // namespace pccl::comm

@@ -11,9 +11,9 @@
 namespace pccl::comm {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class QuorumTest : public testing::Test {
+class QuorumTest : public ::testing::Test {
    protected:
     static bool may_go_on(int size, const std::vector<Rank>& staying,
                           std::optional<int> least = {}) {

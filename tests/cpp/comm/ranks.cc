@@ -14,7 +14,8 @@
 namespace pccl::comm {
 namespace {
 
-std::shared_ptr<const bootstrap::Locality> locality_of(Rank rank, const RanksOptions& options) {
+std::shared_ptr<const bootstrap::Locality> locality_of_rank(Rank rank,
+                                                            const RanksOptions& options) {
     bootstrap::Locality locality = bootstrap::Locality::of_process().value();
     if (options.on_hosts_of_their_own) locality.machine = locality.host = concat("host", rank);
     return std::make_shared<const bootstrap::Locality>(std::move(locality));
@@ -40,7 +41,7 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
                                               .algorithm = options.algorithm,
                                               .catalogue = options.catalogue,
                                               .runtime = *runtime,
-                                              .locality = locality_of(rank, options),
+                                              .locality = locality_of_rank(rank, options),
                                               .network = network_of(rank, options)});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             body(**comm);

@@ -12,6 +12,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/selection/selector.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::comm {
 namespace {
@@ -33,7 +34,7 @@ constexpr Record kMostSockets{"2026-11-28-choices_tcp_64_ranks-64core-xeon.json"
 constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 33554432"};
 
 json read(const Record& record) {
-    std::ifstream file(std::string(PCCL_TEST_DATA) + "/../../benchmarks/results/" + record.file);
+    std::ifstream file(fakes::in_tests("../benchmarks/results/") + record.file);
     if (!file)
         throw std::runtime_error(concat("no record ", record.file, " in benchmarks/results"));
     return json::parse(file);
@@ -66,13 +67,13 @@ costs::MachineCosts costs_of(const json& machine, const std::string& caches) {
 }
 
 /// As they are on a machine with so many cores.
-struct Place {
+struct RecordedPlace {
     int ranks = 1;
     bool share_memory = false;
     int cores = 1;
 };
 
-BoardShape board_of(const Place& place, int ranks_on_core) {
+BoardShape board_of(const RecordedPlace& place, int ranks_on_core) {
     const std::size_t half = kMiB + 7 * kKiB;  // as between two ranks
     const auto parts = static_cast<std::size_t>(place.ranks);
     return {.ranks = place.ranks,
@@ -82,7 +83,7 @@ BoardShape board_of(const Place& place, int ranks_on_core) {
             .ranks_on_core = ranks_on_core};
 }
 
-Selector selector_of(const Place& place, const costs::MachineCosts& costs) {
+Selector selector_at(const RecordedPlace& place, const costs::MachineCosts& costs) {
     const int ranks_on_core = (place.ranks + place.cores - 1) / place.cores;
     Predictor::Setting setting{.reach = {.ranks = place.ranks,
                                          .is_on_one_host = place.share_memory,
@@ -132,10 +133,10 @@ Replay replay(const Record& of) {
     const costs::MachineCosts costs = costs_of(machine, of.caches);
     Replay found;
     for (const json& cell : record["cells"]) {
-        const Place place{cell["ranks"], cell["transport"] == "shm", machine["cores"]};
+        const RecordedPlace place{cell["ranks"], cell["transport"] == "shm", machine["cores"]};
         const std::size_t bytes = cell["bytes"];
         const CollectiveKind kind = kind_of(cell["collective"]);
-        Selector selector = selector_of(place, costs);
+        Selector selector = selector_at(place, costs);
         const auto ways = selector.explain(kind, block_bytes(kind, bytes, place.ranks)).value();
         for (const Prediction& way : ways) {
             const std::string name(way.algorithm());

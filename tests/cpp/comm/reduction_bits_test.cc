@@ -25,10 +25,10 @@ using arithmetic::reference::Element;
 constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32,
                                DataType::kFloat64};
 constexpr ReduceOp kOps[] = {ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kSum, ReduceOp::kProduct};
-constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
-                                     CollectiveKind::kReduce};
-constexpr std::size_t kNumbers = 6;  // that come before the NaNs in values_of()
-constexpr std::size_t kCount = 133;  // of a block: whole vectors, and some elements more
+constexpr CollectiveKind kReducingKinds[] = {
+    CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kReduce};
+constexpr std::size_t kNumbers = 6;       // that come before the NaNs in values_of()
+constexpr std::size_t kBlockCount = 133;  // of a block: whole vectors, and some elements more
 
 const std::vector<Element>& values_of(DataType type) {
     static const auto kValues = [] {
@@ -72,10 +72,10 @@ std::vector<std::byte> bytes_of(std::size_t first, std::size_t count, const Elem
     return bytes;
 }
 
-std::vector<Block> blocks_of(std::vector<std::byte>& bytes, DataType type, std::size_t number) {
+std::vector<Block> blocks_in(std::vector<std::byte>& bytes, DataType type, std::size_t number) {
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < number; ++i)
-        blocks.push_back({bytes.data() + i * kCount * size_of(type), kCount});
+        blocks.push_back({bytes.data() + i * kBlockCount * size_of(type), kBlockCount});
     return blocks;
 }
 
@@ -99,19 +99,19 @@ std::vector<std::byte> reduce(Communicator& comm, CollectiveKind kind, DataType 
     const std::size_t number = scatters ? ranks : 1;
     const Rank root = kind == CollectiveKind::kReduce ? comm.size() - 1 : 0;
     const bool has_result = kind != CollectiveKind::kReduce || comm.rank() == root;
-    auto in = bytes_of(0, number * kCount,
+    auto in = bytes_of(0, number * kBlockCount,
                        [&](std::size_t index) { return input(type, comm.rank(), index); });
-    std::vector<std::byte> out(kCount * size_of(type));
+    std::vector<std::byte> out(kBlockCount * size_of(type));
     const Status status = comm.run({.kind = kind,
                                     .type = type,
                                     .op = op,
                                     .root = root,
-                                    .inputs = blocks_of(in, type, number),
-                                    .outputs = blocks_of(out, type, has_result ? 1 : 0)});
+                                    .inputs = blocks_in(in, type, number),
+                                    .outputs = blocks_in(out, type, has_result ? 1 : 0)});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
-    const auto want = bytes_of(scatters ? self * kCount : 0, kCount, [&](std::size_t index) {
-        return reduced(type, op, comm.size(), index);
-    });
+    const auto want =
+        bytes_of(scatters ? self * kBlockCount : 0, kBlockCount,
+                 [&](std::size_t index) { return reduced(type, op, comm.size(), index); });
     EXPECT_TRUE(!has_result || is_right(type, op, out, want))
         << schedule::to_string(kind) << ", " << to_string(op) << " of " << to_string(type)
         << ", rank " << self << " of " << ranks;
@@ -131,7 +131,7 @@ std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
 /// "all_reduce=ring,reduce_scatter=ring,...": the i-th algorithm of each kind, over and over.
 std::string ith_algorithms(std::size_t i) {
     std::string list;
-    for (const CollectiveKind kind : kKinds) {
+    for (const CollectiveKind kind : kReducingKinds) {
         const auto names = algorithms_of(kind);
         list += concat(list.empty() ? "" : ",", schedule::to_string(kind), "=",
                        names[i % names.size()]);
@@ -139,7 +139,7 @@ std::string ith_algorithms(std::size_t i) {
     return list;
 }
 
-class ReductionBitsTest : public testing::TestWithParam<int> {};
+class ReductionBitsTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(ReductionBitsTest, AreTheSameOnAllRanksByEveryAlgorithm) {
     for (std::size_t i = 0; i < algorithms_of(CollectiveKind::kAllReduce).size(); ++i) {
@@ -147,7 +147,7 @@ TEST_P(ReductionBitsTest, AreTheSameOnAllRanksByEveryAlgorithm) {
         std::vector<std::vector<std::byte>> of_ranks(static_cast<std::size_t>(GetParam()));
         run_ranks({.size = GetParam(), .algorithm = ith_algorithms(i)}, [&](Communicator& comm) {
             auto& mine = of_ranks[static_cast<std::size_t>(comm.rank())];
-            for (const CollectiveKind kind : kKinds)
+            for (const CollectiveKind kind : kReducingKinds)
                 for (const DataType type : kTypes)
                     for (const ReduceOp op : kOps) {
                         const auto result = reduce(comm, kind, type, op);
@@ -159,7 +159,7 @@ TEST_P(ReductionBitsTest, AreTheSameOnAllRanksByEveryAlgorithm) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ReductionBitsTest, testing::Range(2, 9));
+INSTANTIATE_TEST_SUITE_P(Ranks, ReductionBitsTest, ::testing::Range(2, 9));
 
 }  // namespace
 }  // namespace pccl::comm

@@ -13,19 +13,18 @@
 namespace pccl::comm {
 namespace {
 
-using schedule::Buffer;
 using schedule::CollectiveKind;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::size_t kLengths[] = {0, 1, 100, 100'000};
 
-std::int32_t element(Rank from, Rank to, std::size_t index) {
+std::int32_t relayed_element(Rank from, Rank to, std::size_t index) {
     return static_cast<std::int32_t>(index) * 1000 + from * 30 + to;
 }
 
-Values sent(Rank from, Rank to, std::size_t count) {
+Values relayed_values(Rank from, Rank to, std::size_t count) {
     Values values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = element(from, to, i);
+    for (std::size_t i = 0; i < count; ++i) values[i] = relayed_element(from, to, i);
     return values;
 }
 
@@ -45,10 +44,12 @@ struct Exchange {
 
 Exchange exchange_of(const Communicator& comm, CollectiveKind kind, Rank root, std::size_t count) {
     Exchange made;
-    const auto give = [&](Rank to) { made.inputs.push_back(sent(comm.rank(), to, count)); };
+    const auto give = [&](Rank to) {
+        made.inputs.push_back(relayed_values(comm.rank(), to, count));
+    };
     const auto get = [&](Rank from) {
         made.outputs.emplace_back(count, -1);
-        made.expected.push_back(sent(from, comm.rank(), count));
+        made.expected.push_back(relayed_values(from, comm.rank(), count));
     };
     const bool is_root = comm.rank() == root;
     if (kind == CollectiveKind::kGather) give(root);
@@ -62,15 +63,15 @@ Exchange exchange_of(const Communicator& comm, CollectiveKind kind, Rank root, s
     return made;
 }
 
-struct Case {
+struct RelayedCase {
     CollectiveKind kind;
     std::string algorithm;
 };
 
 class RelayedBlocksTest
-    : public testing::TestWithParam<std::tuple<Case, transport::TransportKind, int>> {
+    : public ::testing::TestWithParam<std::tuple<RelayedCase, transport::TransportKind, int>> {
    protected:
-    static Case wanted() { return std::get<0>(GetParam()); }
+    static RelayedCase wanted() { return std::get<0>(GetParam()); }
     static RanksOptions options() {
         return {.size = std::get<2>(GetParam()),
                 .transports = std::get<1>(GetParam()),
@@ -92,14 +93,14 @@ TEST_P(RelayedBlocksTest, BringsEachBlockToItsPlace) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, RelayedBlocksTest,
-                         testing::Combine(testing::Values(Case{CollectiveKind::kAllToAll, "bruck"},
-                                                          Case{CollectiveKind::kGather, "binomial"},
-                                                          Case{CollectiveKind::kScatter,
-                                                               "binomial"}),
-                                          testing::Values(transport::TransportKind::kShm,
-                                                          transport::TransportKind::kTcp),
-                                          testing::Values(2, 3, 6, 8)));
+INSTANTIATE_TEST_SUITE_P(
+    Schedules, RelayedBlocksTest,
+    ::testing::Combine(::testing::Values(RelayedCase{CollectiveKind::kAllToAll, "bruck"},
+                                         RelayedCase{CollectiveKind::kGather, "binomial"},
+                                         RelayedCase{CollectiveKind::kScatter, "binomial"}),
+                       ::testing::Values(transport::TransportKind::kShm,
+                                         transport::TransportKind::kTcp),
+                       ::testing::Values(2, 3, 6, 8)));
 
 TEST(RelayedBlocksTest, RefusesBlocksOfSeveralLengthsBeforeAnythingIsSent) {
     run_ranks({.algorithm = "all_to_all=bruck"}, [](Communicator& comm) {

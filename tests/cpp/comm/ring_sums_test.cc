@@ -11,7 +11,7 @@
 namespace pccl::comm {
 namespace {
 
-class RingSumsTest : public testing::TestWithParam<std::tuple<int, transport::TransportKind>> {};
+class RingSumsTest : public ::testing::TestWithParam<std::tuple<int, transport::TransportKind>> {};
 
 TEST_P(RingSumsTest, AreAddedInTheProgramsOrderWhateverTheWindows) {
     const auto [ranks, transport] = GetParam();
@@ -33,9 +33,9 @@ TEST_P(RingSumsTest, AreAddedInTheProgramsOrderWhateverTheWindows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RanksAndTransports, RingSumsTest,
-                         testing::Combine(testing::Values(3, 4),
-                                          testing::Values(transport::TransportKind::kShm,
-                                                          transport::TransportKind::kTcp)));
+                         ::testing::Combine(::testing::Values(3, 4),
+                                            ::testing::Values(transport::TransportKind::kShm,
+                                                              transport::TransportKind::kTcp)));
 
 }  // namespace
 }  // namespace pccl::comm

@@ -11,11 +11,11 @@
 namespace pccl::comm {
 namespace {
 
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using transport::TransportKind;
 
-class ShrinkTest : public testing::TestWithParam<TransportKind> {};
+class ShrinkTest : public ::testing::TestWithParam<TransportKind> {};
 
 float reduced_over(Communicator& comm) {
     float value = 1.0F;
@@ -102,11 +102,11 @@ TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(, ShrinkTest, testing::Values(TransportKind::kShm, TransportKind::kTcp),
+INSTANTIATE_TEST_SUITE_P(, ShrinkTest, ::testing::Values(TransportKind::kShm, TransportKind::kTcp),
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
 
 /// Ranks on hosts of their own, which come to a shrink when the test lets them.
-class ShrinkAcrossHostsTest : public testing::Test {
+class ShrinkAcrossHostsTest : public ::testing::Test {
    protected:
     using Shrunk = Result<std::shared_ptr<Communicator>>;
     const RanksOptions four_{

@@ -13,7 +13,7 @@ namespace {
 
 using transport::TransportKind;
 
-class SplitTest : public testing::TestWithParam<TransportKind> {};
+class SplitTest : public ::testing::TestWithParam<TransportKind> {};
 
 /// What each rank of the group gives, in the order of its ranks.
 std::vector<int> gathered_over(Communicator& comm, int value) {
@@ -76,7 +76,7 @@ TEST_P(SplitTest, ANegativeColorIsRefusedBeforeAnythingIsSent) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(, SplitTest, testing::Values(TransportKind::kShm, TransportKind::kTcp),
+INSTANTIATE_TEST_SUITE_P(, SplitTest, ::testing::Values(TransportKind::kShm, TransportKind::kTcp),
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
 
 }  // namespace

@@ -25,12 +25,12 @@ using Outcome = Switching::Outcome;
 using Stage = Switching::Stage;
 using Verdict = Switching::Verdict;
 
-constexpr int kRanks = 4;
+constexpr int kSuccessionRanks = 4;
 
 /// What the ranks of a group show, and which of them are there.
 struct Party {
-    std::array<SwitchState, kRanks> shown;
-    std::array<std::atomic<bool>, kRanks> is_there{};
+    std::array<SwitchState, kSuccessionRanks> shown;
+    std::array<std::atomic<bool>, kSuccessionRanks> is_there{};
     std::atomic<Rank> lost{kNoRank};  // as all groups have found out
     std::atomic<int> questions{0};
 
@@ -44,7 +44,7 @@ class MemberGroup final : public PhasedGroup {
     MemberGroup(Party& party, Rank rank) : party_(party), rank_(rank) {}
 
     [[nodiscard]] Rank rank() const override { return rank_; }
-    [[nodiscard]] int size() const override { return kRanks; }
+    [[nodiscard]] int size() const override { return kSuccessionRanks; }
     [[nodiscard]] const std::string& name() const override { return name_; }
     [[nodiscard]] bool share_memory(Rank, Rank) const override { return false; }
     [[nodiscard]] Status check_way_back(Rank, bool) const override { return {}; }
@@ -80,7 +80,7 @@ class MemberGroup final : public PhasedGroup {
     const Rank rank_;
 };
 
-class SuccessionTest : public testing::Test {
+class SuccessionTest : public ::testing::Test {
    protected:
     /// Has these ranks follow, side by side, and gives what each is told. Those of `lost` die once
     /// all of them are ready.

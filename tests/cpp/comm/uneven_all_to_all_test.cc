@@ -23,21 +23,21 @@ std::size_t count_between(int call, Rank from, Rank to) {
     return random() % kMost[random() % std::size(kMost)];
 }
 
-std::int32_t element(Rank from, Rank to, std::size_t index) {
+std::int32_t exchanged_element(Rank from, Rank to, std::size_t index) {
     return static_cast<std::int32_t>(index) * 100 + from * 10 + to;
 }
 
-Values sent(int call, Rank from, Rank to) {
+Values sent_in_call(int call, Rank from, Rank to) {
     Values values(count_between(call, from, to));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = element(from, to, i);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = exchanged_element(from, to, i);
     return values;
 }
 
-void exchange(Communicator& comm, int call) {
+void exchange_all(Communicator& comm, int call) {
     std::vector<Values> inputs;
     std::vector<Values> outputs;
     for (Rank peer = 0; peer < comm.size(); ++peer) {
-        inputs.push_back(sent(call, comm.rank(), peer));
+        inputs.push_back(sent_in_call(call, comm.rank(), peer));
         outputs.emplace_back(count_between(call, peer, comm.rank()), -1);
     }
     const auto in = blocks_of(inputs);
@@ -48,25 +48,25 @@ void exchange(Communicator& comm, int call) {
                                     .outputs = out});
     ASSERT_TRUE(status.is_ok()) << status.to_string();
     for (Rank peer = 0; peer < comm.size(); ++peer)
-        EXPECT_EQ(outputs[static_cast<std::size_t>(peer)], sent(call, peer, comm.rank()));
+        EXPECT_EQ(outputs[static_cast<std::size_t>(peer)], sent_in_call(call, peer, comm.rank()));
 }
 
 class UnevenAllToAllTest
-    : public testing::TestWithParam<std::tuple<std::string, transport::TransportKind, int>> {};
+    : public ::testing::TestWithParam<std::tuple<std::string, transport::TransportKind, int>> {};
 
 TEST_P(UnevenAllToAllTest, BringsEachBlockToItsPlace) {
     const auto& [algorithm, transport, size] = GetParam();
     run_ranks({.size = size, .transports = transport, .algorithm = "all_to_all=" + algorithm},
               [](Communicator& comm) {
-                  for (int call = 0; call < 12; ++call) exchange(comm, call);
+                  for (int call = 0; call < 12; ++call) exchange_all(comm, call);
               });
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, UnevenAllToAllTest,
-                         testing::Combine(testing::Values("one_shot", "pairwise"),
-                                          testing::Values(transport::TransportKind::kShm,
-                                                          transport::TransportKind::kTcp),
-                                          testing::Values(2, 3, 5)));
+                         ::testing::Combine(::testing::Values("one_shot", "pairwise"),
+                                            ::testing::Values(transport::TransportKind::kShm,
+                                                              transport::TransportKind::kTcp),
+                                            ::testing::Values(2, 3, 5)));
 
 }  // namespace
 }  // namespace pccl::comm

@@ -24,25 +24,25 @@ std::size_t count_of(int call, Rank owner) {
     return random() % kMost[random() % std::size(kMost)];
 }
 
-std::int32_t element(Rank from, Rank owner, std::size_t index) {
+std::int32_t uneven_element(Rank from, Rank owner, std::size_t index) {
     return static_cast<std::int32_t>(index % 1000) * 100 + (from + 1) * 10 + owner;
 }
 
 Values part(int call, Rank from, Rank owner) {
     Values values(count_of(call, owner));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = element(from, owner, i);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = uneven_element(from, owner, i);
     return values;
 }
 
-Values sum_of_all(int call, int ranks, Rank owner) {
+Values uneven_sum(int call, int ranks, Rank owner) {
     Values sum(count_of(call, owner));
     for (Rank from = 0; from < ranks; ++from)
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += element(from, owner, i);
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += uneven_element(from, owner, i);
     return sum;
 }
 
-Status run(Communicator& comm, CollectiveKind kind, std::vector<Values>& inputs,
-           std::vector<Values>& outputs) {
+Status run_uneven(Communicator& comm, CollectiveKind kind, std::vector<Values>& inputs,
+                  std::vector<Values>& outputs) {
     const auto in = blocks_of(inputs);
     const auto out = blocks_of(outputs);
     return comm.run({.kind = kind, .type = DataType::kInt32, .inputs = in, .outputs = out});
@@ -54,9 +54,9 @@ void scatter_sums(Communicator& comm, int call) {
     for (Rank owner = 0; owner < comm.size(); ++owner) inputs.push_back(part(call, self, owner));
     const std::vector<Values> before = inputs;
     std::vector<Values> outputs{Values(count_of(call, self), -1)};
-    const Status status = run(comm, CollectiveKind::kReduceScatter, inputs, outputs);
+    const Status status = run_uneven(comm, CollectiveKind::kReduceScatter, inputs, outputs);
     ASSERT_TRUE(status.is_ok()) << status.to_string();
-    EXPECT_EQ(outputs.front(), sum_of_all(call, comm.size(), self)) << "call " << call;
+    EXPECT_EQ(outputs.front(), uneven_sum(call, comm.size(), self)) << "call " << call;
     EXPECT_EQ(inputs, before);
     // Where the sum takes the place of the own block.
     const auto in = blocks_of(inputs);
@@ -73,13 +73,13 @@ void gather_all(Communicator& comm, int call) {
     std::vector<Values> outputs;
     for (Rank owner = 0; owner < comm.size(); ++owner)
         outputs.emplace_back(count_of(call, owner), -1);
-    const Status status = run(comm, CollectiveKind::kAllGather, inputs, outputs);
+    const Status status = run_uneven(comm, CollectiveKind::kAllGather, inputs, outputs);
     ASSERT_TRUE(status.is_ok()) << status.to_string();
     for (Rank owner = 0; owner < comm.size(); ++owner)
         EXPECT_EQ(outputs[static_cast<std::size_t>(owner)], part(call, owner, owner));
 }
 
-void exchange(const RanksOptions& options, CollectiveKind kind) {
+void exchange_blocks(const RanksOptions& options, CollectiveKind kind) {
     SCOPED_TRACE(std::to_string(options.size) + " ranks, " + options.algorithm);
     run_ranks(options, [kind](Communicator& comm) {
         for (int call = 0; call < 6; ++call)
@@ -92,12 +92,12 @@ std::string by(CollectiveKind kind, const std::string& name) {
     return std::string(schedule::to_string(kind)) + "=" + name;
 }
 
-class UnevenBlocksTest : public testing::TestWithParam<schedule::SourcePtr> {};
+class UnevenBlocksTest : public ::testing::TestWithParam<schedule::SourcePtr> {};
 
 TEST_P(UnevenBlocksTest, AreRightFor2To9Ranks) {
     for (int size = 2; size <= 9; ++size)
-        exchange({.size = size, .algorithm = by(GetParam()->kind, GetParam()->name)},
-                 GetParam()->kind);
+        exchange_blocks({.size = size, .algorithm = by(GetParam()->kind, GetParam()->name)},
+                        GetParam()->kind);
 }
 
 std::vector<schedule::SourcePtr> of_uneven_blocks() {
@@ -108,17 +108,17 @@ std::vector<schedule::SourcePtr> of_uneven_blocks() {
     return sources;
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, UnevenBlocksTest, testing::ValuesIn(of_uneven_blocks()),
+INSTANTIATE_TEST_SUITE_P(Schedules, UnevenBlocksTest, ::testing::ValuesIn(of_uneven_blocks()),
                          [](const auto& test) { return schedule::testing::name_of(test.param); });
 
 TEST(UnevenBlocksOfPatTest, AreRightWithAnyNumberOfThemInAMessage) {
     for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})
         for (int size = 2; size <= 9; ++size)
             for (int aggregation = 1; aggregation < size; aggregation *= 2)
-                exchange({.size = size,
-                          .algorithm = by(kind, "counted"),
-                          .catalogue = with_aggregation("pat", kind, aggregation)},
-                         kind);
+                exchange_blocks({.size = size,
+                                 .algorithm = by(kind, "counted"),
+                                 .catalogue = with_aggregation("pat", kind, aggregation)},
+                                kind);
 }
 
 TEST(UnevenBlocksOfPatTest, OfHalvesAreAddedInFloats) {

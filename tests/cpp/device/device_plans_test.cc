@@ -11,12 +11,12 @@
 
 #include "csrc/device/launch/lowering.h"
 #include "csrc/kernels/thresholds.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::device {
 namespace {
 
 using kernels::Plan;
-using kernels::Protocol;
 
 /// "words/64/128", as the table has it.
 std::string text_of(const Plan& plan) {
@@ -38,7 +38,7 @@ struct Table {
 };
 
 Table golden() {
-    std::ifstream file(PCCL_TEST_DATA "/device_plans.txt");
+    std::ifstream file(fakes::in_tests("data/device_plans.txt"));
     Table table;
     for (std::string line; std::getline(file, line);) {
         std::istringstream words(line);

@@ -14,26 +14,26 @@
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/launch.h"
 #include "tests/cpp/emulated/bare_ranks.h"
+#include "tests/cpp/emulated/few_threads.h"
 
 namespace pccl::kernels {
 namespace {
 
-constexpr int kRanks = 2;
-constexpr Plan kDirect{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+constexpr int kEpochRanks = 2;
 
 using Tensor = std::vector<std::int32_t>;
 
 /// A pair, and how it is launched.
 class Pair : public BareRanks {
    public:
-    Pair() : BareRanks(kRanks) {}
+    Pair() : BareRanks(kEpochRanks) {}
 
     void set_epochs(std::uint32_t epoch) {
-        for (int rank = 0; rank < kRanks; ++rank)
+        for (int rank = 0; rank < kEpochRanks; ++rank)
             for (abi::Channel& channel : heap(rank).channels) channel.epoch = epoch;
     }
     void set_departures(std::uint32_t epoch) {
-        for (int rank = 0; rank < kRanks; ++rank)
+        for (int rank = 0; rank < kEpochRanks; ++rank)
             for (abi::Channel& channel : heap(rank).channels)
                 for (std::uint32_t& departed : channel.departed) departed = epoch;
     }
@@ -41,7 +41,7 @@ class Pair : public BareRanks {
 
     [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output, const Plan& plan) {
         Launch launch{.team = team(rank), .type = DataType::kInt32, .plan = plan};
-        for (std::size_t peer = 0; peer < kRanks; ++peer) {
+        for (std::size_t peer = 0; peer < kEpochRanks; ++peer) {
             launch.postings.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
             launch.postings.outputs[peer] = std::bit_cast<std::uint64_t>(output.data());
         }
@@ -55,10 +55,10 @@ class Pair : public BareRanks {
 TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
     Pair pair;
     pair.set_epochs(UINT32_MAX - 3);
-    std::array<Tensor, kRanks> outputs{Tensor(100), Tensor(100)};
+    std::array<Tensor, kEpochRanks> outputs{Tensor(100), Tensor(100)};
     for (int time = 0; time < 8; ++time) {
         const std::uint32_t before = pair.epoch();
-        const Plan plan = time % 2 == 0 ? words_plan(400) : kDirect;
+        const Plan plan = time % 2 == 0 ? words_plan(400) : kFewThreads;
         on_both_ranks([&](int rank) {
             const Tensor input(100, time + rank);
             Tensor& output = outputs.at(static_cast<std::size_t>(rank));
@@ -82,7 +82,7 @@ TEST(EmulatedEpochsTest, ADepartureOfLongAgoIsNotTakenForOneOfToday) {
     Tensor got(source.size());
     on_both_ranks([&](int rank) {
         Tensor& tensor = rank == 0 ? source : got;
-        Launch launch = pair.launch(rank, tensor, tensor, kDirect);
+        Launch launch = pair.launch(rank, tensor, tensor, kFewThreads);
         launch.root = 0;
         EXPECT_TRUE(launch_broadcast(launch, nullptr).is_ok());
         if (rank == 0) std::ranges::fill(source, -1);
@@ -92,11 +92,11 @@ TEST(EmulatedEpochsTest, ADepartureOfLongAgoIsNotTakenForOneOfToday) {
 
 TEST(EmulatedEpochsTest, WhoHasGivenUpIsNoLongerWrittenTo) {
     Pair pair;
-    std::array<Tensor, kRanks> outputs{Tensor(100, 7), Tensor(100, 7)};
+    std::array<Tensor, kEpochRanks> outputs{Tensor(100, 7), Tensor(100, 7)};
     for (const int rank : {0, 1}) {
         const Tensor input(100, 1);
         Launch launch =
-            pair.launch(rank, input, outputs.at(static_cast<std::size_t>(rank)), kDirect);
+            pair.launch(rank, input, outputs.at(static_cast<std::size_t>(rank)), kFewThreads);
         launch.team.timeout_ns = 200'000'000;
         EXPECT_TRUE(launch_all_reduce(launch, nullptr).is_ok());
         EXPECT_TRUE(pair.has_given_up(rank));

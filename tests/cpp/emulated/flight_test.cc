@@ -11,16 +11,15 @@
 #include "csrc/base/clock.h"
 #include "csrc/runtime/flight/flight_dump.h"
 #include "tests/cpp/emulated/cases.h"
+#include "tests/cpp/emulated/few_threads.h"
 
 namespace pccl::comm {
 namespace {
 
-using kernels::Protocol;
+using kernels::kFewThreads;
 using nlohmann::json;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-
-constexpr kernels::Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
 
 struct FlightTest : ::testing::Test {
     const std::string name =

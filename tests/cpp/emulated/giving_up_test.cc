@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
+#include "tests/cpp/emulated/few_threads.h"
 #include "tests/cpp/emulated/gate.h"
 #include "tests/emulator/gpu.h"
 
@@ -22,6 +23,8 @@ namespace pccl::comm {
 namespace {
 
 using enum CollectiveKind;
+using kernels::kFewThreads;
+using kernels::kFewThreadsInTurns;
 using kernels::Plan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
@@ -33,8 +36,6 @@ constexpr milliseconds kForEver{20'000};
 constexpr std::byte kOld{0x33};    // in outputs, before the call
 constexpr std::byte kAfter{0x77};  // in all tensors of who has given up
 
-constexpr Plan kDirect{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
-constexpr Plan kTurns{.protocol = Protocol::kTurns, .blocks = 2, .threads = 64};
 constexpr Plan kEngines{.protocol = Protocol::kEngines, .blocks = 2, .threads = 64};
 
 /// What is called together, and by how many ranks.
@@ -45,9 +46,13 @@ struct Way {
 };
 std::ostream& operator<<(std::ostream& out, const Way& of) { return out << of.name; }
 
-constexpr std::size_t kCount = 5000;  // whole packets, also of blocks
-Case directly(CollectiveKind kind) { return {.kind = kind, .count = kCount, .plan = kDirect}; }
-Case in_turns(CollectiveKind kind) { return {.kind = kind, .count = kCount, .plan = kTurns}; }
+constexpr std::size_t kWholePackets = 5000;  // whole packets, also of blocks
+Case directly(CollectiveKind kind) {
+    return {.kind = kind, .count = kWholePackets, .plan = kFewThreads};
+}
+Case in_turns(CollectiveKind kind) {
+    return {.kind = kind, .count = kWholePackets, .plan = kFewThreadsInTurns};
+}
 Case long_one(CollectiveKind kind) {
     return {.kind = kind, .type = DataType::kBfloat16, .count = 40'000};
 }
@@ -56,7 +61,7 @@ const std::vector<Way> kWays = {
     {"AllReduce", {directly(kAllReduce)}},
     {"AllReduceOfThree", {directly(kAllReduce)}, 3},
     {"AllReduceInTurns", {in_turns(kAllReduce)}, 3},
-    {"Reduce", {{.kind = kReduce, .count = kCount, .root = 0, .plan = kDirect}}, 3},
+    {"Reduce", {{.kind = kReduce, .count = kWholePackets, .root = 0, .plan = kFewThreads}}, 3},
     {"ReduceScatter", {directly(kReduceScatter)}},
     {"AllGather", {directly(kAllGather)}},
     {"AllGatherInTurns", {in_turns(kAllGather)}, 3},
@@ -64,10 +69,11 @@ const std::vector<Way> kWays = {
     {"AllToAllInTurns", {in_turns(kAllToAll)}, 3},
     {"Broadcast", {directly(kBroadcast)}, 3},
     {"Gather", {directly(kGather)}},
-    {"Scatter", {{.kind = kScatter, .count = kCount, .root = 1, .plan = kDirect}}},
-    {"Engines", {{.kind = kAllGather, .count = kCount, .plan = kEngines}}},
+    {"Scatter", {{.kind = kScatter, .count = kWholePackets, .root = 1, .plan = kFewThreads}}},
+    {"Engines", {{.kind = kAllGather, .count = kWholePackets, .plan = kEngines}}},
     {"Words", {{.count = 100}}},
-    {"Schedule", {{.count = kCount, .plan = Plan{Protocol::kDirect, 4, 192}, .algorithm = "ring"}}},
+    {"Schedule",
+     {{.count = kWholePackets, .plan = Plan{Protocol::kDirect, 4, 192}, .algorithm = "ring"}}},
     {"LargeBatch", {long_one(kAllReduce), long_one(kAllReduce)}},
     {"LargeBatchOfMoves", {long_one(kAllGather), long_one(kAllGather)}},
 };
@@ -157,7 +163,7 @@ const std::vector<Way> kWaysOfThree = {
     {"AllReduceInTurns", {in_turns(kAllReduce)}},
     {"AllGather", {directly(kAllGather)}},
     {"AllToAll", {directly(kAllToAll)}},
-    {"Engines", {{.kind = kAllGather, .count = kCount, .plan = kEngines}}},
+    {"Engines", {{.kind = kAllGather, .count = kWholePackets, .plan = kEngines}}},
 };
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedLateThirdTest, ::testing::ValuesIn(kWaysOfThree),
                          [](const auto& each) { return each.param.name; });
@@ -182,8 +188,10 @@ TEST(EmulatedTurnsTest, WhoGivesUpInATurnHasNotDoneTheOthers) {
 TEST(EmulatedLengthTest, WhoFindsThatLengthsDifferIsNoLongerWrittenTo) {
     Gate gate(kAMoment);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
-        const std::vector<Case> cases = {
-            {.kind = kAllToAll, .count = kCount, .plan = kDirect, .has_split_sizes = true}};
+        const std::vector<Case> cases = {{.kind = kAllToAll,
+                                          .count = kWholePackets,
+                                          .plan = kFewThreads,
+                                          .has_split_sizes = true}};
         const RunTogether run(cases, member);
         call_once(run, member);
         Collective uneven = run.collectives().front();
@@ -192,7 +200,7 @@ TEST(EmulatedLengthTest, WhoFindsThatLengthsDifferIsNoLongerWrittenTo) {
         if (expects_less) outputs.front().count -= 1;
         uneven.outputs = outputs;
         if (expects_less) emulator::call_before_packets([&] { gate.pass(); });
-        EXPECT_TRUE(member.group.launch(uneven, nullptr, {.plan = kDirect}).is_ok());
+        EXPECT_TRUE(member.group.launch(uneven, nullptr, {.plan = kFewThreads}).is_ok());
         EXPECT_TRUE(member.group.has_given_up());
         if (!expects_less) {
             run.overwrite(kAfter);
@@ -238,7 +246,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmulatedDoubtTest,
 TEST(EmulatedEnginesTest, WhatWasPulledFromWhoHasReturnedIsNoResult) {
     Gate gate(kForEver);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
-        const std::vector<Case> cases = {{.kind = kAllGather, .count = kCount, .plan = kEngines}};
+        const std::vector<Case> cases = {
+            {.kind = kAllGather, .count = kWholePackets, .plan = kEngines}};
         const RunTogether run(cases, member);
         call_once(run, member);
         const Rank rank = member.group.rank();

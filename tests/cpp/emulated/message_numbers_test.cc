@@ -18,15 +18,17 @@
 namespace pccl::kernels {
 namespace {
 
-constexpr int kRanks = 2;
+constexpr int kNumberedRanks = 2;
 
 /// Of one rank, on a GPU of its own.
 class ProgramRank {
    public:
     explicit ProgramRank(int rank)
         : driver_(std::make_shared<fakes::FakeGpus>()),
-          programs_(
-              {.driver = driver_, .rank = rank, .size = kRanks, .lines = abi::LineTrial::kWhole}) {}
+          programs_({.driver = driver_,
+                     .rank = rank,
+                     .size = kNumberedRanks,
+                     .lines = abi::LineTrial::kWhole}) {}
 
     /// A sum over both ranks, in place.
     [[nodiscard]] Run prepare(std::vector<std::int32_t>& data, const Plan& plan) {
@@ -48,7 +50,7 @@ class ProgramRank {
 
 class ProgramPair : public BareRanks {
    public:
-    ProgramPair() : BareRanks(kRanks) {}
+    ProgramPair() : BareRanks(kNumberedRanks) {}
 
     void add_up(const Plan& plan) {
         on_both_ranks([&](int rank) {
@@ -66,7 +68,7 @@ class ProgramPair : public BareRanks {
         std::vector<std::int32_t> none(1);
         for (ProgramRank& rank : ranks_) static_cast<void>(rank.prepare(none, plan));
         for (ProgramRank& rank : ranks_) {
-            for (std::size_t peer = 0; peer < kRanks; ++peer)
+            for (std::size_t peer = 0; peer < kNumberedRanks; ++peer)
                 rank.desk().peers[peer] = &ranks_.at(peer).desk();
             for (auto& of_peer : rank.desk().fifos)
                 for (abi::DeviceFifo& fifo : of_peer)
@@ -77,7 +79,7 @@ class ProgramPair : public BareRanks {
 
    private:
     static constexpr std::size_t kCount = 40'003;  // several windows of words, and of lines
-    std::array<ProgramRank, kRanks> ranks_{ProgramRank(0), ProgramRank(1)};
+    std::array<ProgramRank, kNumberedRanks> ranks_{ProgramRank(0), ProgramRank(1)};
 };
 
 class EmulatedMessageNumbersTest : public ::testing::TestWithParam<Protocol> {};

@@ -17,9 +17,9 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 #if defined(__SANITIZE_THREAD__)
-constexpr int kRanks = 2;  // it knows 8128 threads, and a block of messages has 512
+constexpr int kMessageRanks = 2;  // it knows 8128 threads, and a block of messages has 512
 #else
-constexpr int kRanks = 3;
+constexpr int kMessageRanks = 3;
 #endif
 
 std::byte* memory(fakes::DeviceRank& member, std::size_t bytes) {
@@ -36,12 +36,12 @@ std::byte mark(Rank from, Rank to, int round) {
 }
 
 TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
-    fakes::run_device_ranks({.size = kRanks}, [](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kMessageRanks}, [](fakes::DeviceRank& member) {
         const Rank self = member.group.rank();
         for (int round = 0; round < 3; ++round) {
             std::vector<device::DeviceMessage> sends;
             std::vector<device::DeviceMessage> receives;
-            for (Rank peer = 0; peer < kRanks; ++peer) {
+            for (Rank peer = 0; peer < kMessageRanks; ++peer) {
                 const std::size_t out = bytes_between(self, peer);
                 sends.push_back({peer, memory(member, out), out});
                 std::fill_n(sends.back().data, out, mark(self, peer, round));

@@ -9,18 +9,19 @@
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
+#include "tests/cpp/emulated/few_threads.h"
 
 namespace pccl::comm {
 namespace {
 
 using enum CollectiveKind;
+using kernels::kFewThreads;
+using kernels::kFewThreadsInTurns;
 using kernels::Plan;
 using kernels::Protocol;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
-constexpr Plan kTurns{.protocol = Protocol::kTurns, .blocks = 2, .threads = 64};
 constexpr Plan kOneWord{.protocol = Protocol::kWords, .blocks = 1, .threads = 32};
 
 constexpr Case kSum{.type = DataType::kFloat32, .count = 64};
@@ -131,7 +132,7 @@ const std::vector<Dispute> kDisputes = {
      "all_reduce #4 (sum of 5001 float32)"},
     {"KindDirectly",
      {kLongSum},
-     {{.kind = kAllToAll, .type = DataType::kFloat32, .count = 5000, .plan = kTurns}},
+     {{.kind = kAllToAll, .type = DataType::kFloat32, .count = 5000, .plan = kFewThreadsInTurns}},
      kLongSumText,
      "all_to_all #4 (5000 float32)"},
     {"EnginesAndWords",

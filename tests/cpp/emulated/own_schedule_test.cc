@@ -19,14 +19,14 @@
 namespace pccl::comm {
 namespace {
 
-constexpr int kRanks = 3;
-constexpr std::size_t kCount = 5000;
+constexpr int kScheduleRanks = 3;
+constexpr std::size_t kScheduleCount = 5000;
 
 std::vector<std::int32_t> sum_by(const schedule::SourcePtr& source, fakes::DeviceRank& member,
                                  const std::optional<kernels::Plan>& plan = {}) {
-    std::vector<std::int32_t> data(kCount);
+    std::vector<std::int32_t> data(kScheduleCount);
     std::iota(data.begin(), data.end(), member.group.rank() * 1000);
-    const Block block{reinterpret_cast<std::byte*>(data.data()), kCount};
+    const Block block{reinterpret_cast<std::byte*>(data.data()), kScheduleCount};
     const Status status = member.group.launch(
         {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
         {.plan = plan, .schedule = source});
@@ -39,9 +39,9 @@ std::vector<std::int32_t> sum_by(const schedule::SourcePtr& source, fakes::Devic
 /// messages than slots.
 schedule::Schedule long_star() {
     constexpr int kChunks = 40;
-    const schedule::Schedule star = schedule::testing::star(kRanks);
+    const schedule::Schedule star = schedule::testing::star(kScheduleRanks);
     schedule::Schedule made{.name = "long_star",
-                            .shape = {.ranks = kRanks, .chunks = kChunks, .slots = 1},
+                            .shape = {.ranks = kScheduleRanks, .chunks = kChunks, .slots = 1},
                             .programs = {}};
     for (const schedule::Program& program : star.programs) {
         schedule::Lane lane;
@@ -71,12 +71,12 @@ schedule::Schedule star_of_channels() {
 }
 
 TEST(EmulatedOwnScheduleTest, GivesWhatTheBuiltInOnesGive) {
-    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
     const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         const auto by_star = sum_by(star, member);
         EXPECT_EQ(by_star, sum_by(ring, member));
-        EXPECT_EQ(by_star.back(), 3000 + 3 * static_cast<std::int32_t>(kCount - 1));
+        EXPECT_EQ(by_star.back(), 3000 + 3 * static_cast<std::int32_t>(kScheduleCount - 1));
     });
 }
 
@@ -85,7 +85,7 @@ class EmulatedLongLanesTest : public ::testing::TestWithParam<schedule::Schedule
 TEST_P(EmulatedLongLanesTest, GiveTheSameByEachProtocol) {
     const auto star = schedule::source_of(GetParam()()).value();
     const auto ring = schedule::built_in("ring", CollectiveKind::kAllReduce).value();
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         const auto wanted = sum_by(ring, member);
         for (const auto protocol :
              {kernels::Protocol::kDirect, kernels::Protocol::kWords, kernels::Protocol::kLines}) {
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Stars, EmulatedLongLanesTest,
                          ::testing::Values(&long_star, &star_of_channels));
 
 TEST(EmulatedOwnScheduleTest, ForAnotherNumberOfRanksIsRefused) {
-    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         float x = 0;
         const Block block{reinterpret_cast<std::byte*>(&x), 1};
@@ -131,8 +131,8 @@ Status sum_with(fakes::DeviceRank& member, std::vector<std::int32_t>& data) {
 }
 
 TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
-    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
+    fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         const auto asked = std::make_shared<std::atomic<int>>(0);
         const auto sum = [&](std::size_t count) {
             std::vector<std::int32_t> data(count, member.group.rank() + 1);
@@ -141,15 +141,16 @@ TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
             member.together.arrive_and_wait();
             EXPECT_EQ(data, std::vector<std::int32_t>(count, 6));
         };
-        member.group.choose_from(loaded(star, {.least = 4 * kCount, .most = 4 * kCount}, asked));
+        member.group.choose_from(
+            loaded(star, {.least = 4 * kScheduleCount, .most = 4 * kScheduleCount}, asked));
         const int on_loading = *asked;
-        sum(kCount - 1);
+        sum(kScheduleCount - 1);
         EXPECT_EQ(*asked, on_loading);
-        sum(kCount);
+        sum(kScheduleCount);
         EXPECT_GT(*asked, on_loading);
         const int at_first = *asked;
         member.group.choose_from(schedule::built_in());
-        sum(kCount);
+        sum(kScheduleCount);
         EXPECT_EQ(*asked, at_first);
     });
 }
@@ -170,7 +171,7 @@ Block block_of(std::span<std::int32_t> values) {
 Status scatter_sums(fakes::DeviceRank& member, std::span<std::int32_t> sum,
                     const device::DeviceLaunch& wanted) {
     std::vector<Block> inputs;
-    for (std::size_t owner = 0; owner < kRanks; ++owner)
+    for (std::size_t owner = 0; owner < kScheduleRanks; ++owner)
         inputs.push_back(block_of(gpu_memory(member, owner, member.group.rank() + 1)));
     const Block output = block_of(sum);
     const Status status = member.group.launch({.kind = CollectiveKind::kReduceScatter,
@@ -188,7 +189,7 @@ TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
     auto capsule = std::make_shared<schedule::ScheduleSource>(*pat);
     capsule->name = "capsule";
     capsule->digest += 1;
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         const auto asked = std::make_shared<std::atomic<int>>(0);
         member.group.choose_from(loaded(capsule, {}, asked));
         const int on_loading = *asked;
@@ -205,26 +206,27 @@ TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
 
 TEST(EmulatedLoadedScheduleTest, GoesByTheProtocolThatItsCapsuleAsksFor) {
     using enum schedule::MessageProtocol;
-    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
     for (const auto protocol : {kWords, kLines, kDirect}) {
         const auto asking = std::make_shared<schedule::ScheduleSource>(*star);
         asking->protocol = protocol;
-        fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+        fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
             member.group.choose_from(loaded(asking, {}, std::make_shared<std::atomic<int>>(0)));
-            std::vector<std::int32_t> data(kCount, member.group.rank() + 1);
+            std::vector<std::int32_t> data(kScheduleCount, member.group.rank() + 1);
             const Status status = sum_with(member, data);
             EXPECT_TRUE(status.is_ok()) << status.to_string();
             member.together.arrive_and_wait();
-            EXPECT_EQ(data, std::vector<std::int32_t>(kCount, 6));
-            const auto planned = member.group.explain(CollectiveKind::kAllReduce, 4 * kCount);
+            EXPECT_EQ(data, std::vector<std::int32_t>(kScheduleCount, 6));
+            const auto planned =
+                member.group.explain(CollectiveKind::kAllReduce, 4 * kScheduleCount);
             EXPECT_EQ(device::name_of(planned.front().plan.protocol), to_string(protocol));
         });
     }
 }
 
 TEST(EmulatedLoadedScheduleTest, OnSomeRanksAloneIsAMismatchOnAll) {
-    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
+    fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         if (member.group.rank() == 1)
             member.group.choose_from(loaded(star, {}, std::make_shared<std::atomic<int>>(0)));
         std::vector<std::int32_t> data(16, 1);

@@ -22,11 +22,11 @@ using enum CollectiveKind;
 using kernels::Protocol;
 
 constexpr int kMostBlocks = 3;
-constexpr std::array kKinds{kAllReduce, kReduceScatter, kReduce, kAllGather,
-                            kAllToAll,  kBroadcast,     kGather, kScatter};
-constexpr std::array<std::optional<Protocol>, 6> kProtocols{std::nullopt,       Protocol::kWords,
-                                                            Protocol::kDirect,  Protocol::kTurns,
-                                                            Protocol::kEngines, Protocol::kLines};
+constexpr std::array kAllKinds{kAllReduce, kReduceScatter, kReduce, kAllGather,
+                               kAllToAll,  kBroadcast,     kGather, kScatter};
+constexpr std::array<std::optional<Protocol>, 6> kPreferences{std::nullopt,       Protocol::kWords,
+                                                              Protocol::kDirect,  Protocol::kTurns,
+                                                              Protocol::kEngines, Protocol::kLines};
 
 class EmulatedPreferencesTest : public ::testing::TestWithParam<std::optional<Protocol>> {
    protected:
@@ -45,7 +45,7 @@ class EmulatedPreferencesTest : public ::testing::TestWithParam<std::optional<Pr
 
 TEST_P(EmulatedPreferencesTest, CollectivesAreRight) {
     std::vector<Case> cases;
-    for (const CollectiveKind kind : kKinds)
+    for (const CollectiveKind kind : kAllKinds)
         for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{70'003}})
             cases.push_back({.kind = kind, .type = DataType::kBfloat16, .count = count});
     for (const char* const algorithm : {"ring", "pat"})
@@ -90,7 +90,7 @@ TEST_P(EmulatedPreferencesTest, AndALongMessage) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, EmulatedPreferencesTest, ::testing::ValuesIn(kProtocols),
+INSTANTIATE_TEST_SUITE_P(Protocols, EmulatedPreferencesTest, ::testing::ValuesIn(kPreferences),
                          [](const auto& each) {
                              const auto protocol = each.param;
                              return protocol ? std::string(device::name_of(*protocol)) : "any";

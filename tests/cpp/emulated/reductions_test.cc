@@ -20,12 +20,12 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kCount = 257;
+constexpr std::size_t kReducedCount = 257;
 
 std::vector<std::byte> random_bytes(Rank rank, DataType type) {
     std::mt19937 random(static_cast<unsigned>(rank) + 1);
     std::uniform_int_distribution<int> bytes(0, 255);
-    std::vector<std::byte> data(kCount * size_of(type));
+    std::vector<std::byte> data(kReducedCount * size_of(type));
     for (std::byte& each : data) each = static_cast<std::byte>(bytes(random));
     return data;
 }
@@ -39,13 +39,13 @@ arithmetic::reference::Element element(const std::vector<std::byte>& data, std::
 
 void reduce(fakes::DeviceRank& member, DataType type, ReduceOp op) {
     std::vector<std::byte> data = random_bytes(member.group.rank(), type);
-    const Block block{data.data(), kCount};
+    const Block block{data.data(), kReducedCount};
     const Collective call{.type = type, .op = op, .inputs = {&block, 1}, .outputs = {&block, 1}};
     const Status status = member.group.launch(call, nullptr);
     ASSERT_TRUE(status.is_ok()) << status.to_string();
     const std::vector<std::byte> first = random_bytes(0, type);
     const std::vector<std::byte> second = random_bytes(1, type);
-    for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t i = 0; i < kReducedCount; ++i) {
         const auto want = arithmetic::reference::combine(type, op, element(first, i, type),
                                                          element(second, i, type));
         ASSERT_TRUE(want.has_value());
@@ -76,7 +76,7 @@ std::vector<Integer> numbers_of(Rank rank) {
     std::vector<Integer> numbers{Limits::max(), Limits::min(), static_cast<Integer>(-7), 1, 0};
     numbers.push_back(static_cast<Integer>(rank == 0 ? Limits::min() : Limits::max()));
     std::mt19937_64 random(static_cast<unsigned>(rank) + 1);
-    while (numbers.size() < kCount) numbers.push_back(static_cast<Integer>(random()));
+    while (numbers.size() < kReducedCount) numbers.push_back(static_cast<Integer>(random()));
     return numbers;
 }
 
@@ -85,10 +85,10 @@ __extension__ using Int128 = __int128;
 /// Rounded towards zero.
 template <typename Integer>
 std::vector<Integer> averages_of(int ranks) {
-    std::vector<Int128> sums(kCount);
+    std::vector<Int128> sums(kReducedCount);
     for (Rank rank = 0; rank < ranks; ++rank) {
         const auto numbers = numbers_of<Integer>(rank);
-        for (std::size_t i = 0; i < kCount; ++i) sums[i] += numbers[i];
+        for (std::size_t i = 0; i < kReducedCount; ++i) sums[i] += numbers[i];
     }
     std::vector<Integer> averages;
     for (const Int128 sum : sums) averages.push_back(static_cast<Integer>(sum / ranks));
@@ -101,12 +101,12 @@ void average(fakes::DeviceRank& member, DataType type, const device::DeviceLaunc
     auto* const memory =
         std::bit_cast<Integer*>(member.driver.allocate(numbers.size() * sizeof(Integer)));
     std::ranges::copy(numbers, memory);
-    const Block block{reinterpret_cast<std::byte*>(memory), kCount};
+    const Block block{reinterpret_cast<std::byte*>(memory), kReducedCount};
     const Status status = member.group.launch(
         {.type = type, .op = ReduceOp::kAvg, .inputs = {&block, 1}, .outputs = {&block, 1}},
         nullptr, how);
     ASSERT_TRUE(status.is_ok()) << status.to_string();
-    const std::vector<Integer> averages(memory, memory + kCount);
+    const std::vector<Integer> averages(memory, memory + kReducedCount);
     ASSERT_EQ(averages, averages_of<Integer>(member.group.size())) << to_string(type);
 }
 
@@ -128,7 +128,7 @@ TEST_P(EmulatedAverageTest, OfIntegersAreExactByEveryKernel) {
         average_all(member, {});
         for (const auto protocol :
              {kernels::Protocol::kWords, kernels::Protocol::kDirect, kernels::Protocol::kTurns}) {
-            kernels::Plan plan = kernels::words_plan(kCount * sizeof(std::uint64_t));
+            kernels::Plan plan = kernels::words_plan(kReducedCount * sizeof(std::uint64_t));
             if (protocol != kernels::Protocol::kWords) plan = {.blocks = 2, .threads = 64};
             plan.protocol = protocol;
             average_all(member, {.plan = plan});
@@ -140,8 +140,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, EmulatedAverageTest, ::testing::Values(2, 3, 8))
 
 TEST(EmulatedReductionTest, NoScheduleAveragesIntegers) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
-        std::vector<std::int32_t> numbers(kCount, 7);
-        const Block block{reinterpret_cast<std::byte*>(numbers.data()), kCount};
+        std::vector<std::int32_t> numbers(kReducedCount, 7);
+        const Block block{reinterpret_cast<std::byte*>(numbers.data()), kReducedCount};
         const Status status = member.group.launch(
             {.type = DataType::kInt32,
              .op = ReduceOp::kAvg,

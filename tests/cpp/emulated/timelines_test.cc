@@ -21,32 +21,32 @@ using kernels::Protocol;
 using schedule::TimedStep;
 using schedule::TimedSteps;
 
-constexpr int kRanks = 3;
-constexpr std::size_t kCount = 100'003;  // several windows of words and lines
+constexpr int kTimelineRanks = 3;
+constexpr std::size_t kTimelineCount = 100'003;  // several windows of words and lines
 
 void add_up(fakes::DeviceRank& member, Protocol protocol, std::string_view algorithm) {
-    std::vector<std::int32_t> data(kCount, 1);
-    const Block block{reinterpret_cast<std::byte*>(data.data()), kCount};
+    std::vector<std::int32_t> data(kTimelineCount, 1);
+    const Block block{reinterpret_cast<std::byte*>(data.data()), kTimelineCount};
     const Status status = member.group.launch(
         {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
         {.plan = Plan{protocol, 4, 192},
          .schedule = schedule::built_in(algorithm, CollectiveKind::kAllReduce).value()});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     member.together.arrive_and_wait();
-    EXPECT_EQ(data, std::vector<std::int32_t>(kCount, kRanks));
+    EXPECT_EQ(data, std::vector<std::int32_t>(kTimelineCount, kTimelineRanks));
 }
 
 /// The steps of all ranks, of two calls.
 struct Found {
     TimePoint before{};
     TimePoint after{};
-    std::vector<TimedSteps> of_rank{kRanks};
+    std::vector<TimedSteps> of_rank{kTimelineRanks};
 };
 
 Found record(Protocol protocol, std::string_view algorithm) {
     Found found;
     found.before = system_clock().now();
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kTimelineRanks}, [&](fakes::DeviceRank& member) {
         add_up(member, protocol, algorithm);
         const Status recording = member.group.record_timeline(100'000);
         ASSERT_TRUE(recording.is_ok()) << recording.to_string();
@@ -62,7 +62,7 @@ Found record(Protocol protocol, std::string_view algorithm) {
 
 schedule::Schedule schedule_of(std::string_view algorithm) {
     const auto source = schedule::built_in(algorithm, CollectiveKind::kAllReduce).value();
-    return schedule::generate(*source, schedule::least_shape(*source, kRanks)).value();
+    return schedule::generate(*source, schedule::least_shape(*source, kTimelineRanks)).value();
 }
 
 class EmulatedTimelinesTest
@@ -72,7 +72,7 @@ TEST_P(EmulatedTimelinesTest, HaveEveryStepOfEveryLaneOnceInEachWindow) {
     const auto [protocol, algorithm] = GetParam();
     const Found found = record(protocol, algorithm);
     const auto made = schedule_of(algorithm);
-    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    for (std::size_t rank = 0; rank < kTimelineRanks; ++rank) {
         const TimedSteps& of = found.of_rank[rank];
         EXPECT_EQ(of.lost, 0U);
         // By call, window, lane and step.
@@ -108,7 +108,7 @@ TEST_P(EmulatedTimelinesTest, HaveMessagesThatEndAfterTheyBegan) {
     std::map<Way, std::vector<TimedStep>> sent;
     std::map<Way, std::vector<TimedStep>> received;
     Duration error{};
-    for (Rank rank = 0; rank < kRanks; ++rank) {
+    for (Rank rank = 0; rank < kTimelineRanks; ++rank) {
         const TimedSteps& of = found.of_rank[static_cast<std::size_t>(rank)];
         error = std::max(error, of.clock_error);
         for (const TimedStep& each : of.steps) {
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmulatedTimelinesTest,
                          });
 
 TEST(EmulatedTimelineRoomTest, WhatFindsNoneIsCountedAndRuns) {
-    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = kTimelineRanks}, [&](fakes::DeviceRank& member) {
         EXPECT_TRUE(member.group.record_timeline(3).is_ok());
         add_up(member, Protocol::kWords, "ring");
         const auto taken = member.group.take_timeline();

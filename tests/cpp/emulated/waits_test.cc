@@ -14,18 +14,18 @@
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
+#include "tests/cpp/emulated/few_threads.h"
 
 namespace pccl::comm {
 namespace {
 
+using kernels::kFewThreads;
 using kernels::Plan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using Order = fakes::FakeCudaDriver::Order;
 using What = Order::What;
-
-constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
 
 /// What is launched by one call.
 class EmulatedWaitTest : public ::testing::TestWithParam<std::vector<Case>> {};

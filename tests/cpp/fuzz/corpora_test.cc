@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/places.h"
+
 #define PCCL_FUZZER(name) \
     extern "C" int pccl_fuzz_##name(const std::uint8_t* data, std::size_t size);
 #include "fuzzers.inc"
@@ -33,7 +35,7 @@ constexpr Fuzzer kFuzzers[] = {
 class CorpusTest : public testing::TestWithParam<Fuzzer> {};
 
 TEST_P(CorpusTest, IsTaken) {
-    const auto corpus = std::filesystem::path(PCCL_TEST_DATA).parent_path() / "fuzz" / "corpus";
+    const auto corpus = std::filesystem::path(pccl::fakes::in_tests("fuzz/corpus"));
     int inputs = 0;
     for (const auto& entry : std::filesystem::directory_iterator(corpus / GetParam().name)) {
         std::ifstream file(entry.path(), std::ios::binary);

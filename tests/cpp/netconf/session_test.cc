@@ -5,10 +5,12 @@
 #include "csrc/base/text.h"
 #include "csrc/netconf/operations.h"
 #include "tests/cpp/netconf/scripted_stream.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::netconf {
 namespace {
 
+using fakes::patience;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -38,7 +40,6 @@ std::string rpc(std::string_view id, std::string_view operation) {
         id, "\">", operation, "</rpc>");
 }
 
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 /// For what does not come.
 Deadline soon() { return Deadline::after(std::chrono::milliseconds(20)); }
 

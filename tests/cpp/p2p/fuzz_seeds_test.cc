@@ -11,12 +11,12 @@
 #include "csrc/p2p/greeting.h"
 #include "csrc/p2p/peer_word.h"
 #include "csrc/transport/memory_descriptor.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::p2p {
 namespace {
 
-const std::filesystem::path kSeeds =
-    std::filesystem::path(PCCL_TEST_DATA).parent_path() / "fuzz" / "corpus" / "p2p";
+const std::filesystem::path kSeeds = fakes::in_tests("fuzz/corpus/p2p");
 
 std::string seed(const std::string& name) {
     std::ifstream file(kSeeds / name, std::ios::binary);

@@ -7,18 +7,18 @@
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/handshake.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::runtime {
 namespace {
 
+using fakes::patience;
 using transport::Introduction;
 using transport::Service;
 using transport::TransportKind;
 
 constexpr transport::GroupId kGroup{1};
 constexpr transport::Secret kSecret{2};
-
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
 Introduction asking_for(Service service, TransportKind kind) {
     return {.request = {.group = kGroup, .source = 1, .destination = 0, .group_size = 2},

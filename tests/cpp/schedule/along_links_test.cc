@@ -13,11 +13,14 @@
 
 #include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
+#include "tests/cpp/schedule/link_shapes.h"
 
 namespace pccl::schedule {
 namespace {
 
-using Links = std::vector<DirectedLink>;
+using testing::both_ways;
+using testing::Links;
+using testing::torus;
 
 struct Net {
     std::string name;
@@ -29,12 +32,6 @@ struct Net {
 Links ring(int ranks) {
     Links links;
     for (Rank rank = 0; rank < ranks; ++rank) links.push_back({rank, (rank + 1) % ranks});
-    return links;
-}
-
-Links both_ways(Links links) {
-    const std::size_t count = links.size();
-    for (std::size_t i = 0; i < count; ++i) links.push_back({links[i].to, links[i].from});
     return links;
 }
 
@@ -59,16 +56,6 @@ Links hypercube(int dimensions) {
     return links;
 }
 
-Links torus(int rows, int columns) {
-    Links links;
-    for (int row = 0; row < rows; ++row)
-        for (int column = 0; column < columns; ++column) {
-            links.push_back({row * columns + column, row * columns + (column + 1) % columns});
-            links.push_back({row * columns + column, (row + 1) % rows * columns + column});
-        }
-    return both_ways(links);
-}
-
 /// A one-way ring, so that all ways exist, and links at random.
 Links random_links(int ranks, unsigned seed) {
     std::mt19937 random(seed);
@@ -83,10 +70,13 @@ Links random_links(int ranks, unsigned seed) {
 
 std::vector<Net> networks() {
     std::vector<Net> all{
-        {"one_way_ring", 6, ring(6), 5}, {"ring", 7, both_ways(ring(7)), 3},
-        {"two", 2, mesh(2), 1},          {"mesh", 6, mesh(6), 1},
-        {"star", 6, star(6), 2},         {"hypercube", 8, hypercube(3), 3},
-        {"torus", 12, torus(3, 4), 3},
+        {"one_way_ring", 6, ring(6), 5},
+        {"ring", 7, both_ways(ring(7)), 3},
+        {"two", 2, mesh(2), 1},
+        {"mesh", 6, mesh(6), 1},
+        {"star", 6, star(6), 2},
+        {"hypercube", 8, hypercube(3), 3},
+        {"torus", 12, both_ways(torus(3, 4)), 3},
     };
     for (unsigned seed = 1; seed <= 20; ++seed)
         all.push_back({"random" + std::to_string(seed), 3 + static_cast<int>(seed) % 9,

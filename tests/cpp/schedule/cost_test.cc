@@ -5,17 +5,13 @@
 
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/verifier/verifier.h"
+#include "tests/cpp/schedule/actions.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::schedule {
 namespace {
 
 constexpr double kChunkBytes = 48;
-
-bool reduces(Action action) {
-    return action == Action::kReduce || action == Action::kRecvReduce ||
-           action == Action::kRecvReduceSend || action == Action::kRecvReduceCopySend;
-}
 
 /// All but the rounds, step by step.
 Cost count(const Schedule& schedule) {
@@ -33,7 +29,7 @@ Cost count(const Schedule& schedule) {
                 received += step.from.is_used() ? 1 : 0;
                 chunks_sent += step.to.is_used() ? chunks : 0;
                 chunks_received += step.from.is_used() ? chunks : 0;
-                chunks_reduced += reduces(step.action) ? chunks : 0;
+                chunks_reduced += testing::is_reduction(step.action) ? chunks : 0;
             }
         }
         const auto bytes = [](long long chunks) {

@@ -8,7 +8,7 @@
 namespace pccl::schedule::testing {
 namespace {
 
-constexpr int kOrders = 10;
+constexpr int kOrdersTried = 10;
 
 class GeneratedNumbersTest : public ::testing::TestWithParam<SourcePtr> {};
 
@@ -21,7 +21,7 @@ TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
                 const auto schedule = generate(*GetParam(), shape);
                 ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
                 for (const Placement placement : placements(shape.kind)) {
-                    for (int order = 0; order < kOrders; ++order) {
+                    for (int order = 0; order < kOrdersTried; ++order) {
                         ASSERT_EQ(interpret(schedule.value(), placement, random), "")
                             << (placement == Placement::kInPlace ? "in place\n" : "out of place\n")
                             << to_string(schedule.value());

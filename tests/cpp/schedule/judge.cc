@@ -11,7 +11,7 @@
 namespace pccl::schedule::testing {
 namespace {
 
-constexpr int kOrders = 50;
+constexpr int kOrdersJudged = 50;
 
 struct Node {
     Rank rank = 0;
@@ -139,7 +139,7 @@ class Closure {
 
 std::string judge(const Schedule& schedule, Placement placement) {
     std::mt19937_64 random(7);
-    for (int order = 0; order < kOrders; ++order) {
+    for (int order = 0; order < kOrdersJudged; ++order) {
         if (auto fault = interpret(schedule, placement, random); !fault.empty()) return fault;
     }
     return Closure(schedule, placement).find_race();

@@ -8,17 +8,14 @@
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/laid_along.h"
 #include "csrc/schedule/verifier/verifier.h"
+#include "tests/cpp/schedule/link_shapes.h"
 
 namespace pccl::schedule {
 namespace {
 
-using Links = std::vector<DirectedLink>;
-
-Links both_ways(Links links) {
-    const Links one_way = links;
-    for (const auto& [from, to] : one_way) links.push_back({to, from});
-    return links;
-}
+using testing::both_ways;
+using testing::Links;
+using testing::torus;
 
 TEST(LinkGraph, CountsLinksOfItsRanksOnce) {
     const LinkGraph graph(3, {{0, 1}, {0, 1}, {1, 2}, {2, 2}, {0, 3}, {-1, 0}});
@@ -37,18 +34,6 @@ TEST(LinkGraph, FindsRings) {
     EXPECT_FALSE(LinkGraph(6, {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5}, {5, 3}}).has_ring());
 }
 
-/// To the right and down; where it is two-way, also back.
-Links torus(int rows, int columns, bool is_two_way) {
-    Links links;
-    for (int row = 0; row < rows; ++row)
-        for (int column = 0; column < columns; ++column) {
-            const Rank here = row * columns + column;
-            links.push_back({here, row * columns + (column + 1) % columns});
-            links.push_back({here, (row + 1) % rows * columns + column});
-        }
-    return is_two_way ? both_ways(links) : links;
-}
-
 bool is_ring_of(const LinkGraph& graph, const RankOrder& order) {
     RankOrder sorted = order;
     std::ranges::sort(sorted);
@@ -64,7 +49,7 @@ bool is_ring_of(const LinkGraph& graph, const RankOrder& order) {
 TEST(LinkGraph, FindsARingInATorus) {
     for (const auto& [rows, columns] :
          {std::pair{3, 3}, {3, 4}, {4, 4}, {5, 7}, {8, 8}, {9, 11}, {16, 16}}) {
-        const LinkGraph graph(rows * columns, torus(rows, columns, true));
+        const LinkGraph graph(rows * columns, both_ways(torus(rows, columns)));
         EXPECT_TRUE(is_ring_of(graph, graph.ring())) << rows << " x " << columns;
     }
 }
@@ -73,11 +58,11 @@ TEST(LinkGraph, FindsARingInATorus) {
 /// Theory 2, 1978: it is where d = gcd(a, b) >= 2 is a sum of two numbers prime to a and to b.
 TEST(LinkGraph, FindsARingInAOneWayTorusWhereThereIsOne) {
     for (const auto& [rows, columns] : {std::pair{3, 3}, {4, 4}, {6, 4}, {3, 6}, {5, 5}}) {
-        const LinkGraph graph(rows * columns, torus(rows, columns, false));
+        const LinkGraph graph(rows * columns, torus(rows, columns));
         EXPECT_TRUE(is_ring_of(graph, graph.ring())) << rows << " x " << columns;
     }
     for (const auto& [rows, columns] : {std::pair{2, 3}, {3, 4}, {2, 5}})
-        EXPECT_FALSE(LinkGraph(rows * columns, torus(rows, columns, false)).has_ring());
+        EXPECT_FALSE(LinkGraph(rows * columns, torus(rows, columns)).has_ring());
 }
 
 TEST(LinkGraph, GivesUpOnARingWhereOneRankJoinsTwoHalves) {
@@ -90,7 +75,7 @@ TEST(LinkGraph, GivesUpOnARingWhereOneRankJoinsTwoHalves) {
 }
 
 TEST(LinkGraph, ARingLaidAlongATorusIsRightAndSendsAlongItsLinks) {
-    const LinkGraph graph(12, torus(3, 4, true));
+    const LinkGraph graph(12, both_ways(torus(3, 4)));
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
         const SourcePtr ring = built_in("ring", kind).value();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "tests/cpp/schedule/actions.h"
 
 namespace pccl::schedule::testing {
 namespace {
@@ -14,11 +15,6 @@ struct Spot {
     std::size_t lane = 0;
     std::size_t step = 0;
 };
-
-bool reduces(Action action) {
-    return action == Action::kReduce || action == Action::kRecvReduce ||
-           action == Action::kRecvReduceSend || action == Action::kRecvReduceCopySend;
-}
 
 bool same_fifo_end(const Step& a, const Step& b) {
     return (a.to.is_used() && a.to == b.to) || (a.from.is_used() && a.from == b.from);
@@ -131,7 +127,7 @@ class Mutator {
     /// added again.
     void double_reduce(const Spot& spot) {
         const Step& step = step_at(spot);
-        if (!reduces(step.action)) return;
+        if (!is_reduction(step.action)) return;
         Schedule mutant = original_;
         const Slices sum = step.dst.is_empty() ? new_scratch(mutant, spot, step.src) : step.dst;
         std::vector<Step> rest{

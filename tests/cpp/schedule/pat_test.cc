@@ -12,6 +12,7 @@
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::schedule {
 namespace {
@@ -37,7 +38,7 @@ int modulo(int number, int ranks) { return (number % ranks + ranks) % ranks; }
 /// Columns: ranks, aggregation, step, dimension, peers that it sends to and receives from, and the
 /// blocks as the receiver sees them. A line is a message.
 std::vector<Gathering> load_table() {
-    std::ifstream file(std::string(PCCL_TEST_DATA) + "/schedule/pat_all_gather.tsv");
+    std::ifstream file(fakes::in_tests("data/schedule/pat_all_gather.tsv"));
     std::vector<Gathering> table;
     std::string line;
     std::getline(file, line);

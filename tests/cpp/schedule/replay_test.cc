@@ -35,18 +35,18 @@ Replay played(const char* name, CollectiveKind kind, const Network& network,
     return std::move(found).value();
 }
 
-double step(double bytes) { return kAlpha + kDelta + bytes / kBandwidth; }
+double seconds_of_step(double bytes) { return kAlpha + kDelta + bytes / kBandwidth; }
 
 TEST(ReplayTest, ARingTakesItsClosedForm) {
     for (const int n : {2, 4, 16, 64, 256}) {
         for (const Network& network : {ring_of_circuits(n, 1, kSpeed), one_switch(n, kSpeed)}) {
             const auto all_reduce = played("ring", CollectiveKind::kAllReduce, network);
-            EXPECT_EQ(all_reduce.seconds, 2 * (n - 1) * step(kBytes / n)) << n;
+            EXPECT_EQ(all_reduce.seconds, 2 * (n - 1) * seconds_of_step(kBytes / n)) << n;
             EXPECT_EQ(all_reduce.rounds, 2 * (n - 1));
             EXPECT_EQ(all_reduce.messages, 2LL * n * (n - 1));
             EXPECT_EQ(all_reduce.bytes_sent, 2 * (n - 1) * kBytes);
             const auto all_gather = played("ring", CollectiveKind::kAllGather, network);
-            EXPECT_EQ(all_gather.seconds, (n - 1) * step(kBytes)) << n;
+            EXPECT_EQ(all_gather.seconds, (n - 1) * seconds_of_step(kBytes)) << n;
         }
     }
 }
@@ -63,11 +63,11 @@ TEST(ReplayTest, HalvingAndDoublingTakeTheirClosedForm) {
     for (const int n : {2, 8, 64, 256}) {
         const Network network = one_switch(n, kSpeed);
         double seconds = 0;
-        for (int part = 2; part <= n; part *= 2) seconds += 2 * step(kBytes / part);
+        for (int part = 2; part <= n; part *= 2) seconds += 2 * seconds_of_step(kBytes / part);
         EXPECT_EQ(played("recursive_halving", CollectiveKind::kAllReduce, network).seconds, seconds)
             << n;
         EXPECT_EQ(played("recursive_doubling", CollectiveKind::kAllReduce, network).seconds,
-                  std::countr_zero(static_cast<unsigned>(n)) * step(kBytes))
+                  std::countr_zero(static_cast<unsigned>(n)) * seconds_of_step(kBytes))
             << n;
     }
 }
@@ -76,7 +76,7 @@ TEST(ReplayTest, ATreeTakesItsClosedForm) {
     for (const int n : {2, 8, 64, 1024}) {
         const int levels = std::countr_zero(static_cast<unsigned>(n));
         const auto tree = played("binomial", CollectiveKind::kBroadcast, one_switch(n, kSpeed));
-        EXPECT_EQ(tree.seconds, levels * step(kBytes)) << n;
+        EXPECT_EQ(tree.seconds, levels * seconds_of_step(kBytes)) << n;
         EXPECT_EQ(tree.messages, n - 1);
         EXPECT_EQ(tree.rounds, levels);
     }
@@ -106,7 +106,7 @@ TEST(ReplayTest, RanksOfAHostShareItsLink) {
     const auto doubling =
         played("recursive_doubling", CollectiveKind::kAllReduce, two_levels(16, 4, kSpeed, across));
     EXPECT_EQ(doubling.seconds,
-              2 * step(kBytes) + 2 * (kAlpha + kDelta + 4 * kBytes / (kBandwidth / 2)));
+              2 * seconds_of_step(kBytes) + 2 * (kAlpha + kDelta + 4 * kBytes / (kBandwidth / 2)));
     EXPECT_EQ(doubling.busiest.name, "out of host 0");
     EXPECT_EQ(doubling.busiest.bytes, 8 * kBytes);
 }
@@ -116,7 +116,7 @@ TEST(ReplayTest, ReductionsTakeTheirTime) {
     network.reduce_seconds_per_byte = 0x1p-32;
     const double pause = kBytes * network.reduce_seconds_per_byte;
     EXPECT_EQ(played("recursive_doubling", CollectiveKind::kAllReduce, network).seconds,
-              3 * (step(kBytes) + pause));
+              3 * (seconds_of_step(kBytes) + pause));
 }
 
 /// What turning the ranks makes of the times of one, and the times of all.
@@ -206,7 +206,7 @@ TEST(ReplayTest, PatHoldsFewChunksWhereItAggregatesFew) {
 TEST(ReplayTest, SixteenThousandRanksArePlayedByOne) {
     constexpr int kRanks = 16384;
     const auto ring = played("ring", CollectiveKind::kAllGather, one_switch(kRanks, kSpeed));
-    EXPECT_EQ(ring.seconds, (kRanks - 1) * step(kBytes));
+    EXPECT_EQ(ring.seconds, (kRanks - 1) * seconds_of_step(kBytes));
     EXPECT_EQ(ring.messages, 268'419'072);
     const auto pat =
         played("pat", CollectiveKind::kAllGather, one_switch(kRanks, kSpeed), kBytes, 64);

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "csrc/sys/socket/socket.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::sys {
 namespace {
 
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+using fakes::patience;
 
 class EchoTest : public testing::Test {
    protected:

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/fakes/places.h"
+
 namespace pccl::sys {
 namespace {
 
@@ -11,7 +13,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(NvmlTest, SaysWhatTheLibraryDoes) {
-    const auto nvml = open_nvml(PCCL_FAKE_NVML);
+    const auto nvml = open_nvml(fakes::fake_nvml().c_str());
     ASSERT_TRUE(nvml.is_ok()) << nvml.status().to_string();
     const auto gpus = (*nvml)->gpus();
     ASSERT_TRUE(gpus.is_ok());
@@ -35,7 +37,7 @@ TEST(NvmlTest, SaysWhatTheLibraryDoes) {
 }
 
 TEST(NvmlTest, LeavesOpenWhatTheLibraryDoesNotKnow) {
-    const NvmlGpu second = (*open_nvml(PCCL_FAKE_NVML))->gpus()->at(1);
+    const NvmlGpu second = (*open_nvml(fakes::fake_nvml().c_str()))->gpus()->at(1);
     EXPECT_THAT(second.links, IsEmpty());
     EXPECT_EQ(second.c2c.count, 0);
     EXPECT_EQ(second.fabric.state, NvmlFabric::State::kNone);

@@ -13,11 +13,12 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::sys {
 namespace {
 
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+using fakes::patience;
 
 struct Connection {
     UniqueFd client;

@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/topo/topology.h"
 #include "tests/fakes/fake_cuda.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::topo {
 namespace {
@@ -53,8 +54,8 @@ TEST(GpuCopiesTest, AFailureIsAnError) {
     EXPECT_EQ(driver.open_mappings(), 0);
 }
 
-Topology load(const std::string& file) {
-    return *Topology::load(std::string(PCCL_TEST_DATA) + "/topology/nccl/" + file, {});
+Topology load_nccl(const std::string& file) {
+    return *Topology::load(fakes::in_tests("data/topology/nccl/") + file, {});
 }
 
 std::string line(const Topology& machine, const char* from, const char* to, const char* times) {
@@ -64,7 +65,7 @@ std::string line(const Topology& machine, const char* from, const char* to, cons
 }
 
 TEST(GpuCopiesTest, WhatWasMeasuredCountsInPaths) {
-    const Topology declared = load("dgx1v_cubemesh.xml");
+    const Topology declared = load_nccl("dgx1v_cubemesh.xml");
     const auto calibration = Calibration::parse(line(declared, "gpu0", "gpu1", "9 17"));
     const Topology measured = declared.with(*calibration);
     const auto rate = [](const Topology& machine, const char* from, const char* to) {
@@ -80,7 +81,7 @@ TEST(GpuCopiesTest, WhatWasMeasuredCountsInPaths) {
 }
 
 TEST(GpuCopiesTest, ALinkToTheSwitchesCarriesTheFastestOfItsCopies) {
-    const Topology declared = load("h200x8_vm.xml");
+    const Topology declared = load_nccl("h200x8_vm.xml");
     const auto calibration = Calibration::parse(line(declared, "gpu0", "gpu1", "9 350") +
                                                 line(declared, "gpu0", "gpu2", "9 390"));
     const Topology measured = declared.with(*calibration);

@@ -9,7 +9,6 @@
 namespace pccl::topo {
 namespace {
 
-using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;

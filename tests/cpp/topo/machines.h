@@ -9,11 +9,12 @@
 
 #include "csrc/sys/sysfs/file.h"
 #include "csrc/topo/topology.h"
+#include "tests/fakes/places.h"
 
 namespace pccl::topo {
 
 inline std::string data_path(const std::string& name) {
-    return std::string(PCCL_TEST_DATA) + "/topology/" + name;
+    return fakes::in_tests("data/topology/") + name;
 }
 
 inline std::string read_data(const std::string& name) {

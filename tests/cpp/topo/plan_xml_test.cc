@@ -8,12 +8,11 @@
 namespace pccl::topo {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-std::string refusal(const std::string& text, const Topology& topology) {
+std::string refusal_of_plan(const std::string& text, const Topology& topology) {
     return parse_plan_xml(text, "g.xml", topology).status().message();
 }
 
@@ -61,15 +60,16 @@ TEST(PlanXmlTest, SaysWhereAndWhatWouldBeRight) {
         return "<graphs version=\"1\">\n<graph id=\"0\" nchannels=\"1\" speedintra=\"" + speed +
                "\" typeintra=\"LOC\" typeinter=\"PIX\">" + inside + "</graph></graphs>";
     };
-    EXPECT_EQ(refusal(graph("\n<channel>\n<gpu dev=\"7\"/></channel>"), one),
+    EXPECT_EQ(refusal_of_plan(graph("\n<channel>\n<gpu dev=\"7\"/></channel>"), one),
               "g.xml:4: <gpu> has dev=\"7\", which the machine has not");
-    EXPECT_EQ(refusal(graph("<channel><gpu dev=\"0\"/></channel>", "-1"), one),
+    EXPECT_EQ(refusal_of_plan(graph("<channel><gpu dev=\"0\"/></channel>", "-1"), one),
               "g.xml:2: <graph> has speedintra=\"-1\", which must be GB/s above 0");
-    EXPECT_THAT(refusal(graph("<channel/>"), one), HasSubstr("each of the 1 GPUs once"));
-    EXPECT_THAT(refusal(graph("<channel><gpu dev=\"0\"/><gpu dev=\"0\"/></channel>"), one),
+    EXPECT_THAT(refusal_of_plan(graph("<channel/>"), one), HasSubstr("each of the 1 GPUs once"));
+    EXPECT_THAT(refusal_of_plan(graph("<channel><gpu dev=\"0\"/><gpu dev=\"0\"/></channel>"), one),
                 HasSubstr("each of the 1 GPUs once"));
-    EXPECT_THAT(refusal(graph(""), one), HasSubstr("has 0 channels, and nchannels=\"1\""));
-    EXPECT_THAT(refusal("<system version=\"1\"/>", one), HasSubstr("no <graphs version=\"1\">"));
+    EXPECT_THAT(refusal_of_plan(graph(""), one), HasSubstr("has 0 channels, and nchannels=\"1\""));
+    EXPECT_THAT(refusal_of_plan("<system version=\"1\"/>", one),
+                HasSubstr("no <graphs version=\"1\">"));
     EXPECT_TRUE(
         parse_plan_xml(graph("<channel><gpu dev=\"0x0\"/></channel>"), "g.xml", one).is_ok());
 }

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-Topology parse(const std::string& text, const LoadOptions& options = {}) {
+Topology parse_topology(const std::string& text, const LoadOptions& options = {}) {
     auto topology = Topology::parse(text, "t.xml", options);
     EXPECT_TRUE(topology.is_ok()) << topology.status().to_string();
     return *topology;
@@ -75,7 +75,7 @@ TEST(SanityTest, TrustsNoVirtualSwitch) {
     std::string text = read_data("nccl/ndv5-topo.xml");
     text = replaced(text, "link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"",
                     "link_speed=\"2.5 GT/s PCIe\" link_width=\"1\"");
-    const Topology ndv5 = parse(text);
+    const Topology ndv5 = parse_topology(text);
     EXPECT_EQ(warning(ndv5, "slow_switch_link").subject, "ffff:ff:01.0");
     EXPECT_EQ(width(ndv5, "gpu0", "cpu0"), 48);
     EXPECT_EQ(ndv5.machine().cpus[0].devices[0].link_width.source(), Source::kRepair);
@@ -83,15 +83,15 @@ TEST(SanityTest, TrustsNoVirtualSwitch) {
 
 TEST(SanityTest, RepairsSpeedsAndWidthsThatCannotBe) {
     for (const char* speed : {"", "Unknown", "0 GT/s", "fast"}) {
-        const Topology topology =
-            parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), "32.0 GT/s PCIe", speed, 2));
+        const Topology topology = parse_topology(
+            replaced(read_data("nccl/h100_1gpu_1nic.xml"), "32.0 GT/s PCIe", speed, 2));
         EXPECT_EQ(warning(topology, "unknown_link_speed").subject, "0000:0f:00.0") << speed;
         EXPECT_EQ(width(topology, "gpu0", "net0"), 48) << speed;
     }
     for (const char* lanes : {"0", "255", ""}) {
         const std::string attribute = std::string("link_width=\"") + lanes + "\"";
-        const Topology topology =
-            parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"", attribute));
+        const Topology topology = parse_topology(
+            replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"", attribute));
         EXPECT_EQ(warning(topology, "unknown_link_width").subject, "0000:0c:00.0") << lanes;
     }
 }
@@ -110,30 +110,32 @@ std::string gpus_without_nvlinks(int count, int sm) {
 }
 
 TEST(SanityTest, WarnsOfGpusThatMostlyHaveNvLinksAndAreDescribedWithoutOne) {
-    const Topology without = parse(gpus_without_nvlinks(2, 90));
+    const Topology without = parse_topology(gpus_without_nvlinks(2, 90));
     EXPECT_EQ(warning(without, "undescribed_nvlinks").subject, "0000:00:00.0 and 1 more");
     EXPECT_THAT(warning(without, "undescribed_nvlinks").repair, HasSubstr("assume nvlinks"));
     const LoadOptions has_none{.assume = {.nvlinks = 0}};
-    EXPECT_THAT(parse(gpus_without_nvlinks(2, 90), has_none).warnings(), IsEmpty());
-    EXPECT_THAT(parse(gpus_without_nvlinks(1, 90)).warnings(), IsEmpty()) << "nothing to reach";
-    EXPECT_THAT(parse(gpus_without_nvlinks(4, 89)).warnings(), IsEmpty()) << "a card has none";
+    EXPECT_THAT(parse_topology(gpus_without_nvlinks(2, 90), has_none).warnings(), IsEmpty());
+    EXPECT_THAT(parse_topology(gpus_without_nvlinks(1, 90)).warnings(), IsEmpty())
+        << "nothing to reach";
+    EXPECT_THAT(parse_topology(gpus_without_nvlinks(4, 89)).warnings(), IsEmpty())
+        << "a card has none";
 }
 
 TEST(SanityTest, IsLoudAboutALostNvLink) {
     const std::string link =
         "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
-    const Topology lost = parse(replaced(read_data("nccl/h200x8_vm.xml"), link, "", 3));
+    const Topology lost = parse_topology(replaced(read_data("nccl/h200x8_vm.xml"), link, "", 3));
     EXPECT_EQ(warning(lost, "missing_nvlinks").subject, "gpu 3 (0000:00:09.0)");
     EXPECT_EQ(warning(lost, "missing_nvlinks").message,
               "has 0 NVLinks where others have 18: what includes it gets 48 GB/s instead of 370.8");
-    const Topology fewer =
-        parse(replaced(read_data("nccl/h200x8_vm.xml"), "count=\"18\"", "count=\"12\"", 5));
+    const Topology fewer = parse_topology(
+        replaced(read_data("nccl/h200x8_vm.xml"), "count=\"18\"", "count=\"12\"", 5));
     EXPECT_EQ(warning(fewer, "missing_nvlinks").subject, "gpu 5 (0000:00:0b.0)");
 }
 
 TEST(SanityTest, ComparesTheEndsOfNvLinks) {
-    const Topology uneven =
-        parse(replaced(read_data("nccl/dgx1v_cubemesh.xml"), "count=\"2\"", "count=\"1\""));
+    const Topology uneven = parse_topology(
+        replaced(read_data("nccl/dgx1v_cubemesh.xml"), "count=\"2\"", "count=\"1\""));
     EXPECT_EQ(warning(uneven, "uneven_nvlink").subject, "0000:06:00.0 and 1 more");
     EXPECT_EQ(width(uneven, "gpu0", "gpu3"), 20);
     EXPECT_EQ(width(uneven, "gpu3", "gpu0"), 20);
@@ -145,7 +147,7 @@ TEST(SanityTest, ComparesTheEndsOfNvLinks) {
 TEST(SanityTest, LeavesOutManagementPorts) {
     const std::string text =
         replaced(read_data("nccl/dgx2_16xV100.xml"), "speed=\"100000\"", "speed=\"1000\"");
-    const Topology slow = parse(text);
+    const Topology slow = parse_topology(text);
     EXPECT_EQ(warning(slow, "slow_nic").subject, "mlx5_0");
     EXPECT_FALSE(slow.graph().node(slow.graph().find("net0")).usable);
     EXPECT_TRUE(slow.graph().node(slow.graph().find("net1")).usable);
@@ -154,8 +156,8 @@ TEST(SanityTest, LeavesOutManagementPorts) {
 TEST(SanityTest, SeesSharedAndUnknownDevices) {
     const std::string gpu = "<gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/>";
     const Topology shared =
-        parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), gpu,
-                       gpu + "<gpu dev=\"0\" sm=\"90\" rank=\"1\" gdr=\"1\"/>"));
+        parse_topology(replaced(read_data("nccl/h100_1gpu_1nic.xml"), gpu,
+                                gpu + "<gpu dev=\"0\" sm=\"90\" rank=\"1\" gdr=\"1\"/>"));
     EXPECT_EQ(warning(shared, "shared_gpu").subject, "0000:0f:00.0");
     EXPECT_EQ(shared.graph().gpus().size(), 2U);
     EXPECT_EQ(shared.paths().path(shared.graph().gpus()[0], shared.graph().gpus()[1]).type,
@@ -174,7 +176,7 @@ TEST(SanityTest, StrictMakesWarningsErrors) {
 
 TEST(SanityTest, ARepairedMachineLoadsWithoutTheWarning) {
     const Topology first = load("nccl/h200x8_vm.xml");
-    const Topology second = parse(first.to_xml());
+    const Topology second = parse_topology(first.to_xml());
     EXPECT_TRUE(first.machine() == second.machine());
     EXPECT_EQ(first.digest(), second.digest());
     EXPECT_THAT(names_of(second.warnings()), Not(Contains("unknown_link_width")));
@@ -184,10 +186,10 @@ TEST(SanityTest, ASwitchOfUnknownWidthIsNoNarrowerThanItsDevices) {
     std::string text = replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"",
                                 "link_width=\"0\"");                  // the switch
     text = replaced(text, "link_width=\"16\"", "link_width=\"76\"");  // the first below it
-    const Topology first = parse(text);
+    const Topology first = parse_topology(text);
     EXPECT_EQ(warning(first, "slow_switch_link").subject, "0000:0c:00.0");
     EXPECT_EQ(*first.machine().cpus[0].devices[0].link_width, 76);
-    const Topology second = parse(first.to_xml());
+    const Topology second = parse_topology(first.to_xml());
     EXPECT_EQ(first.digest(), second.digest());
     EXPECT_THAT(names_of(second.warnings()), Not(Contains("slow_switch_link")));
 }

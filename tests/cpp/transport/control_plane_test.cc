@@ -16,20 +16,19 @@
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/onlooker.h"
 #include "csrc/transport/control/socket_control_plane.h"
+#include "tests/cpp/transport/group_identity.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pccl::transport {
 namespace {
 
+using fakes::patience;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr GroupId kGroup{7};
-constexpr Secret kSecret{1, 2, 3};
 constexpr LinkRequest kRequest{.group = kGroup, .source = 0, .destination = 1, .group_size = 2};
-
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
 std::unique_ptr<SocketControlPlane> make(const ControlOptions& options) {
     auto made = SocketControlPlane::create(options);
@@ -37,7 +36,7 @@ std::unique_ptr<SocketControlPlane> make(const ControlOptions& options) {
     return std::move(made.value());
 }
 
-class Receptionist final : public ControlHost {
+class ControlReceptionist final : public ControlHost {
    public:
     std::optional<Secret> secret_of(const GroupId& group) override {
         return group == kGroup ? std::optional(kSecret) : std::nullopt;
@@ -83,7 +82,7 @@ class Visitor {
 
 TEST(SocketControlPlaneTest, AnswersEchoesOfMembersWithoutItsHost) {
     const auto control = make({.within_host = false, .interface = "127.0.0.0/8"});
-    Receptionist host;
+    ControlReceptionist host;
     std::atomic<bool> is_over{false};
     std::thread acceptor([&] {
         while (!is_over.load()) control->advance(host);
@@ -167,7 +166,7 @@ class FarProcess {
 
    private:
     std::unique_ptr<SocketControlPlane> control_;
-    Receptionist host_;
+    ControlReceptionist host_;
     std::atomic<bool> is_over_{false};
     std::thread thread_;
 };
@@ -221,7 +220,7 @@ TEST(SocketControlPlaneTest, FindsTheAddressAtWhichAPeerProvesItself) {
 
 TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
     const auto control = make({.between_hosts = false});
-    Receptionist host;
+    ControlReceptionist host;
     for (const Service service : {Service::kLink, Service::kRegion}) {
         const UniqueFd socket =
             Visitor(control->address().doors.front(), service).visit(*control, host);
@@ -235,8 +234,8 @@ TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
 }
 
 /// How a client fails that proves `secret`.
-Status refusal(SocketControlPlane& control, Receptionist& host, const Introduction& introduction,
-               const Secret& secret) {
+Status refusal(SocketControlPlane& control, ControlReceptionist& host,
+               const Introduction& introduction, const Secret& secret) {
     const DialArgs door{.address = sys::Address::parse(control.address().doors.front()).value(),
                         .secret = secret};
     const auto client = HandshakeClient::start(door, {&introduction, 1}, nullptr).value();
@@ -250,7 +249,7 @@ Status refusal(SocketControlPlane& control, Receptionist& host, const Introducti
 
 /// What an onlooker is told at a door that another thread serves.
 Result<std::string> look(SocketControlPlane& control, const std::string& door, const Secret& job) {
-    Receptionist host;
+    ControlReceptionist host;
     std::atomic<bool> over{false};
     std::thread acceptor([&] {
         while (!over.load()) control.advance(host);
@@ -283,7 +282,7 @@ TEST(SocketControlPlaneTest, WithASecretOfTheJobWhoHasItMayLook) {
 
 TEST(SocketControlPlaneTest, AnOnlookerAsksForNothingElse) {
     const auto control = make({.between_hosts = false});
-    Receptionist host;
+    ControlReceptionist host;
     for (const Service service :
          {Service::kLink, Service::kRegion, Service::kQuery, Service::kNotice}) {
         const Introduction introduction{.request = {.group = kOnlookers}, .service = service};
@@ -296,14 +295,14 @@ TEST(SocketControlPlaneTest, AnOnlookerAsksForNothingElse) {
 
 TEST(SocketControlPlaneTest, ARankOfAGroupIsNoOnlooker) {
     const auto control = make({.between_hosts = false});
-    Receptionist host;
+    ControlReceptionist host;
     const Introduction introduction{.request = kRequest, .service = Service::kStatus};
     EXPECT_EQ(refusal(*control, host, introduction, kSecret).code(), StatusCode::kPeerLost);
 }
 
 TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndSaysWhatLinksLack) {
     const auto control = make({.between_hosts = false});
-    Receptionist host;
+    ControlReceptionist host;
     Visitor asks(control->address().doors.front(), Service::kQuery);
     Visitor links(control->address().doors.front(), Service::kLink);
     const fakes::NoDescriptors none;

@@ -21,11 +21,14 @@
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/loopback/manual_clock.h"
+#include "tests/cpp/transport/group_identity.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pccl::transport {
 namespace {
 
+using fakes::patience;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;
@@ -33,12 +36,7 @@ using handshake::Transcript;
 using handshake::Verdict;
 using testing::HasSubstr;
 
-constexpr GroupId kGroup{7, 7, 7};
-constexpr Secret kSecret{1, 2, 3};
-
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
-
-class Receptionist final : public HandshakeHost {
+class HandshakeReceptionist final : public HandshakeHost {
    public:
     std::optional<Secret> secret_of(const GroupId& group) override {
         if (group != kGroup) return std::nullopt;
@@ -130,7 +128,7 @@ class HandshakeTest : public testing::Test {
         return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, 0, 0, 0, {}}};
     }
 
-    Receptionist receptionist_;
+    HandshakeReceptionist receptionist_;
     std::vector<Welcomed> welcomed_;
     std::unique_ptr<HandshakeServer> server_;
 };

@@ -10,20 +10,19 @@
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "csrc/transport/rma.h"
+#include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/host.h"
 
 namespace pccl::transport::loopback {
 namespace {
 
-constexpr GroupId kGroup{1};
-constexpr Secret kSecret{2};
-constexpr std::size_t kBytes = 1000;
+constexpr std::size_t kWindowBytes = 1000;
 constexpr std::byte kOld{0x11};
 constexpr std::byte kHere{0x22};
 
-struct Host final : fakes::Host {
-    explicit Host(LoopbackFabric& fabric)
+struct RmaHost final : fakes::Host {
+    explicit RmaHost(LoopbackFabric& fabric)
         : fakes::Host([&fabric](Waiter& own) { return fakes::loopback_member(fabric, own); }) {
         static_cast<LoopbackControlPlane&>(control()).answer_inline(*this);
     }
@@ -39,10 +38,10 @@ struct Host final : fakes::Host {
 };
 
 /// An initiator, 0, and a target, 1, on one thread.
-class World {
+class RmaWorld {
    public:
-    explicit World(const FabricOptions& options) : fabric_(LoopbackFabric::create(options)) {
-        for (int i = 0; i < 2; ++i) hosts_.push_back(std::make_unique<Host>(*fabric_));
+    explicit RmaWorld(const FabricOptions& options) : fabric_(LoopbackFabric::create(options)) {
+        for (int i = 0; i < 2; ++i) hosts_.push_back(std::make_unique<RmaHost>(*fabric_));
         for (Rank rank = 0; rank < 2; ++rank) {
             const LinkRequest request{.group = kGroup, .source = rank, .destination = 1 - rank};
             host(rank).streams.out =
@@ -52,14 +51,14 @@ class World {
         }
         for (Rank rank = 0; rank < 2; ++rank)
             host(rank).link = host(rank).rma->connect(std::move(host(rank).streams)).value();
-        mine_ = host(0).rma->add({.data = here.data(), .bytes = kBytes}).value();
-        theirs_ = host(1).rma->add({.data = there.data(), .bytes = kBytes}).value();
+        mine_ = host(0).rma->add({.data = here.data(), .bytes = kWindowBytes}).value();
+        theirs_ = host(1).rma->add({.data = there.data(), .bytes = kWindowBytes}).value();
         descriptor_ = theirs_->descriptor();
     }
-    Host& host(Rank rank) { return *hosts_[static_cast<std::size_t>(rank)]; }
+    RmaHost& host(Rank rank) { return *hosts_[static_cast<std::size_t>(rank)]; }
     LoopbackFabric& fabric() { return *fabric_; }
     void post(RmaOp op) {
-        const RmaPiece piece{.local = mine_.get(), .remote = &descriptor_, .bytes = kBytes};
+        const RmaPiece piece{.local = mine_.get(), .remote = &descriptor_, .bytes = kWindowBytes};
         EXPECT_EQ(host(0).link->post(op, {&piece, 1}, 1).value(), 1U);
     }
     /// Nothing while the post is not complete.
@@ -70,12 +69,12 @@ class World {
         return *count == 1 ? std::optional(told.status) : std::nullopt;
     }
 
-    std::vector<std::byte> here = std::vector<std::byte>(kBytes, kHere);
-    std::vector<std::byte> there = std::vector<std::byte>(kBytes, kOld);
+    std::vector<std::byte> here = std::vector<std::byte>(kWindowBytes, kHere);
+    std::vector<std::byte> there = std::vector<std::byte>(kWindowBytes, kOld);
 
    private:
     std::shared_ptr<LoopbackFabric> fabric_;
-    std::vector<std::unique_ptr<Host>> hosts_;
+    std::vector<std::unique_ptr<RmaHost>> hosts_;
     std::unique_ptr<Registration> mine_;
     std::unique_ptr<Registration> theirs_;
     abi::MemoryDescriptor descriptor_{};
@@ -87,15 +86,15 @@ std::ptrdiff_t count(const std::vector<std::byte>& bytes, std::byte value) {
 
 TEST(LoopbackRmaTest, ACopyThatIsCutMovesSomeBytesAndEndsTheLink) {
     for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
-        World world({.faults = {.cut = 1}});
+        RmaWorld world({.faults = {.cut = 1}});
         world.post(op);
         const auto told = world.poll();
         ASSERT_TRUE(told);
         EXPECT_EQ(told->code(), StatusCode::kPeerLost);
         EXPECT_EQ(told->peer(), 1);
         const auto& moved = op == RmaOp::kRead ? world.here : world.there;
-        EXPECT_EQ(count(moved, kOld), kBytes / 2);
-        EXPECT_EQ(count(moved, kHere), kBytes / 2);
+        EXPECT_EQ(count(moved, kOld), kWindowBytes / 2);
+        EXPECT_EQ(count(moved, kHere), kWindowBytes / 2);
         EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
         EXPECT_EQ(world.host(1).link->next_notification().status().code(), StatusCode::kPeerLost);
     }
@@ -103,7 +102,7 @@ TEST(LoopbackRmaTest, ACopyThatIsCutMovesSomeBytesAndEndsTheLink) {
 
 TEST(LoopbackRmaTest, APeerThatGivesUpInTheMiddleOverwritesItsMemory) {
     for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
-        World world({.faults = {.give_up = 1}});
+        RmaWorld world({.faults = {.give_up = 1}});
         world.post(op);
         const auto told = world.poll();
         ASSERT_TRUE(told);
@@ -114,35 +113,36 @@ TEST(LoopbackRmaTest, APeerThatGivesUpInTheMiddleOverwritesItsMemory) {
 }
 
 TEST(LoopbackRmaTest, ALinkThatBreaksMovesNothing) {
-    World world({.faults = {.reset = 1}});
+    RmaWorld world({.faults = {.reset = 1}});
     world.post(RmaOp::kWrite);
     EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
-    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kBytes));
+    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kWindowBytes));
 }
 
 TEST(LoopbackRmaTest, ADelayHoldsBytesAndWordsBack) {
     const ManualClock clock;
-    World world({.faults = {.seed = 9, .longest_delay = std::chrono::seconds(1)}, .clock = &clock});
+    RmaWorld world(
+        {.faults = {.seed = 9, .longest_delay = std::chrono::seconds(1)}, .clock = &clock});
     world.post(RmaOp::kWrite);
     ASSERT_TRUE(world.host(0).link->notify(std::as_bytes(std::span("done"))).value());
     EXPECT_EQ(world.poll(), std::nullopt);
-    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kBytes));
+    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kWindowBytes));
     EXPECT_EQ(world.host(1).link->next_notification().value(), std::nullopt);
     clock.sleep_for(std::chrono::seconds(1));
     EXPECT_TRUE(world.poll()->is_ok());
-    EXPECT_EQ(count(world.there, kHere), static_cast<std::ptrdiff_t>(kBytes));
+    EXPECT_EQ(count(world.there, kHere), static_cast<std::ptrdiff_t>(kWindowBytes));
     clock.sleep_for(std::chrono::seconds(1));
     EXPECT_TRUE(world.host(1).link->next_notification().value().has_value());
 }
 
 TEST(LoopbackRmaTest, AProcessThatDiesIsLostAndWhatItWantedIsAborted) {
-    World world({});
+    RmaWorld world({});
     world.post(RmaOp::kRead);
     world.fabric().kill(1);
     EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
-    EXPECT_EQ(count(world.here, kHere), static_cast<std::ptrdiff_t>(kBytes));
+    EXPECT_EQ(count(world.here, kHere), static_cast<std::ptrdiff_t>(kWindowBytes));
 
-    World doomed({});
+    RmaWorld doomed({});
     doomed.post(RmaOp::kRead);
     doomed.fabric().kill(0);
     EXPECT_EQ(doomed.poll()->code(), StatusCode::kAborted);
@@ -152,13 +152,13 @@ TEST(LoopbackRmaTest, FaultsBySeedNeverGiveWrongBytesForGood) {
     int good = 0;
     int failed = 0;
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
-        World world({.faults = {.seed = seed, .reset = 0.1, .cut = 0.2, .give_up = 0.2}});
+        RmaWorld world({.faults = {.seed = seed, .reset = 0.1, .cut = 0.2, .give_up = 0.2}});
         world.post(RmaOp::kRead);
         const auto told = world.poll();
         ASSERT_TRUE(told);
         if (told->is_ok()) {
             ++good;
-            ASSERT_EQ(count(world.here, kOld), static_cast<std::ptrdiff_t>(kBytes)) << seed;
+            ASSERT_EQ(count(world.here, kOld), static_cast<std::ptrdiff_t>(kWindowBytes)) << seed;
         } else {
             ++failed;
         }

@@ -8,19 +8,17 @@
 
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
+#include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/host.h"
 
 namespace pccl::transport::loopback {
 namespace {
 
-constexpr GroupId kGroup{1};
-constexpr Secret kSecret{2};
-
 /// All processes of a fabric on the test's own thread: nothing here depends on scheduling.
-class World {
+class LoopbackWorld {
    public:
-    explicit World(const FabricOptions& options, int processes = 3)
+    explicit LoopbackWorld(const FabricOptions& options, int processes = 3)
         : fabric_(LoopbackFabric::create(options)) {
         for (int i = 0; i < processes; ++i) hosts_.push_back(std::make_unique<Host>(*fabric_));
     }
@@ -83,7 +81,7 @@ std::vector<long> trace_of(SendLink& sender, RecvLink& receiver, int calls) {
 
 TEST(LoopbackTest, TheSameSeedMeetsTheSameFaults) {
     const auto run = [](std::uint64_t seed, bool other_traffic) {
-        World world(
+        LoopbackWorld world(
             {.faults = {.seed = seed, .short_write = 0.5, .short_read = 0.5, .reset = 0.01}});
         const auto other = world.connect(2, 1);
         auto [sender, receiver] = world.connect(0, 1);
@@ -96,7 +94,8 @@ TEST(LoopbackTest, TheSameSeedMeetsTheSameFaults) {
 }
 
 TEST(LoopbackTest, ShortReadsAndWritesLoseNothing) {
-    World world({.faults = {.seed = 3, .short_write = 0.9, .short_read = 0.9}, .capacity = 700});
+    LoopbackWorld world(
+        {.faults = {.seed = 3, .short_write = 0.9, .short_read = 0.9}, .capacity = 700});
     auto [sender, receiver] = world.connect(0, 1);
     const auto all = numbered(50'000);
     std::vector<std::byte> received;
@@ -117,7 +116,7 @@ TEST(LoopbackTest, ShortReadsAndWritesLoseNothing) {
 
 TEST(LoopbackTest, DelayedBytesArriveWhenTheClockSaysSo) {
     ManualClock clock;
-    World world(
+    LoopbackWorld world(
         {.faults = {.seed = 4, .longest_delay = std::chrono::seconds(10)}, .clock = &clock});
     auto [sender, receiver] = world.connect(0, 1);
     ASSERT_EQ(sender->send(0, numbered(100), Flush::kNow).value(), 100U);
@@ -128,7 +127,7 @@ TEST(LoopbackTest, DelayedBytesArriveWhenTheClockSaysSo) {
 
 TEST(LoopbackTest, StreamsOvertakeEachOtherButStayInOrder) {
     ManualClock clock;
-    World world(
+    LoopbackWorld world(
         {.faults = {.seed = 5, .longest_delay = std::chrono::seconds(10)}, .clock = &clock});
     auto [sender, receiver] = world.connect(0, 1);
     std::array<std::string, kChannels> received;
@@ -155,7 +154,7 @@ TEST(LoopbackTest, StreamsOvertakeEachOtherButStayInOrder) {
 }
 
 TEST(LoopbackTest, BytesThatAreHeldBackStayInvisible) {
-    World world({});
+    LoopbackWorld world({});
     auto [sender, receiver] = world.connect(0, 1);
     ASSERT_EQ(sender->send(0, numbered(10), Flush::kLater).value(), 10U);
     EXPECT_TRUE(receiver->peek(0)->empty());
@@ -164,7 +163,7 @@ TEST(LoopbackTest, BytesThatAreHeldBackStayInvisible) {
 }
 
 TEST(LoopbackTest, AResetLinkFailsAtBothEndsAndOthersDoNot) {
-    World world({.faults = {.seed = 6, .reset = 0.05}});
+    LoopbackWorld world({.faults = {.seed = 6, .reset = 0.05}});
     auto [sender, receiver] = world.connect(0, 1);
     Status status;
     std::size_t sent = 0;
@@ -183,7 +182,7 @@ TEST(LoopbackTest, AResetLinkFailsAtBothEndsAndOthersDoNot) {
 }
 
 TEST(LoopbackTest, ADoomedProcessDiesAtItsCall) {
-    World world({.faults = {.doomed_process = 1, .dies_at_call = 4}});
+    LoopbackWorld world({.faults = {.doomed_process = 1, .dies_at_call = 4}});
     auto to_doomed = world.connect(0, 1);
     auto from_doomed = world.connect(1, 2);  // its first call
     auto aside = world.connect(0, 2);
@@ -201,7 +200,7 @@ TEST(LoopbackTest, ADoomedProcessDiesAtItsCall) {
 }
 
 TEST(LoopbackTest, AProcessCanBeKilled) {
-    World world({});
+    LoopbackWorld world({});
     auto [sender, receiver] = world.connect(0, 1);
     world.fabric().kill(0);
     EXPECT_EQ(sender->send(0, numbered(1), Flush::kNow).status().code(), StatusCode::kAborted);
@@ -210,7 +209,7 @@ TEST(LoopbackTest, AProcessCanBeKilled) {
 }
 
 TEST(LoopbackTest, LinksMayOutliveTheirProcesses) {
-    World world({});
+    LoopbackWorld world({});
     auto [sender, receiver] = world.connect(0, 1);
     world.close(1);
     EXPECT_EQ(sender->send(0, numbered(1), Flush::kNow).status().peer(), 1);

@@ -14,6 +14,7 @@
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/nvlink/registration_cache.h"
 #include "csrc/transport/nvlink/symmetric_heap.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/fake_cuda.h"
 
 namespace pccl::transport::nvlink {
@@ -21,8 +22,7 @@ namespace {
 
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
-
-Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
+using fakes::patience;
 
 /// One rank, as a test sees it.
 struct Member {
@@ -54,7 +54,7 @@ void run(int size, const std::function<void(Member&)>& body) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
             auto& own = sockets[static_cast<std::size_t>(rank)];
-            const Status connected = own->connect(addresses, soon());
+            const Status connected = own->connect(addresses, patience());
             ASSERT_TRUE(connected.is_ok()) << connected.to_string();
             Member member{rank, driver, *own, together};
             body(member);
@@ -85,7 +85,8 @@ TEST(PeerSocketsTest, AStrangerIsRefusedAndAMissingRankNamed) {
 }
 
 Result<std::unique_ptr<SymmetricHeap>> heap_of(Member& member, std::size_t bytes) {
-    return SymmetricHeap::create({.driver = member.driver, .bytes = bytes}, member.sockets, soon());
+    return SymmetricHeap::create({.driver = member.driver, .bytes = bytes}, member.sockets,
+                                 patience());
 }
 
 class HeapTest : public testing::TestWithParam<int> {};
@@ -220,7 +221,7 @@ TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
         const auto base = member.driver.allocate(4096);
         word_at(base + 512) = static_cast<std::uint64_t>(member.rank) + 1;
         for (const std::size_t offset : {512, 0, 512}) {
-            const auto found = (*cache)->find(base + offset, 64, soon());
+            const auto found = (*cache)->find(base + offset, 64, patience());
             ASSERT_TRUE(found.is_ok()) << found.status().to_string();
             EXPECT_EQ(found->at(member.rank, base + offset), base + offset);
             if (offset == 512) {
@@ -245,7 +246,7 @@ TEST(RegistrationCacheTest, KnowsWhatOfItsPeersIsMapped) {
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
         bases.at(static_cast<std::size_t>(member.rank)) = base;
-        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
         member.together.arrive_and_wait();
         const auto peers = bases.at(static_cast<std::size_t>(1 - member.rank));
         EXPECT_TRUE((*cache)->has_mapped(peers, 4096));
@@ -262,12 +263,12 @@ TEST(RegistrationCacheTest, AnAddressGivenOutAgainIsMappedAgain) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
         member.together.arrive_and_wait();
         EXPECT_EQ(member.driver.opened_allocations(), 1);
         member.together.arrive_and_wait();
         member.driver.forget(base);
-        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
         member.together.arrive_and_wait();
         EXPECT_EQ(member.driver.opened_allocations(), 2);
         member.together.arrive_and_wait();
@@ -281,10 +282,11 @@ TEST(RegistrationCacheTest, WhatIsNoGpuMemoryOrTooShortIsRefused) {
         const auto base = member.driver.allocate(4096);
         std::uint64_t here = 0;
         const auto host = std::bit_cast<sys::cuda::DeviceAddress>(&here);
-        EXPECT_EQ((*cache)->find(host, 8, soon()).status().code(), StatusCode::kInvalidArgument);
-        EXPECT_EQ((*cache)->find(base + 4000, 97, soon()).status().code(),
+        EXPECT_EQ((*cache)->find(host, 8, patience()).status().code(),
                   StatusCode::kInvalidArgument);
-        EXPECT_TRUE((*cache)->find(base + 4000, 96, soon()).is_ok());
+        EXPECT_EQ((*cache)->find(base + 4000, 97, patience()).status().code(),
+                  StatusCode::kInvalidArgument);
+        EXPECT_TRUE((*cache)->find(base + 4000, 96, patience()).is_ok());
         member.together.arrive_and_wait();
     });
 }
@@ -296,7 +298,7 @@ TEST(RegistrationCacheTest, AnAllocationThatAPeerCannotMapIsUnsupported) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        const auto found = (*cache)->find(base, 64, soon());
+        const auto found = (*cache)->find(base, 64, patience());
         EXPECT_EQ(found.status().code(),
                   member.rank == 0 ? StatusCode::kUnsupported : StatusCode::kOk);
         member.together.arrive_and_wait();
@@ -310,7 +312,8 @@ TEST(RegistrationCacheTest, MemoryThatCannotBeSharedIsUnsupportedEveryTime) {
         const auto base = member.driver.allocate(4096);
         member.driver.make_unshareable(base);
         for (int time = 0; time < 2; ++time)
-            EXPECT_EQ((*cache)->find(base, 64, soon()).status().code(), StatusCode::kUnsupported);
+            EXPECT_EQ((*cache)->find(base, 64, patience()).status().code(),
+                      StatusCode::kUnsupported);
         member.together.arrive_and_wait();
     });
 }
@@ -320,8 +323,8 @@ TEST(RegistrationCacheTest, WhatWasAnnouncedIsMappedWithoutAnybodyWaiting) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        ASSERT_TRUE((*cache)->announce(base + 100, soon()).is_ok());
-        ASSERT_TRUE((*cache)->announce(base, soon()).is_ok());
+        ASSERT_TRUE((*cache)->announce(base + 100, patience()).is_ok());
+        ASSERT_TRUE((*cache)->announce(base, patience()).is_ok());
         EXPECT_EQ((*cache)->size(), 1U);
         while (member.driver.opened_allocations() == 0) std::this_thread::yield();
         member.together.arrive_and_wait();
@@ -358,7 +361,7 @@ TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
         EXPECT_EQ((*cache)->health().code(), StatusCode::kPeerLost);
         EXPECT_EQ((*cache)->health().peer(), 1);
         const auto base = member.driver.allocate(4096);
-        EXPECT_EQ((*cache)->find(base, 64, soon()).status().code(), StatusCode::kPeerLost);
+        EXPECT_EQ((*cache)->find(base, 64, patience()).status().code(), StatusCode::kPeerLost);
         EXPECT_EQ(losses.count(), 1);
     });
 }
@@ -398,7 +401,7 @@ TEST(RegistrationCacheTest, ALatePeerIsNamedAndLeavingEndsTheWait) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(50));
                 cache->leave(Status::aborted("enough"));
             });
-            EXPECT_EQ(cache->find(base, 64, soon()).status().code(), StatusCode::kAborted);
+            EXPECT_EQ(cache->find(base, 64, patience()).status().code(), StatusCode::kAborted);
             leaving.join();
         }
         member.together.arrive_and_wait();

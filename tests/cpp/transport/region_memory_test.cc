@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::size_t kFile = RegionMemory::kFileBytes;
-constexpr std::size_t kBytes = 4 * kMiB;
+constexpr std::size_t kMemoryBytes = 4 * kMiB;
 constexpr std::size_t kPageBytes = 4096;
 
 UniqueFd duplicate(int fd) { return UniqueFd(::dup(fd)); }
@@ -37,19 +37,20 @@ std::unique_ptr<RegionMemory> join(const RegionMemory& claimed) {
 TEST(RegionMemoryTest, FurtherRegionsShareTheFirstOnesFileUntilItIsFull) {
     RegionStock stock;
     std::vector<std::shared_ptr<RegionMemory>> regions;
-    for (std::size_t i = 0; i < kFile / kBytes; ++i)
-        regions.push_back(stock.claim(kBytes, kBytes).value());
+    for (std::size_t i = 0; i < kFile / kMemoryBytes; ++i)
+        regions.push_back(stock.claim(kMemoryBytes, kMemoryBytes).value());
     for (const auto& region : regions) {
         EXPECT_TRUE(region->shares_file_with(*regions.front()));
-        EXPECT_EQ(region->bytes().size(), kBytes);
+        EXPECT_EQ(region->bytes().size(), kMemoryBytes);
     }
-    EXPECT_FALSE(stock.claim(kBytes, kBytes).value()->shares_file_with(*regions.front()));
+    EXPECT_FALSE(
+        stock.claim(kMemoryBytes, kMemoryBytes).value()->shares_file_with(*regions.front()));
 }
 
 TEST(RegionMemoryTest, RangesDoNotOverlap) {
     RegionStock stock;
-    const auto first = stock.claim(kBytes, kBytes).value();
-    const auto second = stock.claim(2 * kBytes, kBytes).value();
+    const auto first = stock.claim(kMemoryBytes, kMemoryBytes).value();
+    const auto second = stock.claim(2 * kMemoryBytes, kMemoryBytes).value();
     std::ranges::fill(first->bytes(), std::byte{1});
     EXPECT_TRUE(is_zero(*second));
     std::ranges::fill(second->bytes(), std::byte{2});
@@ -58,10 +59,10 @@ TEST(RegionMemoryTest, RangesDoNotOverlap) {
 
 TEST(RegionMemoryTest, WhatIsLeftIsTakenBeforeANewFileIsMade) {
     RegionStock stock;
-    const auto most = stock.claim(kFile - kBytes, kBytes).value();
-    const auto rest = stock.claim(4 * kBytes, kBytes / 4).value();
+    const auto most = stock.claim(kFile - kMemoryBytes, kMemoryBytes).value();
+    const auto rest = stock.claim(4 * kMemoryBytes, kMemoryBytes / 4).value();
     EXPECT_TRUE(rest->shares_file_with(*most));
-    EXPECT_EQ(rest->bytes().size(), kBytes);
+    EXPECT_EQ(rest->bytes().size(), kMemoryBytes);
 }
 
 /// Of 5 ranks an eighth is no whole number of pages, and nothing can be mapped behind it.
@@ -83,10 +84,10 @@ TEST(RegionMemoryTest, GroupsOfAnyNumberOfRanksFillAFile) {
 }
 
 TEST(RegionMemoryTest, AllWhoHoldARangeSeeTheSameBytes) {
-    const auto claimed = std::move(RegionMemory::in_new_file(kBytes).value());
+    const auto claimed = std::move(RegionMemory::in_new_file(kMemoryBytes).value());
     const auto joined = join(*claimed);
-    claimed->bytes()[kBytes - 1] = std::byte{42};
-    EXPECT_EQ(joined->bytes()[kBytes - 1], std::byte{42});
+    claimed->bytes()[kMemoryBytes - 1] = std::byte{42};
+    EXPECT_EQ(joined->bytes()[kMemoryBytes - 1], std::byte{42});
 }
 
 TEST(RegionMemoryTest, ARangeIsKeptWhileAnybodyHoldsIt) {
@@ -94,18 +95,18 @@ TEST(RegionMemoryTest, ARangeIsKeptWhileAnybodyHoldsIt) {
     auto claimed = std::move(RegionMemory::in_file_of(*kept, kFile / 2).value());
     auto joined = join(*claimed);
     claimed.reset();
-    EXPECT_EQ(*RegionMemory::in_file_of(*kept, kBytes), nullptr);
+    EXPECT_EQ(*RegionMemory::in_file_of(*kept, kMemoryBytes), nullptr);
     joined.reset();
-    EXPECT_NE(*RegionMemory::in_file_of(*kept, kBytes), nullptr);
+    EXPECT_NE(*RegionMemory::in_file_of(*kept, kMemoryBytes), nullptr);
 }
 
 TEST(RegionMemoryTest, AFreedRangeIsZeroWhenClaimedAgain) {
-    const auto kept = std::move(RegionMemory::in_new_file(kBytes).value());
-    auto freed = std::move(RegionMemory::in_file_of(*kept, kBytes).value());
+    const auto kept = std::move(RegionMemory::in_new_file(kMemoryBytes).value());
+    auto freed = std::move(RegionMemory::in_file_of(*kept, kMemoryBytes).value());
     std::ranges::fill(freed->bytes(), std::byte{1});
     const RegionExtent before = freed->extent();
     freed.reset();
-    const auto again = std::move(RegionMemory::in_file_of(*kept, kBytes).value());
+    const auto again = std::move(RegionMemory::in_file_of(*kept, kMemoryBytes).value());
     EXPECT_EQ(again->extent().offset, before.offset);
     EXPECT_TRUE(is_zero(*again));
 }
@@ -144,14 +145,15 @@ TEST(RegionMemoryTest, WhatIsNotSealedOrHasAnotherSizeIsRefused) {
         if (bytes != kFile) {
             ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
         }
-        const auto memory = RegionMemory::join(std::move(file), {.offset = 0, .bytes = kBytes});
+        const auto memory =
+            RegionMemory::join(std::move(file), {.offset = 0, .bytes = kMemoryBytes});
         EXPECT_EQ(memory.status().code(), StatusCode::kInvalidArgument);
         EXPECT_THAT(memory.status().message(), HasSubstr("expected a sealed one of 33554432"));
     }
 }
 
 TEST(RegionMemoryTest, RangesBeyondTheFileAreRefused) {
-    const auto claimed = std::move(RegionMemory::in_new_file(kBytes).value());
+    const auto claimed = std::move(RegionMemory::in_new_file(kMemoryBytes).value());
     const RegionExtent beyond[] = {{.offset = 0, .bytes = 0},
                                    {.offset = 0, .bytes = kFile + 4096},
                                    {.offset = kFile - 4096, .bytes = 8192},

@@ -8,27 +8,29 @@
 #include <array>
 #include <thread>
 
+#include "tests/fakes/deadlines.h"
+
 namespace pccl::transport {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kKiB;
-constexpr RegionExtent kExtent{.offset = 0, .bytes = kBytes};
+using fakes::patience;
 
-Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
+constexpr std::size_t kRegionBytes = 64 * kKiB;
+constexpr RegionExtent kExtent{.offset = 0, .bytes = kRegionBytes};
 
 struct Sockets {
     UniqueFd ours;
     UniqueFd theirs;
 };
 
-Sockets connected() {
+Sockets socket_pair() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 std::unique_ptr<Region> made_by_rank_zero(int ranks) {
-    return Region::create(std::move(RegionMemory::in_new_file(kBytes).value()), ranks);
+    return Region::create(std::move(RegionMemory::in_new_file(kRegionBytes).value()), ranks);
 }
 
 std::unique_ptr<Region> accept_one(UniqueFd& socket, const Waiter& waiter, Rank rank, int ranks) {
@@ -47,7 +49,7 @@ TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
     auto first = made_by_rank_zero(kRanks);
     std::array<std::unique_ptr<Region>, kRanks> others;
     for (Rank rank = 1; rank < kRanks; ++rank) {
-        Sockets pair = connected();
+        Sockets pair = socket_pair();
         auto& other = others[static_cast<std::size_t>(rank)];
         std::thread acceptor([&] {
             other = accept_one(pair.theirs, *waiters[static_cast<std::size_t>(rank)], rank, kRanks);
@@ -79,7 +81,7 @@ struct Offered {
     std::unique_ptr<Region> other;
 
     Offered() {
-        Sockets pair = connected();
+        Sockets pair = socket_pair();
         std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
         EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
         acceptor.join();
@@ -108,7 +110,7 @@ TEST(RegionTest, WhoSleepsUntilTheRegionIsCompleteIsWoken) {
     auto first = made_by_rank_zero(2);
     const auto waiter = std::move(Waiter::create().value());
     std::unique_ptr<Region> other;
-    Sockets pair = connected();
+    Sockets pair = socket_pair();
     std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 2); });
     EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
     acceptor.join();
@@ -123,7 +125,7 @@ TEST(RegionTest, WhoSleepsUntilTheRegionIsCompleteIsWoken) {
 TEST(RegionTest, ARankThatDoesNotAnswerAnOfferIsNamed) {
     auto first = made_by_rank_zero(3);
     const auto waiter = std::move(Waiter::create().value());
-    Sockets pair = connected();
+    Sockets pair = socket_pair();
     pair.theirs.reset();
     const Status offered = first->offer(2, std::move(pair.ours), waiter->handles(), patience());
     EXPECT_EQ(offered.code(), StatusCode::kPeerLost);

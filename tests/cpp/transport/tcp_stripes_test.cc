@@ -17,15 +17,15 @@
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/transport.h"
+#include "tests/fakes/deadlines.h"
 
 namespace pccl::transport::tcp {
 namespace {
 
+using fakes::patience;
 using testing::HasSubstr;
 
 constexpr std::size_t kBlock = 1024;
-
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
 /// Byte i of a stream tells where it belongs.
 std::vector<std::byte> stamped(std::size_t count, unsigned stream) {
@@ -40,7 +40,7 @@ struct Pair {
     UniqueFd far;
 };
 
-Pair connected() {
+Pair tcp_pair() {
     const sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
     auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value(), stream);
     const auto address = sys::local_address(listener->get());
@@ -61,7 +61,7 @@ class StripesTest : public testing::Test {
         far_.clear();
         near_.clear();
         for (std::size_t i = 0; i < count; ++i) {
-            Pair pair = connected();
+            Pair pair = tcp_pair();
             near_.push_back(std::move(pair.near));
             far_.push_back(std::move(pair.far));
         }
@@ -125,7 +125,7 @@ class StripesTest : public testing::Test {
 
    private:
     std::vector<UniqueFd> one() {
-        Pair pair = connected();
+        Pair pair = tcp_pair();
         std::vector<UniqueFd> sockets;
         sockets.push_back(std::move(pair.near));
         kept_.push_back(std::move(pair.far));

@@ -14,20 +14,19 @@
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/tcp/tcp_transport.h"
+#include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/deadlines.h"
 #include "tests/fakes/host.h"
 
 namespace pccl::transport::tcp {
 namespace {
 
-constexpr GroupId kGroup{1};
-constexpr Secret kSecret{2};
+using fakes::patience;
 
-Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
-
-class Host final : public fakes::Host {
+class TcpHost final : public fakes::Host {
    public:
-    explicit Host(const TcpOptions& options = {})
+    explicit TcpHost(const TcpOptions& options = {})
         : fakes::Host(
               [&options](Waiter& own) { return fakes::tcp_member(own, "127.0.0.0/8", options); }) {}
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
@@ -80,7 +79,7 @@ Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text));
 /// What goes before a block of a stream over several sockets.
 std::string number(char low) { return std::string(1, low) + std::string(7, '\0'); }
 
-void expect_text(Host& host, RecvLink& link, ChannelId channel, const std::string& wanted) {
+void expect_text(TcpHost& host, RecvLink& link, ChannelId channel, const std::string& wanted) {
     std::vector<std::byte> received(wanted.size());
     MutableBytes rest(received);
     Backoff backoff(host.waiter());
@@ -108,7 +107,7 @@ PeerAddress at(const std::string& host, const std::string& address) {
 }
 
 TEST(TcpTransportTest, LoopbackOfAnotherHostIsOutOfReach) {
-    Host host;
+    TcpHost host;
     EXPECT_TRUE(host.transport().reaches(host.address()).is_ok());
     const Status status = host.transport().reaches(at("elsewhere", "127.0.0.1:77"));
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
@@ -147,7 +146,7 @@ TEST(TcpTransportTest, RefusesUnusableOptions) {
 }
 
 TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
-    Host host;
+    TcpHost host;
     auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
     ASSERT_TRUE(sockets.is_ok()) << sockets.status().to_string();
     host.accept_until([&] { return host.links.size() == 1; });
@@ -167,7 +166,7 @@ TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
 }
 
 TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
-    Host host;
+    TcpHost host;
     SocketPurpose other = purpose(0, 1);
     other.link = {8};
     SocketPurpose watch = other;
@@ -189,7 +188,7 @@ TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
 }
 
 TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
-    Host host;
+    TcpHost host;
     auto first = host.dial({purpose(0)});
     auto twice = host.dial({purpose(0)});
     host.accept_until([&] { return host.refusals.size() == 1; });
@@ -204,7 +203,7 @@ TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
 }
 
 TEST(TcpTransportTest, ALinkThatIsGivenUpHalfWayTakesNoSockets) {
-    Host host;
+    TcpHost host;
     {
         auto some = host.dial({purpose(0), purpose(2)});
         ASSERT_TRUE(some.is_ok());
@@ -216,7 +215,7 @@ TEST(TcpTransportTest, ALinkThatIsGivenUpHalfWayTakesNoSockets) {
 }
 
 TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
-    Host host;
+    TcpHost host;
     const auto visitor = sys::connect_to(host.door(), patience());
     ASSERT_TRUE(sys::send_all(visitor->get(), std::vector<std::byte>(100'000), patience()).is_ok());
     auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
@@ -225,7 +224,7 @@ TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
 }
 
 /// A link of a host to itself.
-std::unique_ptr<SendLink> loop(Host& host) {
+std::unique_ptr<SendLink> loop(TcpHost& host) {
     std::unique_ptr<SendLink> link;
     std::atomic<bool> done{false};
     std::thread dialer([&] {
@@ -242,7 +241,7 @@ std::unique_ptr<SendLink> loop(Host& host) {
 TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
     const auto capacity_with = [](int sockets) {
         // As between hosts: within one, a turn fills the buffer of its socket.
-        Host host({.data_sockets = sockets, .near_block_bytes = tcp::TcpOptions().block_bytes});
+        TcpHost host({.data_sockets = sockets, .near_block_bytes = tcp::TcpOptions().block_bytes});
         const auto link = loop(host);
         EXPECT_GE(link->capacity(kMessageChannel), 100 * kKiB);
         return link->capacity(kCollectiveChannel);
@@ -254,7 +253,8 @@ TEST(TcpTransportTest, HoldsWhatSchedulesCountOnAlsoWithoutPrivileges) {
     constexpr std::size_t kCountedOn = 257 * kKiB;  // comm::kTcpCapacity
     constexpr std::size_t kGranted = 212'992;       // net.core.wmem_max, unless somebody raises it
     for (const int sockets : {1, 2, 4}) {
-        Host host({.data_sockets = sockets, .stream = {.buffer_bytes = kGranted, .give_up = {}}});
+        TcpHost host(
+            {.data_sockets = sockets, .stream = {.buffer_bytes = kGranted, .give_up = {}}});
         const auto link = loop(host);
         const std::vector<std::byte> bytes(kCountedOn);
         std::size_t taken = 0;
@@ -289,7 +289,7 @@ int unfinished_connections_to(std::uint16_t port) {
 }
 
 TEST(TcpTransportTest, TheKernelForgetsWhatALostPeerDoesNotTake) {
-    Host host({.peer_timeout = std::chrono::seconds(2)});
+    TcpHost host({.peer_timeout = std::chrono::seconds(2)});
     const auto link = loop(host);
     const std::vector<std::byte> block(1 * kMiB);
     std::size_t sent = 0;

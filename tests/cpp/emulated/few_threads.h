@@ -1,0 +1,11 @@
+// Plans of few threads, which an emulated GPU runs in little time.
+#pragma once
+
+#include "csrc/kernels/plan.h"
+
+namespace pccl::kernels {
+
+inline constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+inline constexpr Plan kFewThreadsInTurns{.protocol = Protocol::kTurns, .blocks = 2, .threads = 64};
+
+}  // namespace pccl::kernels

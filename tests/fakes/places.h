@@ -1,0 +1,16 @@
+// Where files are that tests read. The build writes places.cc, so that no flag of a compiler names
+// a folder: clones share what they compile (ccache).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pccl::fakes {
+
+/// The path of a file of tests/, as "data/device_plans.txt".
+std::string in_tests(std::string_view file);
+
+/// The path of the library that stands in for NVML.
+std::string fake_nvml();
+
+}  // namespace pccl::fakes
