@@ -41,8 +41,8 @@ function(pccl_compile_tests_quickly TARGET)
   pccl_precompile_once(${TARGET} TESTS ${PCCL_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
 endfunction()
 
-# Files of one folder are compiled so many at a time (pccl_unity.cmake). Each of them takes a quarter of what it
-# takes by itself. More would save little, and an edit compiles a whole group: 20 s, 1 GB.
+# Files of one folder are compiled so many at a time (pccl_unity.cmake), which takes a quarter less in all. More
+# would save little, and an edit compiles a whole group: 20 s, 1 GB.
 set(PCCL_TESTS_TOGETHER 8)
 
 # pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>]
