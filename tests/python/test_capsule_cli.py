@@ -171,9 +171,10 @@ def test_a_custom_program_is_imported_with_its_collective(folder: Path) -> None:
     algo = msccl_xml.all_pairs_all_reduce(3)
     (folder / "custom.xml").write_text(algo.xml().replace('coll="allreduce"', 'coll="custom"'))
     asked = ("import", "custom.xml", "--output", "custom.capsule")
-    done = run(folder, *asked)
-    assert done.returncode != 0
-    assert "name its collective (--collective broadcast --root 0)" in done.stderr
+    for command in (asked, ("check", "custom.xml")):
+        done = run(folder, *command)
+        assert done.returncode != 0
+        assert "(pccl capsule import --collective broadcast --root 0" in done.stderr
     done = run(folder, *asked, "--collective", "all_reduce", "--root", "0")
     assert done.returncode == 0, done.stderr
     assert pccl.Capsule.load(folder / "custom.capsule").schedule.collective == "all_reduce"

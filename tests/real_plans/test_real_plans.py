@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from plan_sources import generate
-from run_plans import outcomes, table
+from run_plans import imported, outcomes, run, table
 
 if TYPE_CHECKING:
     from run_plans import Outcome
@@ -46,3 +46,12 @@ def test_no_plan_is_called_wrong_and_each_refusal_names_its_place(found: list[Ou
     refused = [each for each in found if each.error is not None]
     assert not [str(each) for each in refused if not each.is_refused_well]
     assert not [str(each) for each in refused if not each.needs_multicast]
+
+
+def test_the_plan_with_most_links_of_16_ranks_is_right(tmp_path: Path) -> None:
+    """In one process its links would take more descriptors than most limits allow."""
+    name = "allreduce_multi_nodes-16-8-group4"
+    (plan,) = (each for each in generate(Path(FOLDER), tmp_path) if each.source.name == name)
+    outcome = imported(plan)
+    run(outcome, tmp_path)
+    assert outcome.is_right

@@ -142,8 +142,9 @@ class Reader {
         if (!collective)
             return Status::unsupported(concat(
                 text_.place(root), ": <algo> has coll=\"", shown(name),
-                name == "custom" ? "\", which says nothing of what it does: name its collective "
-                                   "(--collective broadcast --root 0)"
+                name == "custom" ? "\", which names no collective: import it with the one that it "
+                                   "computes (pccl capsule import --collective broadcast --root "
+                                   "0, or Capsule.from_msccl)"
                                  : "\", which is none of PCCL's collectives"));
         algo.kind = *collective;
         return Status::ok();
