@@ -6,7 +6,7 @@
 OLD and NEW are what PYTHONPATH has for each build (``build/gpu/python``). Two ranks live in one
 process, as two streams whose kernels run side by side: so a change of a kernel shows on a machine
 that has no two GPUs. Collectives that map each other's tensors do not, which a process cannot do
-with its own: sizes are those that go by words. Builds take turns, each time in a new process. CUDA
+with its own: sizes are those that go by LL. Builds take turns, each time in a new process. CUDA
 graphs of 50 calls, bfloat16, the median over replays, then over turns.
 """
 

@@ -5,7 +5,7 @@
 Through torch.distributed, bfloat16, in CUDA graphs, all in the same processes and in turns; every
 figure is the median over replays, the slowest rank counting. A group loads one capsule for all
 sizes, so that nothing but the program differs; one of them also by each protocol, as far as it
-carries the size (words and lines are NCCL's LL and LL128, direct is its Simple), and while a
+carries the size (ll and ll128 are NCCL's LL and LL128, direct is its Simple), and while a
 timeline of its steps is recorded.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ALL_PAIRS = "all_pairs"  # MSCCLang's, of pccl.published
 ALGORITHMS = ("ring", "one_shot", "two_shot", "pat", ALL_PAIRS)
 BY_EACH_PROTOCOL = "ring"
-PROTOCOLS = ("words", "lines", "direct")
+PROTOCOLS = ("ll", "ll128", "direct")
 RECORDED = f"{BY_EACH_PROTOCOL}/recorded"
 SIZES = [1 << exponent for exponent in range(10, 23, 2)]
 

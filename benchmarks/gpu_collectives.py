@@ -6,7 +6,7 @@ Ordinary ``torch.empty`` tensors of bfloat16, except where a library needs its o
 registered windows and torch's symmetric memory. Every figure is the median over replays of a CUDA
 graph of several calls, the slowest rank counting; the libraries take turns. Sizes are of the whole
 tensor: of all blocks together where there is one for each rank. ``--sweep`` times pccl's plans
-instead, ``--schedules`` adds schedules by name: ring, pat, or by one protocol alone: ring:words.
+instead, ``--schedules`` adds schedules by name: ring, pat, or by one protocol alone: ring:ll.
 ``--collectives`` takes reduce, gather, scatter and send_recv, too; in the last every rank sends a
 message to the next one, at once.
 """
@@ -177,8 +177,8 @@ class Pccl:
         for threads in (128, 256):
             blocks = -(-words // threads)
             if blocks <= 64:
-                plans[f"words{threads}"] = _core.DevicePlan(
-                    protocol="words", blocks=blocks, threads=threads
+                plans[f"ll{threads}"] = _core.DevicePlan(
+                    protocol="ll", blocks=blocks, threads=threads
                 )
         moved = nbytes // self.ranks if kind == "all_reduce" else nbytes
         for blocks in (1, 4, 8, 16, 32, 64, 128):
@@ -186,12 +186,12 @@ class Pccl:
             if is_sensible or (blocks == 1 and moved <= 4096):
                 plans[f"direct{blocks}"] = _core.DevicePlan(protocol="direct", blocks=blocks)
             if kind not in ("reduce_scatter", "broadcast") and blocks >= 16 and moved >= 1 << 20:
-                plans[f"turns{blocks}"] = _core.DevicePlan(protocol="turns", blocks=blocks)
+                plans[f"staggered{blocks}"] = _core.DevicePlan(protocol="staggered", blocks=blocks)
         if kind in ("all_gather", "all_to_all") and moved >= 1 << 20:
-            plans["engines"] = _core.DevicePlan(protocol="engines", blocks=16)
+            plans["copy_engine"] = _core.DevicePlan(protocol="copy_engine", blocks=16)
         calls = {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
         if kind == "all_reduce" and moved >= 8 << 20:
-            for protocol in ("turns", "engines"):
+            for protocol in ("staggered", "copy_engine"):
                 calls[f"two, {protocol}"] = self.in_two(nbytes // 2, protocol)
         return calls
 

@@ -60,11 +60,11 @@ def gatherers(
         )
 
     return {
-        "pccl engines": pccl("engines", 16),
-        "pccl engines, in place": pccl("engines", 16, whole[rank * block :][:block]),
-        "pccl turns, 64 blocks, in place": pccl("turns", 64, whole[rank * block :][:block]),
-        "pccl turns, 16 blocks": pccl("turns", 16),
-        "pccl turns, 64 blocks": pccl("turns", 64),
+        "pccl copy engines": pccl("copy_engine", 16),
+        "pccl copy engines, in place": pccl("copy_engine", 16, whole[rank * block :][:block]),
+        "pccl staggered, 64 blocks, in place": pccl("staggered", 64, whole[rank * block :][:block]),
+        "pccl staggered, 16 blocks": pccl("staggered", 16),
+        "pccl staggered, 64 blocks": pccl("staggered", 64),
         "nccl": lambda: dist.all_gather_into_tensor(whole, mine),
     }
 

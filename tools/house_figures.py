@@ -69,9 +69,9 @@ LINKS = """
     StripedReader::take_held LinkExecutor::length LinkExecutor::fill_carry
 """
 GPU = """
-    PcclBackend::launch_all PcclBackend::issued GpuLane::launch GpuLane::issue GpuLane::group_on
+    PcclBackend::launch_all PcclBackend::issued GpuBackend::launch GpuBackend::issue GpuBackend::group_on
     DeviceGroup::launch_all DeviceGroup::launch DeviceGroup::launch_alone
-    DeviceGroup::launch_one DeviceGroup::enter DeviceGroup::schedule_for DeviceGroup::in_turn
+    DeviceGroup::launch_one DeviceGroup::enter DeviceGroup::schedule_for DeviceGroup::launch_in_order
     lower device:plan_of plan_collective plan_all_reduce plan_reduce plan_parts launch_kernel_of
     launch_all_reduce LaunchOrder::begin LaunchOrder::end kernels:plan_of
 """
@@ -98,7 +98,7 @@ LINKS_THEN = """
     Execution::open_receive Execution::header_for Execution::flush_links
 """
 GPU_THEN = """
-    in_turn choose LaunchWindow::take
+    launch_in_order choose LaunchWindow::take
 """
 ROOMS = {"torch", "comm", "collective", "runtime", "device", "transport", "sys", "kernels"}
 WAYS = {

@@ -6,11 +6,11 @@
 // parts into windows, short enough for the longest message to fit into a slot, and runs the program
 // once for each.
 //
-// Messages lie in their receiver's memory, as they are; or by words where they are short: as lines,
-// which need no fence and no flag; or by wide lines, which carry more of them. Counters of messages
+// Messages lie in their receiver's memory, as they are; or by LL where they are short: as LL lines,
+// which need no fence and no flag; or by LL128, which carries more of them. Counters of messages
 // go on from launch to launch, so that a launch means the same whenever a CUDA graph repeats it. A
 // rank leaves as soon as it has what it is to get: its last messages may not be taken yet, and its
-// desk stays until they are.
+// state stays until they are.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,19 @@ namespace pccl::abi {
 
 inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel and a worker each
 inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds, at least
-inline constexpr int kLineSlots = 4;     // of words and wide lines
-inline constexpr int kLinesTold = 2;     // of which so many are told to have been taken at once
-static_assert(kLineSlots - (kLinesTold - 1) >= kDeviceSlots);
+inline constexpr int kLLSlots = 4;       // of LL and LL128
+inline constexpr int kAckInterval = 2;   // messages that the receiver acknowledges at once
+static_assert(kLLSlots - (kAckInterval - 1) >= kDeviceSlots);
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
-inline constexpr std::size_t kWordSlotBytes = std::size_t{4} << 10;  // by words
-inline constexpr int kWideSlotLines = 128;                           // by wide lines
+inline constexpr std::size_t kLLSlotBytes = std::size_t{4} << 10;  // by LL
+inline constexpr int kLL128SlotLines = 128;                        // by LL128
 inline constexpr int kMostLanePorts = 64;
 inline constexpr int kMostLaneWaits = 128;        // of one step
 inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
 /// Where chunks begin within a block, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
 
-/// Packets of 16 bytes that two wide lines carry: seven and a half each.
+/// Packets of 16 bytes that two LL128 lines carry: seven and a half each.
 inline constexpr int kPairPackets = 15;
 inline constexpr std::size_t kPairBytes = std::size_t{16} * kPairPackets;
 
@@ -88,8 +88,8 @@ struct DeviceLane {
     std::int32_t ports;
 };
 
-/// How messages lie in slots: as they are, or in what says itself that it has arrived.
-enum class MessageForm : std::int32_t { kPlain, kWords, kLines };
+/// How messages lie in slots: as they are, or in what shows by itself that it has arrived.
+enum class MessageForm : std::int32_t { kPlain, kLL, kLL128 };
 inline constexpr int kMessageForms = 3;
 
 /// Messages between this rank and one peer, both ways, in this rank's memory.
@@ -106,42 +106,44 @@ struct DeviceFifo {
 static_assert(sizeof(DeviceFifo) == 128);
 
 [[nodiscard]] constexpr std::uint32_t slots_for(MessageForm form) {
-    return form == MessageForm::kPlain ? kDeviceSlots : kLineSlots;
+    return form == MessageForm::kPlain ? kDeviceSlots : kLLSlots;
 }
 /// Of the message after `sent` others, how many must have been taken, at least, before there is a
 /// slot for it; counters wrap.
 [[nodiscard]] constexpr std::uint32_t emptied_before(std::uint32_t sent, MessageForm form) {
     return sent + 1 - slots_for(form);
 }
-/// Whether its receiver then says how many it has taken: of words and lines not each time, for that
+/// Whether its receiver then acknowledges what it has taken: of LL and LL128 not each time: that
 /// asks all threads of a block to meet.
-[[nodiscard]] constexpr bool is_told(std::uint32_t sent) { return (sent + 1) % kLinesTold == 0; }
+[[nodiscard]] constexpr bool is_acknowledged(std::uint32_t sent) {
+    return (sent + 1) % kAckInterval == 0;
+}
 
 /// Of one FIFO, in the memory of the rank that reads it.
 struct DeviceSlots {
     std::byte messages[kDeviceSlots][kSlotBytes];
-    Line words[kLineSlots][kWordSlotBytes / kLineBytes];
-    WideLine lines[kLineSlots][kWideSlotLines];
+    LLLine ll[kLLSlots][kLLSlotBytes / kLLDataBytes];
+    LL128Line ll128[kLLSlots][kLL128SlotLines];
 };
 
 /// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.
-struct DeviceDesk {
+struct DeviceProgramState {
     std::uint32_t progress[kMostBlocks];  // steps that each block of this launch has done
     std::uint32_t finished;               // blocks of this launch
     std::uint32_t reserved[15];
-    DeviceDesk* peers[kMostDevices];  // as mapped here, by rank; this rank's, too
+    DeviceProgramState* peers[kMostDevices];  // as mapped here, by rank; this rank's, too
     DeviceFifo fifos[kMostDevices][kDeviceFifos];
 };
 
-[[nodiscard]] constexpr std::size_t desk_bytes(int ranks) {
-    return sizeof(DeviceDesk) +
+[[nodiscard]] constexpr std::size_t state_bytes(int ranks) {
+    return sizeof(DeviceProgramState) +
            static_cast<std::size_t>(ranks) * kDeviceFifos * sizeof(DeviceSlots);
 }
 
 /// When a block did a step in one window, by its GPU's global timer; all 0 where it did not.
 struct StepTime {
     std::uint64_t begin;  // it came to it
-    std::uint64_t moved;  // what the step awaits was there; not words and lines
+    std::uint64_t moved;  // what the step awaits was there; not of LL and LL128
     std::uint64_t end;
     std::uint64_t bytes;
 };
@@ -155,7 +157,7 @@ struct DeviceProgram {
     std::int32_t most_ports = 0;
     const DeviceWait* waits = nullptr;
     const DeviceSlice* places = nullptr;  // of chunks that are listed one by one
-    DeviceDesk* desk = nullptr;           // this rank's
+    DeviceProgramState* state = nullptr;  // this rank's
     std::byte* scratch = nullptr;         // scratch_chunks of window_bytes for each worker
     std::size_t chunk_bytes = 0;          // of every chunk of a block but the last ones
     std::size_t part_bytes = 0;           // of a chunk: a worker's, but for the last ones

@@ -19,64 +19,65 @@ namespace pccl::abi {
 
 inline constexpr int kMostDevices = 8;  // in a group
 inline constexpr int kMostBlocks = 128;
-inline constexpr int kMostLinedBlocks = 64;  // of kernels that send lines
-inline constexpr int kLinesPerBlock = 256;
-inline constexpr std::size_t kLineBytes = 8;  // of data
+inline constexpr int kMostLLBlocks = 64;  // of kernels that send LL lines
+inline constexpr int kLLLinesPerBlock = 256;
+inline constexpr std::size_t kLLDataBytes = 8;  // of data
 
-/// 8 bytes of data that say themselves when they have arrived: each half travels in one piece with
-/// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent. Lines of collectives say
-/// what their sender has called, too, so that nobody takes those of another call for its own.
-struct alignas(16) Line {
+/// 8 bytes of data with their arrival flag: each half travels in one piece with
+/// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent. Lines of collectives
+/// carry the fingerprint of what their sender has called, too, so that nobody takes those of
+/// another call for its own.
+struct alignas(16) LLLine {
     std::uint32_t low;
     std::uint32_t low_epoch;
     std::uint32_t high;
     std::uint32_t high_epoch;  // ^ DeviceTeam::fingerprint
 };
 
-/// A cache line that says itself when all of it has arrived, where the GPUs and what joins them
+/// A cache line with its arrival flag, where the GPUs and what joins them
 /// keep whole what a warp stores into it at once (NCCL's protocol LL128): that is tried before use.
-struct alignas(128) WideLine {
+struct alignas(128) LL128Line {
     std::byte data[120];
     std::uint64_t number;  // in both halves
 };
-static_assert(sizeof(WideLine) == 128);
+static_assert(sizeof(LL128Line) == 128);
 
-/// How wide lines came that were sent from each rank to each, as all of them have seen.
-enum class LineTrial : std::uint32_t { kNone = 0, kWhole = 1, kTorn = 2 };
+/// How LL128 lines came that were sent from each rank to each, as all of them have seen.
+enum class LL128Trial : std::uint32_t { kNone = 0, kWhole = 1, kTorn = 2 };
 inline constexpr int kTrialWarps = 8;  // of a rank, in the one block of the trial
 inline constexpr int kWarpLines = 8;   // that a warp stores at once, 2 for a thread
 /// From one rank, by the parity of the round.
-struct TrialLines {
-    WideLine lines[2][kTrialWarps][kWarpLines];
+struct LL128TrialLines {
+    LL128Line lines[2][kTrialWarps][kWarpLines];
 };
 
-/// What a kernel tells each peer at its start: where this rank's tensors are in the peer's address
-/// space.
-struct Greeting {
-    Line input;
-    Line output;
+/// What a kernel sends each peer at the entry barrier: where this rank's tensors are in the peer's
+/// address space.
+struct EntryLines {
+    LLLine input;
+    LLLine output;
 };
 
 /// Of one block, in the heap of the rank that reads it.
 struct Channel {
-    Greeting greetings[kMostDevices];      // by sender
-    std::uint32_t departed[kMostDevices];  // by sender: the epoch it has finished
-    std::uint32_t turn;                    // the next rank's: its epoch, and the turn it has ended
-    std::uint32_t epoch;                   // launches so far; only its owner touches it
+    EntryLines entries[kMostDevices];    // by sender
+    std::uint32_t exited[kMostDevices];  // by sender: the epoch it has finished
+    std::uint32_t stagger_step;          // the next rank's: its epoch, and the step it has ended
+    std::uint32_t epoch;                 // launches so far; only its owner touches it
     std::uint32_t reserved[22];
 };
 static_assert(sizeof(Channel) == 384);
 
 /// Lines of one block, by the parity of the epoch: the next launch may begin before this one has
 /// read everything.
-struct LineBuffer {
-    Line lines[2][kMostDevices][kLinesPerBlock];  // by parity, sender
+struct LLBuffer {
+    LLLine lines[2][kMostDevices][kLLLinesPerBlock];  // by parity, sender
 };
 
 /// Messages between this rank and one peer, in this rank's heap. They are counted by pair and
 /// direction, apart from the channels.
 struct Mailbox {
-    Greeting posted;         // by the peer: where it wants this rank's message, and how many bytes
+    EntryLines posted;       // by the peer: where it wants this rank's message, and how many bytes
     std::uint32_t arrived;   // by the peer: the number of its message that is here
     std::uint32_t sent;      // this rank's: messages to the peer so far,
     std::uint32_t received;  // from the peer so far,
@@ -88,11 +89,11 @@ static_assert(sizeof(Mailbox) == 128);
 
 enum class DevicePhase : std::uint32_t {
     kNone = 0,
-    kGreeting = 1,
+    kEntry = 1,
     kData = 2,
-    kDeparture = 3,
-    kTurn = 4,
-    kPosting = 5,  // of memory for a message
+    kExit = 3,
+    kStaggerStep = 4,
+    kPostedReceive = 5,  // of memory for a message
     kMessage = 6,
     kLength = 7,  // of what is sent is another than its receiver expects: expected and seen, bytes
     kStep = 8,    // of a schedule's program: a message, room for one, or another lane
@@ -120,15 +121,16 @@ struct DeviceFault {
 struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
     std::uint32_t has_called;  // 1: claimed by the thread that writes `called`; 2: it is there
-    std::uint32_t has_quit[kMostDevices];  // by peer, which writes it: it has given up, and `fault`
-    std::uint32_t reserved[12];            // in its heap says why
+    std::uint32_t
+        has_aborted[kMostDevices];    // by peer, which writes it: it has given up, and `fault`
+    std::uint32_t reserved[12];       // in its heap says why
     CollectiveHeader called;          // by this rank, for peers that have called something else
     Mailbox mailboxes[kMostDevices];  // by peer
     Channel channels[kMostBlocks];
-    LineBuffer buffers[kMostLinedBlocks];
-    TrialLines trial[kMostDevices];           // by sender
-    std::uint32_t line_trials[kMostDevices];  // by sender: a LineTrial, of what came to it
-    DeviceFault fault;                        // as in DeviceControl, for the peers
+    LLBuffer buffers[kMostLLBlocks];
+    LL128TrialLines trial[kMostDevices];       // by sender
+    std::uint32_t ll128_trials[kMostDevices];  // by sender: an LL128Trial, of what came to it
+    DeviceFault fault;                         // as in DeviceControl, for the peers
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.
@@ -139,21 +141,22 @@ struct LongWait {
 
 /// Where this rank saw the peers' inputs in an earlier launch: kernels leave it for the host, which
 /// cannot ask. What it says of a later launch may be wrong.
-struct Hint {
+struct CachedPointers {
     std::uint64_t inputs[kMostDevices];  // by peer; 0 where nothing is known
 };
-inline constexpr int kMostHints = 64;
+inline constexpr int kMostCachedPointers = 64;
 
 /// In host memory that kernels see.
 struct DeviceControl {
     std::uint32_t abort;         // not 0: kernels stop waiting
     std::uint32_t has_given_up;  // not 0: a kernel has, and `fault` says why
     std::uint32_t in_doubt;      // not 0: one has ended while rank in_doubt - 1 might still use
-    std::uint32_t line_trial;    // this rank's tensors. The other: a LineTrial, all ranks' together
+    std::uint32_t
+        ll128_trial;  // this rank's tensors. The other: an LL128Trial, all ranks' together
     std::uint32_t reserved[12];
     DeviceFault fault;
     LongWait waits[kDevicePhases][kMostDevices];  // by phase, peer
-    Hint hints[kMostHints];
+    CachedPointers cached_pointers[kMostCachedPointers];
 };
 
 /// A kernel's view of its group; passed by value.
@@ -169,9 +172,9 @@ struct DeviceTeam {
 };
 static_assert(std::is_trivially_copyable_v<DeviceTeam>);
 
-/// Where a launch's tensors are, for each rank: what the greetings carry. Entry r is an address in
-/// rank r's address space.
-struct Postings {
+/// Where a launch's tensors are, for each rank: what the entry lines carry. Entry r is an address
+/// in rank r's address space.
+struct PeerPointers {
     std::uint64_t inputs[kMostDevices];
     std::uint64_t outputs[kMostDevices];
 };

@@ -53,7 +53,8 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;
-    return in_turn(stream, batch.plan, [&] { return kernels::launch_batch(batch, stream); });
+    return launch_in_order(stream, batch.plan,
+                           [&] { return kernels::launch_batch(batch, stream); });
 }
 
 Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
@@ -65,10 +66,10 @@ Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
     batch.team = team_;
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));
     for (std::size_t i = 0; i < collectives.size(); ++i) {
-        std::ranges::copy(tensors.inputs[i].at, batch.parts[i].postings.inputs);
-        std::ranges::copy(tensors.outputs[i].at, batch.parts[i].postings.outputs);
+        std::ranges::copy(tensors.inputs[i].at, batch.parts[i].peer_pointers.inputs);
+        std::ranges::copy(tensors.outputs[i].at, batch.parts[i].peer_pointers.outputs);
     }
-    return in_turn(stream, batch.plan, [&] {
+    return launch_in_order(stream, batch.plan, [&] {
         PCCL_TRY(copy_in(collectives, tensors, stream));
         PCCL_TRY(kernels::launch_large_batch(batch, stream));
         return copy_out(collectives, tensors, stream);

@@ -59,8 +59,8 @@ Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
 }
 
 constexpr int kNewestArchitecture = 9999;
-constexpr Duration kPatienceForPeers = std::chrono::seconds(1);
-constexpr Duration kPatienceForKernels = std::chrono::seconds(3);  // that are told to end
+constexpr Duration kLongestWaitForPeers = std::chrono::seconds(1);
+constexpr Duration kLongestWaitForKernels = std::chrono::seconds(3);  // that are told to end
 
 /// Not even the end of the process gives it back before.
 void keep_for_good(std::shared_ptr<const void> memory) {
@@ -123,45 +123,46 @@ DeviceGroup::~DeviceGroup() {
 
 bool DeviceGroup::end_kernels() {
     static_cast<void>(adopt_thread());
-    const Deadline deadline = Deadline::after(kPatienceForPeers);
+    const Deadline deadline = Deadline::after(kLongestWaitForPeers);
     if (await_launches(deadline)) return !health().is_ok() || programs_->await_taken(deadline);
     end(Status::aborted("the group was destroyed while a kernel of it waited"));
-    return await_launches(Deadline::after(kPatienceForKernels));
+    return await_launches(Deadline::after(kLongestWaitForKernels));
 }
 
 bool DeviceGroup::await_launches(Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    return std::ranges::all_of(lanes(),
-                               [&](Lane* lane) { return lane->order.await_all(deadline); });
+    return std::ranges::all_of(
+        sequences(), [&](LaunchSequence* launches) { return launches->order.await_all(deadline); });
 }
 
 void DeviceGroup::keep_memory() {
     registrations_->keep_mappings();
     programs_->keep_memory();
     timeline_.keep_memory();
-    for (Lane* lane : lanes()) lane->keep_memory();
+    for (LaunchSequence* launches : sequences()) launches->keep_memory();
     keep_for_good(std::move(heap_));
     keep_for_good(control_);
 }
 
-Status DeviceGroup::meet(const DeviceMeeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(const int resident, agree_on_seat(meeting));
-    PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
-    PCCL_TRY(agree_on_preferences(meeting));
+Status DeviceGroup::meet(const DeviceRendezvous& rendezvous) {
+    PCCL_ASSIGN_OR_RETURN(const int resident, agree_on_placement(rendezvous));
+    PCCL_ASSIGN_OR_RETURN(sockets_, rendezvous.connect());
+    PCCL_TRY(agree_on_preferences(rendezvous));
     preferences_.most_blocks = std::min(preferences_.most_blocks, resident);
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
-    return share_memory(meeting.deadline());
+    return share_memory(rendezvous.deadline());
 }
 
-Result<int> DeviceGroup::agree_on_seat(const DeviceMeeting& meeting) {
+Result<int> DeviceGroup::agree_on_placement(const DeviceRendezvous& rendezvous) {
     if (options_.size == 1) return abi::kMostBlocks;
     PCCL_ASSIGN_OR_RETURN(const auto gpu, driver_.gpu_id(options_.device));
     PCCL_ASSIGN_OR_RETURN(const bool has_mps, driver_.has_mps(options_.device));
     PCCL_ASSIGN_OR_RETURN(const int multiprocessors, driver_.multiprocessors(options_.device));
-    return agree_on_seats(meeting, {.gpu = gpu,
-                                    .has_mps = has_mps,
-                                    .takes_turns = options_.peer_access.value_or(false),
-                                    .multiprocessors = multiprocessors});
+    return agree_on_placements(rendezvous,
+                               {.gpu = gpu,
+                                .has_mps = has_mps,
+                                .allows_time_slicing = options_.peer_access.value_or(false),
+                                .multiprocessors = multiprocessors});
 }
 
 Status DeviceGroup::share_memory(Deadline deadline) {
@@ -177,19 +178,19 @@ Status DeviceGroup::share_memory(Deadline deadline) {
             {.driver = driver_, .device = options_.device, .sockets = *sockets_, .on_lost = [this] {
                  stop_kernels();
              }}));
-    puller_ = std::make_unique<Puller>(
-        Puller::Options{.driver = driver_,
-                        .device = options_.device,
-                        .hints = control_->hints,
-                        .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
-                            return registrations_->has_mapped(address, bytes);
-                        }});
+    gather_ = std::make_unique<CopyEngineGather>(CopyEngineGather::CopyEngineOptions{
+        .driver = driver_,
+        .device = options_.device,
+        .cached_pointers = control_->cached_pointers,
+        .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
+            return registrations_->has_mapped(address, bytes);
+        }});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[at(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[at(rank)]);
     team_.control = control_.get();
     team_.rank = options_.rank;
     team_.size = options_.size;
-    PCCL_ASSIGN_OR_RETURN(const abi::LineTrial lines, try_lines(deadline));
+    PCCL_ASSIGN_OR_RETURN(const abi::LL128Trial lines, try_ll128(deadline));
     programs_ =
         std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
                                                                  .device = options_.device,
@@ -197,26 +198,26 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                                                                  .size = options_.size,
                                                                  .architecture = gpus_.architecture,
                                                                  .preferences = preferences_,
-                                                                 .lines = lines});
+                                                                 .ll128 = lines});
     return Status::ok();
 }
 
 /// "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the list of schedules.
-Status DeviceGroup::agree_on_preferences(const DeviceMeeting& meeting) {
+Status DeviceGroup::agree_on_preferences(const DeviceRendezvous& rendezvous) {
     constexpr std::string_view kSubject = "preferences";
     PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));
     PCCL_TRY(check_preferences(options_.preferences));
-    std::string said =
+    std::string published =
         concat(architecture, " ", to_string(options_.preferences), " ", options_.algorithms);
-    if (options_.size > 1 && options_.rank == 0) PCCL_TRY(meeting.say(kSubject, said));
+    if (options_.size > 1 && options_.rank == 0) PCCL_TRY(rendezvous.publish(kSubject, published));
     if (options_.size > 1 && options_.rank != 0) {
-        PCCL_ASSIGN_OR_RETURN(said, meeting.hear(0, kSubject));
+        PCCL_ASSIGN_OR_RETURN(published, rendezvous.receive(0, kSubject));
     }
-    std::string_view rest = said;
+    std::string_view rest = published;
     const auto agreed = number_in<int>(next_word(rest), 1, kNewestArchitecture);
     const auto preferences = parse_preferences(rest);
     if (!agreed || !preferences.is_ok())
-        return Status::invalid_argument(concat("rank 0 said \"", said, "\" of its GPU"));
+        return Status::invalid_argument(concat("rank 0 said \"", published, "\" of its GPU"));
     gpus_.architecture = *agreed;
     preferences_ = *preferences;
     PCCL_TRY(check_alike(options_.rank, options_.preferences, preferences_));
@@ -268,9 +269,9 @@ Status DeviceGroup::given_up() const {
     const abi::DeviceFault& fault = control_->fault;
     const std::string operation = log_->operation(fault.ticket);
     if (fault.rank == options_.rank) return status_of(fault, operation);
-    const bool is_dispute = fault.phase == abi::DevicePhase::kCall;
+    const bool is_mismatch = fault.phase == abi::DevicePhase::kCall;
     return registrations_->as_told_by(
-        fault.rank, status_of(fault, is_dispute ? describe_call(fault.ours) : operation));
+        fault.rank, status_of(fault, is_mismatch ? describe_call(fault.ours) : operation));
 }
 
 Status DeviceGroup::with_doubt(const Status& why) const {

@@ -28,7 +28,8 @@
 #include "csrc/base/fork.h"
 #include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/collective/collective.h"
-#include "csrc/device/device_meeting.h"
+#include "csrc/device/copy_engine_gather.h"
+#include "csrc/device/device_rendezvous.h"
 #include "csrc/device/device_stage.h"
 #include "csrc/device/launch/launch_log.h"
 #include "csrc/device/launch/launch_order.h"
@@ -39,7 +40,6 @@
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/device/programs/loaded_schedules.h"
 #include "csrc/device/programs/program_timeline.h"
-#include "csrc/device/puller.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/sys/cuda/driver.h"
@@ -51,16 +51,17 @@ namespace pccl::device {
 struct DeviceGroupOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store{};       // of this group alone
-    std::string name{};                              // for flight records, as what follows
-    std::vector<std::uint64_t> global_ranks{};       // of the members, in the whole job
-    int device = 0;                                  // as CUDA numbers it in this process
-    std::chrono::milliseconds timeout{30 * 60'000};  // of meeting, and of launches: set_timeout()
-    sys::cuda::Driver* driver = nullptr;             // null: the machine's
+    std::shared_ptr<bootstrap::Store> store{};  // of this group alone
+    std::string name{};                         // for flight records, as what follows
+    std::vector<std::uint64_t> global_ranks{};  // of the members, in the whole job
+    int device = 0;                             // as CUDA numbers it in this process
+    std::chrono::milliseconds timeout{30 *
+                                      60'000};  // of rendezvous, and of launches: set_timeout()
+    sys::cuda::Driver* driver = nullptr;        // null: the machine's
     // false: as where GPUs do not reach each other; true: kernels also where ranks that share a GPU
     // take turns (gpu_sharing.h)
     std::optional<bool> peer_access{};
-    Preferences preferences{};  // the same on all ranks, but for `engines`: rank 0's counts
+    Preferences preferences{};  // the same on all ranks, but for `copy_engines`: rank 0's counts
     // Rank 0's count.
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
     // They are of it; and of what it has loaded, launches choose by their sizes.
@@ -150,22 +151,22 @@ class PCCL_API DeviceGroup {
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
     /// kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
-    Status meet(const DeviceMeeting& meeting);
+    Status meet(const DeviceRendezvous& rendezvous);
     Status share_memory(Deadline deadline);
     Status allocate_control();
-    /// How wide lines come between these GPUs; kNone where they are not tried.
-    [[nodiscard]] Result<abi::LineTrial> try_lines(Deadline deadline);
+    /// How LL128 lines come between these GPUs; kNone where they are not tried.
+    [[nodiscard]] Result<abi::LL128Trial> try_ll128(Deadline deadline);
     [[nodiscard]] Status launch_trial(kernels::Stream stream);
-    [[nodiscard]] Result<abi::LineTrial> await_trial(Deadline deadline) const;
-    Result<int> agree_on_seat(const DeviceMeeting& meeting);
-    Status agree_on_preferences(const DeviceMeeting& meeting);
+    [[nodiscard]] Result<abi::LL128Trial> await_trial(Deadline deadline) const;
+    Result<int> agree_on_placement(const DeviceRendezvous& rendezvous);
+    Status agree_on_preferences(const DeviceRendezvous& rendezvous);
     /// On a thread of its own: whether no kernel runs any more.
     [[nodiscard]] bool end_kernels();
     void keep_memory();
     /// Ends the group for `why`, on all ranks; nothing, where it has ended already.
     void end(const Status& why) const;
     void stop_kernels() const;
-    /// health(), as the peers hear of it.
+    /// health(), as the peers get it.
     [[nodiscard]] Status why_over() const;
     [[nodiscard]] Status given_up() const;
     /// And whether a peer may still use this rank's tensors.
@@ -176,8 +177,8 @@ class PCCL_API DeviceGroup {
         return options_.explain ? options_.explain(why) : why;
     }
     /// Launches that follow one another, and the memory they share.
-    struct Lane {
-        Lane(sys::cuda::Driver& driver, int device)
+    struct LaunchSequence {
+        LaunchSequence(sys::cuda::Driver& driver, int device)
             : order(driver), inputs(driver, device), outputs(driver, device) {}
         void keep_memory() {
             inputs.keep_memory();
@@ -187,7 +188,7 @@ class PCCL_API DeviceGroup {
         DeviceStage inputs;
         DeviceStage outputs;
     };
-    std::array<Lane*, 3> lanes() { return {&collectives_, &sends_, &receives_}; }
+    std::array<LaunchSequence*, 3> sequences() { return {&collectives_, &sends_, &receives_}; }
     /// Blocks as the kernel gets them, and where the peers see them.
     struct Shared {
         std::vector<Block> staged{};  // in place of the blocks, where peers cannot map those
@@ -206,10 +207,10 @@ class PCCL_API DeviceGroup {
     /// Calls launch(), of a collective, behind the one before it; nobody else here launches
     /// meanwhile.
     template <typename Launch>
-    Status in_turn(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
+    Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));
         PCCL_ASSIGN_OR_RETURN(
-            const auto turn,
+            const auto permit,
             window_->begin({.group = this, .stream = stream, .blocks = plan.blocks}));
         PCCL_TRY(launch());
         return collectives_.order.end(stream);
@@ -262,7 +263,7 @@ class PCCL_API DeviceGroup {
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
     Status exchange_all(const Exchange& messages, kernels::Stream stream);
-    /// begin() or end() of the lanes that `messages` are in.
+    /// begin() or end() of the sequences that `messages` are in.
     Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream), const Exchange& messages,
                       kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
@@ -284,16 +285,16 @@ class PCCL_API DeviceGroup {
         mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     LoadedSchedules loaded_;
-    Lane collectives_;
-    Lane sends_;
-    Lane receives_;
+    LaunchSequence collectives_;
+    LaunchSequence sends_;
+    LaunchSequence receives_;
     ProgramTimeline timeline_;
     std::uint32_t schedules_ = 0;  // that were launched
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
     std::shared_ptr<LaunchWindow> window_;
-    std::unique_ptr<Puller> puller_;
+    std::unique_ptr<CopyEngineGather> gather_;
     std::unique_ptr<DevicePrograms> programs_;
-    bool desks_have_met_ = false;
+    bool states_are_exchanged_ = false;
 };
 
 }  // namespace pccl::device

@@ -36,10 +36,10 @@ bool averages_integers(const Collective& collective) {
 }
 
 /// What this rank expects of each: its one block is the root's.
-void post_lengths(const Collective& collective, abi::Postings& postings) {
+void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers) {
     const auto& outputs = collective.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        postings.inputs[outputs.size() == 1 ? at(collective.root) : i] =
+        peer_pointers.inputs[outputs.size() == 1 ? at(collective.root) : i] =
             outputs[i].count * size_of(collective.type);
 }
 
@@ -152,9 +152,9 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(why_over());
     launch.team = team_;
-    if (launch.plan.protocol == kernels::Protocol::kWords)
-        return in_turn(stream, launch.plan,
-                       [&] { return launch_kernel_of(collective.kind, launch, stream); });
+    if (launch.plan.protocol == kernels::Protocol::kLL)
+        return launch_in_order(stream, launch.plan,
+                               [&] { return launch_kernel_of(collective.kind, launch, stream); });
     if (is_pulled(collective, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
 }
@@ -218,22 +218,22 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
                    "own type, which may wrap: leave the algorithm out, or sum a wider type"));
     PCCL_TRY(why_over());
     if (longest(collective) == 0) return Status::ok();
-    if (!desks_have_met_ && is_captured(stream))
+    if (!states_are_exchanged_ && is_captured(stream))
         return Status::invalid_argument(
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
     PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, source, wanted.plan));
     PCCL_ASSIGN_OR_RETURN(
-        const auto desk,
-        registrations_->find(programs_->desk(), programs_->desk_bytes(), deadline()));
+        const auto state,
+        registrations_->find(programs_->state(), programs_->state_bytes(), deadline()));
     for (Rank rank = 0; rank < options_.size; ++rank)
-        run.postings.inputs[at(rank)] = desk.at(rank, programs_->desk());
+        run.peer_pointers.inputs[at(rank)] = state.at(rank, programs_->state());
     run.team = team_;
     timeline_.add(run, {.program = programs_->program_of(source, collective.root),
                         .sequence = ++schedules_,
                         .is_captured = is_captured(stream)});
-    return in_turn(stream, run.plan, [&] {
-        if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
-        desks_have_met_ = true;
+    return launch_in_order(stream, run.plan, [&] {
+        if (!states_are_exchanged_) PCCL_TRY(kernels::launch_state_exchange(run, stream));
+        states_are_exchanged_ = true;
         return kernels::launch_program(run, stream);
     });
 }
@@ -243,16 +243,16 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
     DeviceStage& stage = collectives_.inputs;
     PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
     kernels::Pull pull{.team = team_, .plan = launch.plan};
-    std::ranges::copy(inputs.at, pull.postings.inputs);
+    std::ranges::copy(inputs.at, pull.peer_pointers.inputs);
     for (std::size_t peer = 0; peer < collective.outputs.size(); ++peer) {
         pull.outputs[peer] = collective.outputs[peer].data;
         pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
     }
     const std::uint64_t own = inputs.at[at(options_.rank)];
-    return in_turn(stream, launch.plan, [&] {
+    return launch_in_order(stream, launch.plan, [&] {
         if (!inputs.staged.empty())
             PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
-        return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
+        return gather_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
     });
 }
 
@@ -261,12 +261,12 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors({&collective, 1}));
     const Shared& inputs = tensors.inputs.front();
     const Shared& outputs = tensors.outputs.front();
-    std::ranges::copy(inputs.at, launch.postings.inputs);
-    std::ranges::copy(outputs.at, launch.postings.outputs);
-    if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.postings);
+    std::ranges::copy(inputs.at, launch.peer_pointers.inputs);
+    std::ranges::copy(outputs.at, launch.peer_pointers.outputs);
+    if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.peer_pointers);
     replace(inputs.staged, launch.blocks.inputs);
     replace(outputs.staged, launch.blocks.outputs);
-    return in_turn(stream, launch.plan, [&] {
+    return launch_in_order(stream, launch.plan, [&] {
         PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
         PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
         return copy_out({&collective, 1}, tensors, stream);
@@ -322,8 +322,9 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
         blocks[at(receive.peer)] = {receive.data, receive.bytes};
     PCCL_ASSIGN_OR_RETURN(const Shared shared, share(blocks, DataType::kBytes, receives_.outputs));
     for (const DeviceMessage& receive : messages.receives)
-        launch.received[launch.receives++] = {
-            .posting = shared.at[at(receive.peer)], .bytes = receive.bytes, .peer = receive.peer};
+        launch.received[launch.receives++] = {.peer_address = shared.at[at(receive.peer)],
+                                              .bytes = receive.bytes,
+                                              .peer = receive.peer};
     PCCL_TRY(keep_order(&LaunchOrder::begin, messages, stream));
     PCCL_TRY(kernels::launch_messages(launch, stream));
     if (!shared.staged.empty())

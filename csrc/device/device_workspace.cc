@@ -24,11 +24,11 @@ Result<std::unique_ptr<DeviceWorkspace>> DeviceWorkspace::create(
         &DeviceWorkspace::meet);
 }
 
-Status DeviceWorkspace::meet(const DeviceMeeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
+Status DeviceWorkspace::meet(const DeviceRendezvous& rendezvous) {
+    PCCL_ASSIGN_OR_RETURN(sockets_, rendezvous.connect());
     PCCL_ASSIGN_OR_RETURN(heap_, transport::nvlink::SymmetricHeap::create(
                                      {.driver = driver_, .device = device_, .bytes = bytes_},
-                                     *sockets_, meeting.deadline()));
+                                     *sockets_, rendezvous.deadline()));
     sockets_.reset();
     return Status::ok();
 }

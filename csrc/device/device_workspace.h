@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "csrc/bootstrap/rendezvous/store.h"
-#include "csrc/device/device_meeting.h"
+#include "csrc/device/device_rendezvous.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/symmetric_heap.h"
 
@@ -26,7 +26,7 @@ struct DeviceWorkspaceOptions {
     std::shared_ptr<bootstrap::Store> store{};       // of this workspace alone; unused by one rank
     int device = 0;                                  // as CUDA numbers it in this process
     std::size_t bytes = 0;                           // of each rank; the same on all
-    std::chrono::milliseconds timeout{30 * 60'000};  // of meeting
+    std::chrono::milliseconds timeout{30 * 60'000};  // of rendezvous
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
 };
 
@@ -48,7 +48,7 @@ class PCCL_API DeviceWorkspace {
    private:
     DeviceWorkspace(const DeviceWorkspaceOptions& options, sys::cuda::Driver& driver)
         : driver_(driver), size_(options.size), device_(options.device), bytes_(options.bytes) {}
-    Status meet(const DeviceMeeting& meeting);
+    Status meet(const DeviceRendezvous& rendezvous);
 
     sys::cuda::Driver& driver_;
     const int size_;

@@ -15,39 +15,39 @@ namespace {
 constexpr std::string_view kSubject = "seat";
 constexpr std::uint32_t kMostProcessors = 1U << 16;  // far above any GPU's
 
-std::string text_of(const GpuSeat& seat) {
+std::string text_of(const GpuPlacement& placement) {
     ByteWriter out;
-    out.raw(seat.gpu);
-    out.u8(seat.has_mps ? 1 : 0);
-    out.u8(seat.takes_turns ? 1 : 0);
-    out.u32(static_cast<std::uint32_t>(seat.multiprocessors));
+    out.raw(placement.gpu);
+    out.u8(placement.has_mps ? 1 : 0);
+    out.u8(placement.allows_time_slicing ? 1 : 0);
+    out.u32(static_cast<std::uint32_t>(placement.multiprocessors));
     return out.take();
 }
 
-Result<GpuSeat> seat_in(std::string_view text) {
+Result<GpuPlacement> placement_in(std::string_view text) {
     ByteReader in(text);
-    GpuSeat seat;
-    PCCL_TRY(in.raw(seat.gpu));
+    GpuPlacement placement;
+    PCCL_TRY(in.raw(placement.gpu));
     std::uint8_t flag = 0;
     PCCL_TRY(in.u8(flag));
-    seat.has_mps = flag != 0;
+    placement.has_mps = flag != 0;
     PCCL_TRY(in.u8(flag));
-    seat.takes_turns = flag != 0;
+    placement.allows_time_slicing = flag != 0;
     std::uint32_t multiprocessors = 0;
     PCCL_TRY(in.u32(multiprocessors));
-    seat.multiprocessors =
+    placement.multiprocessors =
         static_cast<int>(std::min<std::uint32_t>(multiprocessors, kMostProcessors));
-    return seat;
+    return placement;
 }
 
 }  // namespace
 
-Status check_seats(std::span<const GpuSeat> seats) {
-    if (std::ranges::any_of(seats, &GpuSeat::takes_turns)) return Status::ok();
-    for (std::size_t one = 0; one < seats.size(); ++one) {
-        for (std::size_t other = one + 1; other < seats.size(); ++other) {
-            if (seats[one].gpu != seats[other].gpu) continue;
-            if (seats[one].has_mps && seats[other].has_mps) continue;
+Status check_placements(std::span<const GpuPlacement> placements) {
+    if (std::ranges::any_of(placements, &GpuPlacement::allows_time_slicing)) return Status::ok();
+    for (std::size_t one = 0; one < placements.size(); ++one) {
+        for (std::size_t other = one + 1; other < placements.size(); ++other) {
+            if (placements[one].gpu != placements[other].gpu) continue;
+            if (placements[one].has_mps && placements[other].has_mps) continue;
             return Status::unsupported(concat(
                 "ranks ", one, " and ", other,
                 " share a GPU without MPS, where kernels take "
@@ -59,25 +59,26 @@ Status check_seats(std::span<const GpuSeat> seats) {
     return Status::ok();
 }
 
-int resident_blocks(std::span<const GpuSeat> seats) {
+int resident_blocks(std::span<const GpuPlacement> placements) {
     int blocks = abi::kMostBlocks;
-    for (const GpuSeat& seat : seats) {
-        const auto ranks = static_cast<int>(std::ranges::count(seats, seat.gpu, &GpuSeat::gpu));
-        if (ranks > 1) blocks = std::min(blocks, seat.multiprocessors / ranks);
+    for (const GpuPlacement& placement : placements) {
+        const auto ranks =
+            static_cast<int>(std::ranges::count(placements, placement.gpu, &GpuPlacement::gpu));
+        if (ranks > 1) blocks = std::min(blocks, placement.multiprocessors / ranks);
     }
     return std::max(blocks, 1);
 }
 
-Result<int> agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own) {
-    PCCL_TRY(meeting.say(kSubject, text_of(own)));
-    std::vector<GpuSeat> seats;
-    for (Rank rank = 0; rank < meeting.size(); ++rank) {
-        PCCL_ASSIGN_OR_RETURN(const std::string said, meeting.hear(rank, kSubject));
-        PCCL_ASSIGN_OR_RETURN(const GpuSeat seat, seat_in(said));
-        seats.push_back(seat);
+Result<int> agree_on_placements(const DeviceRendezvous& rendezvous, const GpuPlacement& own) {
+    PCCL_TRY(rendezvous.publish(kSubject, text_of(own)));
+    std::vector<GpuPlacement> placements;
+    for (Rank rank = 0; rank < rendezvous.size(); ++rank) {
+        PCCL_ASSIGN_OR_RETURN(const std::string published, rendezvous.receive(rank, kSubject));
+        PCCL_ASSIGN_OR_RETURN(const GpuPlacement placement, placement_in(published));
+        placements.push_back(placement);
     }
-    PCCL_TRY(check_seats(seats));
-    return resident_blocks(seats);
+    PCCL_TRY(check_placements(placements));
+    return resident_blocks(placements);
 }
 
 }  // namespace pccl::device

@@ -6,32 +6,33 @@
 #include <span>
 
 #include "csrc/base/status.h"
-#include "csrc/device/device_meeting.h"
+#include "csrc/device/device_rendezvous.h"
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {
 
-/// What a rank tells of its GPU.
-struct GpuSeat {
+/// Where a rank's GPU is, and how it is shared.
+struct GpuPlacement {
     sys::cuda::GpuId gpu{};
     bool has_mps = false;
-    bool takes_turns = false;  // it wants kernels also where they take turns
+    bool allows_time_slicing = false;  // it wants kernels also where they take turns
     int multiprocessors = 0;
 
-    bool operator==(const GpuSeat&) const = default;
+    bool operator==(const GpuPlacement&) const = default;
 };
 
-/// ok, or kUnsupported where two of `seats`, by rank, have one GPU and take turns there; it names
-/// the two, what that costs and what to do. One that wants this nevertheless suffices.
-[[nodiscard]] Status check_seats(std::span<const GpuSeat> seats);
+/// ok, or kUnsupported where two of `placements`, by rank, have one GPU and take turns there; it
+/// names the two, what that costs and what to do. One that wants this nevertheless suffices.
+[[nodiscard]] Status check_placements(std::span<const GpuPlacement> placements);
 
 /// Returns how many blocks a launch of one rank may have, so that the launches of all ranks with
 /// its GPU are resident at once: a multiprocessor each. 1 to abi::kMostBlocks, the same for all
 /// ranks.
-[[nodiscard]] int resident_blocks(std::span<const GpuSeat> seats);
+[[nodiscard]] int resident_blocks(std::span<const GpuPlacement> placements);
 
 /// Checks the GPUs of the ranks that meet, of which this one has `own`, and returns
 /// resident_blocks() of them; on all ranks alike.
-[[nodiscard]] Result<int> agree_on_seats(const DeviceMeeting& meeting, const GpuSeat& own);
+[[nodiscard]] Result<int> agree_on_placements(const DeviceRendezvous& rendezvous,
+                                              const GpuPlacement& own);
 
 }  // namespace pccl::device

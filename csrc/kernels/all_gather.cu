@@ -1,7 +1,7 @@
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/device/direct.cuh"
-#include "csrc/kernels/device/turns.cuh"
-#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/device/ll.cuh"
+#include "csrc/kernels/device/staggered.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -9,44 +9,44 @@ namespace {
 
 using namespace device;
 
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
-    all_gather_words(const __grid_constant__ MoveArguments args) {
-    const Visit visit(args.team);
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
+    all_gather_ll(const __grid_constant__ MoveArguments args) {
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    const std::size_t at = grid_crew().first * kWordBytes;
+    const std::size_t at = grid_group().first * kWordBytes;
     const std::size_t bytes = args.blocks.bytes[0];
     if (at < bytes) {
         const Word own = load_word(args.blocks.inputs[0], at, bytes);
-        send_words(team, visit, [own](int) { return own; });
+        send_ll(team, scope, [own](int) { return own; });
         Words words;
-        const bool came = receive_words(team, visit, own, words);
+        const bool came = receive_ll(team, scope, own, words);
 #pragma unroll
         for (int rank = 0; rank < abi::kMostDevices; ++rank)
             if (came && rank < team.size)
                 store_word(args.blocks.outputs[rank], at, bytes, words[rank]);
     }
-    visit.end();
+    scope.end();
 }
 
 __global__ void __launch_bounds__(512, 1)
     all_gather_direct(const __grid_constant__ MoveArguments args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
-        push_to_all(grid_crew(), team, addresses, args.blocks.inputs[0], args.blocks.bytes[0]);
-        visit.depart(Visit::Stores::kRelease);
+    if (scope.enter(args.peer_pointers, addresses)) {
+        push_to_all(grid_group(), team, addresses, args.blocks.inputs[0], args.blocks.bytes[0]);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 /// The same to one peer at a time.
 __global__ void __launch_bounds__(512, 1)
-    all_gather_turns(const __grid_constant__ MoveArguments args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    all_gather_staggered(const __grid_constant__ MoveArguments args) {
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
+    if (scope.enter(args.peer_pointers, addresses)) {
         const auto push = [&](int peer) {
             Targets to{};
             to.at[0] = addresses.outputs[peer];
@@ -54,22 +54,22 @@ __global__ void __launch_bounds__(512, 1)
             const bool is_first = peer == (team.rank + 1) % team.size;
             const bool keeps = is_first && to.at[1] != args.blocks.inputs[0];
             to.count = keeps ? 2 : 1;
-            copy_bytes(grid_crew(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
+            copy_bytes(grid_group(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
         };
-        if (Turns(team, visit).take(push)) visit.depart(Visit::Stores::kRelease);
+        if (StaggeredPush(team, scope).run(push)) scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
     switch (protocol) {
-        case Protocol::kWords:
-            return all_gather_words;
-        case Protocol::kTurns:
-            return all_gather_turns;
+        case Protocol::kLL:
+            return all_gather_ll;
+        case Protocol::kStaggered:
+            return all_gather_staggered;
         case Protocol::kDirect:
-        case Protocol::kEngines:
-        case Protocol::kLines:
+        case Protocol::kCopyEngine:
+        case Protocol::kLL128:
             break;
     }
     return all_gather_direct;

@@ -19,7 +19,7 @@ Plan plan_parts(std::size_t bytes, int workers, const Thresholds& thresholds) {
 
 Plan plan_reduce(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
-    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     if (gpus.are_several()) return plan_parts(bytes, gpus.count - 1, thresholds);
     return bytes < kLeastForRootAlone ? plan_parts(bytes, gpus.count, thresholds)
                                       : direct_plan(bytes, thresholds.usual_blocks);
@@ -31,12 +31,13 @@ bool is_faster_in_two(std::size_t bytes, const Gpus& gpus) {
 
 Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
-    const std::size_t least_in_turns = gpus.is_pair() ? thresholds.all_reduce.least_in_turns_of_pair
-                                                      : thresholds.all_reduce.least_in_turns;
-    if (fits_words(bytes, gpus)) return words_plan(bytes);
-    if (part_of(bytes, gpus.count) < least_in_turns)
+    const std::size_t least_staggered = gpus.is_pair()
+                                            ? thresholds.all_reduce.least_staggered_of_pair
+                                            : thresholds.all_reduce.least_staggered;
+    if (fits_ll(bytes, gpus)) return ll_plan(bytes);
+    if (part_of(bytes, gpus.count) < least_staggered)
         return plan_parts(bytes, gpus.count, thresholds);
-    return turns_plan(gpus.is_pair() ? abi::kMostBlocks : thresholds.usual_blocks);
+    return staggered_plan(gpus.is_pair() ? abi::kMostBlocks : thresholds.usual_blocks);
 }
 
 }  // namespace pccl::kernels

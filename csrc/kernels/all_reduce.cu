@@ -1,8 +1,8 @@
 #include "csrc/kernels/all_reduce.h"
 #include "csrc/kernels/device/direct.cuh"
+#include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/shares.cuh"
-#include "csrc/kernels/device/turns.cuh"
-#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/device/staggered.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -15,21 +15,21 @@ __device__ __forceinline__ bool gets_result(int root, int rank) {
 }
 
 template <typename Reduction>
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
-    all_reduce_words(const __grid_constant__ ReduceArguments<Reduction> args) {
-    const Visit visit(args.team);
-    const std::size_t at = grid_crew().first * kWordBytes;
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
+    all_reduce_ll(const __grid_constant__ ReduceArguments<Reduction> args) {
+    const EpochScope scope(args.team);
+    const std::size_t at = grid_group().first * kWordBytes;
     const std::size_t bytes = args.blocks.bytes[0];
     if (at < bytes) {
         const Word own = load_word(args.blocks.inputs[0], at, bytes);
-        send_words(args.team, visit, [own](int) { return own; });
+        send_ll(args.team, scope, [own](int) { return own; });
         Words words;
-        const bool came = receive_words(args.team, visit, own, words);
+        const bool came = receive_ll(args.team, scope, own, words);
         if (came && gets_result(args.root, args.team.rank))
             store_word(args.blocks.outputs[0], at, bytes,
                        combine_words(args.team, words, args.reduction));
     }
-    visit.end();
+    scope.end();
 }
 
 /// What this rank sums up: all have an equal part. Towards a root that would bring more over the
@@ -48,55 +48,57 @@ __device__ Range own_part(const abi::DeviceTeam& team, std::size_t bytes, int ro
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     all_reduce_direct(const __grid_constant__ ReduceArguments<Reduction> args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
+    if (scope.enter(args.peer_pointers, addresses)) {
         const Range part = own_part(team, args.blocks.bytes[0], args.root);
         Targets to = all_of<kMost>(team, addresses.outputs, part.begin);
         if (args.root != kNoRoot) to.be_only(addresses.outputs[args.root] + part.begin);
-        combine_bytes<kMost>(grid_crew(), all_of<kMost>(team, addresses.inputs, part.begin), to,
+        combine_bytes<kMost>(grid_group(), all_of<kMost>(team, addresses.inputs, part.begin), to,
                              part.bytes, args.reduction);
-        visit.depart(Visit::Stores::kRelease);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 /// Rank r pulls part r of all inputs, and pushes the sum to one peer after the other. Each block
 /// has a piece of the part to itself, so that it pushes what it has reduced.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
-    all_reduce_turns(const __grid_constant__ ReduceArguments<Reduction> args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    all_reduce_staggered(const __grid_constant__ ReduceArguments<Reduction> args) {
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
+    if (scope.enter(args.peer_pointers, addresses)) {
         const Range part = Shares(args.blocks.bytes[0], team.size).of(team.rank);
         const Range piece =
             Shares(part.bytes, static_cast<int>(gridDim.x)).of(static_cast<int>(blockIdx.x));
         const std::size_t begin = part.begin + piece.begin;
-        combine_bytes<kMost>(block_crew(), all_of<kMost>(team, addresses.inputs, begin),
+        combine_bytes<kMost>(block_group(), all_of<kMost>(team, addresses.inputs, begin),
                              one_output(args.blocks.outputs[0] + begin), piece.bytes,
                              args.reduction);
         const auto push = [&](int peer) {
-            copy_bytes(block_crew(), args.blocks.outputs[0] + begin,
+            copy_bytes(block_group(), args.blocks.outputs[0] + begin,
                        addresses.outputs[peer] + begin, piece.bytes);
         };
-        if (Turns(team, visit).take(push)) visit.depart(Visit::Stores::kRelease);
+        if (StaggeredPush(team, scope).run(push)) scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 template <int kMost, typename Reduction>
 auto large_kernel_of(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
-    const bool is_in_turns = launch.plan.protocol == Protocol::kTurns && launch.root == kNoRoot;
-    return is_in_turns ? all_reduce_turns<kMost, Reduction> : all_reduce_direct<kMost, Reduction>;
+    const bool is_staggered =
+        launch.plan.protocol == Protocol::kStaggered && launch.root == kNoRoot;
+    return is_staggered ? all_reduce_staggered<kMost, Reduction>
+                        : all_reduce_direct<kMost, Reduction>;
 }
 
 struct Kernels {
     template <typename Reduction>
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
-        if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
+        if (launch.plan.protocol == Protocol::kLL) return all_reduce_ll<Reduction>;
         return kernel_for_ranks<Reduction>(launch.team.size, [&](auto kMost) {
             return large_kernel_of<kMost, Reduction>(launch);
         });

@@ -9,7 +9,7 @@ namespace pccl::kernels {
 
 /// `bytes` of the tensor.
 ///
-/// By words, everybody sends everything and reduces it: one hop, n - 1 times the tensor leaves each
+/// By LL, every rank sends everything and reduces it: one hop, n - 1 times the tensor leaves each
 /// GPU, twice over. Otherwise each reduces a part: 2 (n - 1) / n times the tensor.
 [[nodiscard]] Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus);
 /// Whether a reduce_scatter and an all_gather after it, with plans of their own, take less time.

@@ -1,7 +1,7 @@
 #include "csrc/kernels/all_to_all.h"
 #include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/turns.cuh"
-#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/device/ll.cuh"
+#include "csrc/kernels/device/staggered.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -9,31 +9,31 @@ namespace {
 
 using namespace device;
 
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
-    all_to_all_words(const __grid_constant__ MoveArguments args) {
-    const Visit visit(args.team);
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
+    all_to_all_ll(const __grid_constant__ MoveArguments args) {
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    const std::size_t at = grid_crew().first * kWordBytes;
+    const std::size_t at = grid_group().first * kWordBytes;
     const std::size_t bytes = args.blocks.bytes[0];
     if (at < bytes) {
         const auto word_for = [&](int rank) {
             return load_word(args.blocks.inputs[rank], at, bytes);
         };
-        send_words(team, visit, word_for);
+        send_ll(team, scope, word_for);
         Words words;
-        const bool came = receive_words(team, visit, word_for(team.rank), words);
+        const bool came = receive_ll(team, scope, word_for(team.rank), words);
 #pragma unroll
         for (int rank = 0; rank < abi::kMostDevices; ++rank)
             if (came && rank < team.size)
                 store_word(args.blocks.outputs[rank], at, bytes, words[rank]);
     }
-    visit.end();
+    scope.end();
 }
 
 /// Whether all peers' blocks are as long as what this rank sends there: what they expect of it came
-/// as addresses of inputs, which none has here. By all threads; false: it has retreated.
-__device__ bool agree_on_lengths(const MoveArguments& args, const Visit& visit,
-                                 const Visit::Addresses& addresses) {
+/// as addresses of inputs, which none has here. By all threads; false: it has withdrawn.
+__device__ bool agree_on_lengths(const MoveArguments& args, const EpochScope& scope,
+                                 const EpochScope::Addresses& addresses) {
     const int peer = static_cast<int>(threadIdx.x);
     bool is_agreed = true;
     if (peer < args.team.size) {
@@ -43,13 +43,13 @@ __device__ bool agree_on_lengths(const MoveArguments& args, const Visit& visit,
         if (!is_agreed) report(args.team, {abi::DevicePhase::kLength, peer, sent, expected});
     }
     if (__syncthreads_and(is_agreed) != 0) return true;
-    visit.retreat();
+    scope.withdraw();
     return false;
 }
 
-__device__ __forceinline__ void push_block(const Crew& crew, const Blocks& blocks,
-                                           const Visit::Addresses& addresses, int peer) {
-    copy_bytes(crew, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
+__device__ __forceinline__ void push_block(const ThreadGroup& group, const Blocks& blocks,
+                                           const EpochScope::Addresses& addresses, int peer) {
+    copy_bytes(group, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
 }
 
 /// The last quarter of the blocks copies what the rank keeps, while the others push.
@@ -63,8 +63,8 @@ class Parting {
     [[nodiscard]] __device__ bool pushes() const { return block_ < pushers_; }
     [[nodiscard]] __device__ bool keeps() const { return keepers_ == 0 || !pushes(); }
     /// Of the blocks that do what this one does.
-    [[nodiscard]] __device__ Crew crew() const {
-        return pushes() ? crew_of(block_, pushers_) : crew_of(block_ - pushers_, keepers_);
+    [[nodiscard]] __device__ ThreadGroup group() const {
+        return pushes() ? group_of(block_, pushers_) : group_of(block_ - pushers_, keepers_);
     }
 
    private:
@@ -77,46 +77,46 @@ class Parting {
 __global__ void __launch_bounds__(512, 1)
     all_to_all_direct(const __grid_constant__ MoveArguments args) {
     constexpr std::size_t kLeastKept = 16 << 20;  // that takes long enough to go beside the rest
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, visit, addresses)) {
+    if (scope.enter(args.peer_pointers, addresses) && agree_on_lengths(args, scope, addresses)) {
         const Parting parting(args.blocks.bytes[team.rank] >= kLeastKept);
-        const Crew crew = parting.crew();
+        const ThreadGroup group = parting.group();
         for (int step = 1; step < team.size && parting.pushes(); ++step)
-            push_block(crew, args.blocks, addresses, (team.rank + step) % team.size);
-        if (parting.keeps()) push_block(crew, args.blocks, addresses, team.rank);
-        visit.depart(Visit::Stores::kRelease);
+            push_block(group, args.blocks, addresses, (team.rank + step) % team.size);
+        if (parting.keeps()) push_block(group, args.blocks, addresses, team.rank);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
-/// The same in turns.
+/// The same, staggered.
 __global__ void __launch_bounds__(512, 1)
-    all_to_all_turns(const __grid_constant__ MoveArguments args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
+    all_to_all_staggered(const __grid_constant__ MoveArguments args) {
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, visit, addresses)) {
+    if (scope.enter(args.peer_pointers, addresses) && agree_on_lengths(args, scope, addresses)) {
         const Parting parting;
-        const Crew crew = parting.crew();
-        const auto push = [&](int peer) { push_block(crew, args.blocks, addresses, peer); };
-        const bool is_done = !parting.pushes() || Turns(team, visit).take(push);
+        const ThreadGroup group = parting.group();
+        const auto push = [&](int peer) { push_block(group, args.blocks, addresses, peer); };
+        const bool is_done = !parting.pushes() || StaggeredPush(team, scope).run(push);
         if (is_done && parting.keeps()) push(team.rank);
-        if (is_done) visit.depart(Visit::Stores::kRelease);
+        if (is_done) scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
     switch (protocol) {
-        case Protocol::kWords:
-            return all_to_all_words;
-        case Protocol::kTurns:
-            return all_to_all_turns;
+        case Protocol::kLL:
+            return all_to_all_ll;
+        case Protocol::kStaggered:
+            return all_to_all_staggered;
         case Protocol::kDirect:
-        case Protocol::kEngines:
-        case Protocol::kLines:
+        case Protocol::kCopyEngine:
+        case Protocol::kLL128:
             break;
     }
     return all_to_all_direct;

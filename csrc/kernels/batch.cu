@@ -1,6 +1,6 @@
-// Several small collectives of one kind in one launch, by words.
+// Several small collectives of one kind in one launch, by LL.
+#include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/packets.cuh"
-#include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -24,29 +24,29 @@ struct Place {
 };
 
 /// Sends this thread's word of every block to its rank, and gets one from each.
-__device__ bool pass_words(const Batch& batch, const Visit& visit, const Place& place,
-                           Words& words) {
+__device__ bool exchange_words(const Batch& batch, const EpochScope& scope, const Place& place,
+                               Words& words) {
     const auto word_for = [&](int rank) {
         return load_word(place.part.inputs[rank], place.at, place.part.bytes);
     };
-    send_words(batch.team, visit, word_for);
-    return receive_words(batch.team, visit, word_for(batch.team.rank), words);
+    send_ll(batch.team, scope, word_for);
+    return receive_ll(batch.team, scope, word_for(batch.team.rank), words);
 }
 
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     batch_move(const __grid_constant__ Batch batch) {
-    const Visit visit(batch.team);
-    const std::size_t word = grid_crew().first;
+    const EpochScope scope(batch.team);
+    const std::size_t word = grid_group().first;
     if (word < batch.words) {
         const Place place(batch, word);
         Words words;
-        const bool came = pass_words(batch, visit, place, words);
+        const bool came = exchange_words(batch, scope, place, words);
 #pragma unroll
         for (int rank = 0; rank < abi::kMostDevices; ++rank)
             if (came && rank < batch.team.size)
                 store_word(place.part.outputs[rank], place.at, place.part.bytes, words[rank]);
     }
-    visit.end();
+    scope.end();
 }
 
 template <typename Reduction>
@@ -56,19 +56,19 @@ struct ReducedBatch {
 };
 
 template <typename Reduction>
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     batch_reduce(const __grid_constant__ ReducedBatch<Reduction> args) {
     const Batch& batch = args.batch;
-    const Visit visit(batch.team);
-    const std::size_t word = grid_crew().first;
+    const EpochScope scope(batch.team);
+    const std::size_t word = grid_group().first;
     if (word < batch.words) {
         const Place place(batch, word);
         Words words;
-        if (pass_words(batch, visit, place, words))
+        if (exchange_words(batch, scope, place, words))
             store_word(place.part.outputs[0], place.at, place.part.bytes,
                        combine_words(batch.team, words, args.reduction));
     }
-    visit.end();
+    scope.end();
 }
 
 }  // namespace

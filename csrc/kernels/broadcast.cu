@@ -1,7 +1,7 @@
 #include "csrc/kernels/broadcast.h"
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/shares.cuh"
-#include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -10,17 +10,17 @@ namespace {
 using namespace device;
 
 /// All send: the root the data, the others a word that keeps the channel's rule (device_team.h).
-__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
-    broadcast_words(const __grid_constant__ MoveArguments args) {
-    const Visit visit(args.team);
+__global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
+    broadcast_ll(const __grid_constant__ MoveArguments args) {
+    const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
-    const std::size_t at = grid_crew().first * kWordBytes;
+    const std::size_t at = grid_group().first * kWordBytes;
     const std::size_t bytes = args.blocks.bytes[0];
     if (at < bytes) {
         const Word own = team.rank == args.root ? load_word(args.blocks.inputs[0], at, bytes) : 0;
-        send_words(team, visit, [own](int) { return own; });
+        send_ll(team, scope, [own](int) { return own; });
         Words words;
-        if (receive_words(team, visit, own, words)) {
+        if (receive_ll(team, scope, own, words)) {
             Word data = 0;
 #pragma unroll
             for (int rank = 0; rank < abi::kMostDevices; ++rank)
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
                 store_word(args.blocks.outputs[0], at, bytes, data);
         }
     }
-    visit.end();
+    scope.end();
 }
 
 /// The ranks but the root, each with a part of the tensor, in the order after the root.
@@ -46,7 +46,8 @@ struct Relay {
 };
 
 /// Pulls its part from the root and pushes it to all others.
-__device__ void pull_and_pass_on(const MoveArguments& args, const Visit::Addresses& addresses) {
+__device__ void pull_and_pass_on(const MoveArguments& args,
+                                 const EpochScope::Addresses& addresses) {
     const Relay relay(args.team, args.root);
     const Range part = Shares(args.blocks.bytes[0], relay.parts).of(relay.index);
     Targets to{};
@@ -54,31 +55,30 @@ __device__ void pull_and_pass_on(const MoveArguments& args, const Visit::Address
 #pragma unroll
     for (int step = 0; step < abi::kMostDevices - 1; ++step)
         to.at[step] = addresses.outputs[relay.rank_of(args, relay.index + step)] + part.begin;
-    copy_bytes(grid_crew(), addresses.inputs[args.root] + part.begin, to, part.bytes);
+    copy_bytes(grid_group(), addresses.inputs[args.root] + part.begin, to, part.bytes);
 }
 
 __global__ void __launch_bounds__(512, 1)
     broadcast_direct(const __grid_constant__ MoveArguments args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
-    if (visit.greet(args.postings, addresses)) {
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(args.team);
+    if (scope.enter(args.peer_pointers, addresses)) {
         if (args.team.rank != args.root) {
             pull_and_pass_on(args, addresses);
         } else if (args.blocks.inputs[0] != args.blocks.outputs[0]) {
-            copy_bytes(grid_crew(), args.blocks.inputs[0], args.blocks.outputs[0],
+            copy_bytes(grid_group(), args.blocks.inputs[0], args.blocks.outputs[0],
                        args.blocks.bytes[0]);
         }
-        visit.depart(Visit::Stores::kRelease);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 }  // namespace
 
 Status launch_broadcast(const Launch& launch, Stream stream) {
-    return launch_move(
-        launch.plan.protocol == Protocol::kWords ? broadcast_words : broadcast_direct, launch,
-        stream);
+    return launch_move(launch.plan.protocol == Protocol::kLL ? broadcast_ll : broadcast_direct,
+                       launch, stream);
 }
 
 }  // namespace pccl::kernels

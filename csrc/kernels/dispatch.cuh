@@ -28,7 +28,7 @@ inline constexpr bool kLaunchesOverlap = false;
 inline constexpr std::size_t kMostParameters = CUDART_VERSION >= 12010 ? 32764 : 4096;
 
 /// Launches `kernel` with `arguments` and the plan's shape. It may come before the launch ahead of
-/// it has ended, and so begins with a Visit, or another await_launch_ahead().
+/// it has ended, and so begins with an EpochScope, or another await_launch_ahead().
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
@@ -53,13 +53,13 @@ Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, cons
 /// What kernels that move elements take.
 struct MoveArguments {
     abi::DeviceTeam team;
-    abi::Postings postings;
+    abi::PeerPointers peer_pointers;
     Blocks blocks;
     std::int32_t root;
 };
 
 inline Status launch_move(void (*kernel)(MoveArguments), const Launch& launch, Stream stream) {
-    return launch_kernel(kernel, {launch.team, launch.postings, launch.blocks, launch.root},
+    return launch_kernel(kernel, {launch.team, launch.peer_pointers, launch.blocks, launch.root},
                          launch.plan, stream);
 }
 
@@ -135,7 +135,7 @@ auto kernel_for_ranks(int ranks, KernelOf kernel_of) {
 template <typename Reduction>
 struct ReduceArguments {
     abi::DeviceTeam team;
-    abi::Postings postings;
+    abi::PeerPointers peer_pointers;
     Blocks blocks;
     std::int32_t root;
     Reduction reduction;
@@ -145,9 +145,10 @@ struct ReduceArguments {
 template <typename Kernels>
 Status launch_reduction(const Launch& launch, Stream stream) {
     return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
-        return launch_kernel(Kernels::template choose<Reduction>(launch),
-                             {launch.team, launch.postings, launch.blocks, launch.root, reduction},
-                             launch.plan, stream);
+        return launch_kernel(
+            Kernels::template choose<Reduction>(launch),
+            {launch.team, launch.peer_pointers, launch.blocks, launch.root, reduction}, launch.plan,
+            stream);
     });
 }
 

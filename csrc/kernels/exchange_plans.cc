@@ -7,12 +7,12 @@
 namespace pccl::kernels {
 namespace {
 
-bool is_for_engines(std::size_t bytes, const Gpus& gpus) {
-    return gpus.are_several() && gpus.sent(bytes) >= gpus.thresholds().least_sent_by_engines;
+bool is_for_copy_engines(std::size_t bytes, const Gpus& gpus) {
+    return gpus.are_several() && gpus.sent(bytes) >= gpus.thresholds().least_sent_by_copy_engines;
 }
 
 Plan plan_exchange(std::size_t bytes, const Gpus& gpus) {
-    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     return direct_plan(gpus.sent(bytes), gpus.thresholds().usual_blocks);
 }
 
@@ -20,18 +20,18 @@ Plan plan_exchange(std::size_t bytes, const Gpus& gpus) {
 
 Plan plan_all_gather(std::size_t bytes, const Gpus& gpus) {
     const Thresholds& thresholds = gpus.thresholds();
-    if (is_for_engines(bytes, gpus)) return engines_plan();
-    if (gpus.sent(bytes) >= thresholds.all_gather.least_sent_in_turns)
-        return turns_plan(thresholds.usual_blocks);
+    if (is_for_copy_engines(bytes, gpus)) return copy_engine_plan();
+    if (gpus.sent(bytes) >= thresholds.all_gather.least_sent_staggered)
+        return staggered_plan(thresholds.usual_blocks);
     return plan_exchange(bytes, gpus);
 }
 
 Plan plan_all_to_all(std::size_t bytes, const Gpus& gpus) {
     const auto& thresholds = gpus.thresholds().all_to_all;
     const std::size_t sent = gpus.sent(bytes);
-    if (fits_words(bytes, gpus)) return words_plan(bytes);
-    if (is_for_engines(bytes, gpus)) return engines_plan();
-    if (sent >= thresholds.least_sent_in_turns) return turns_plan(abi::kMostBlocks);
+    if (fits_ll(bytes, gpus)) return ll_plan(bytes);
+    if (is_for_copy_engines(bytes, gpus)) return copy_engine_plan();
+    if (sent >= thresholds.least_sent_staggered) return staggered_plan(abi::kMostBlocks);
     const bool is_small = sent < thresholds.least_sent_by_most_blocks;
     return direct_plan(sent, is_small ? gpus.thresholds().usual_blocks : abi::kMostBlocks);
 }
@@ -46,7 +46,7 @@ Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus) {
 
 Plan plan_broadcast(std::size_t bytes, const Gpus& gpus) {
     const auto& thresholds = gpus.thresholds().broadcast;
-    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (fits_ll(bytes, gpus)) return ll_plan(bytes);
     if (bytes < thresholds.least_for_few) return direct_plan(bytes, gpus.thresholds().usual_blocks);
     if (gpus.are_several()) return direct_plan(bytes, thresholds.few_blocks);
     return direct_plan(bytes, bytes > thresholds.most_for_few_of_pair

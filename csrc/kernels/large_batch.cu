@@ -17,20 +17,20 @@ __device__ const LargePart& own_part(const LargeBatch& batch) {
     return batch.parts[index];
 }
 
-__device__ Crew crew_of(const LargePart& part) {
-    return device::crew_of(static_cast<int>(blockIdx.x) - part.first_block, part.blocks);
+__device__ ThreadGroup group_of(const LargePart& part) {
+    return device::group_of(static_cast<int>(blockIdx.x) - part.first_block, part.blocks);
 }
 
 __global__ void __launch_bounds__(512, 1)
     large_batch_move(const __grid_constant__ LargeBatch batch) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(batch.team);
+    __shared__ EpochScope::Addresses addresses;
+    const EpochScope scope(batch.team);
     const LargePart& part = own_part(batch);
-    if (visit.greet(part.postings, addresses)) {
-        push_to_all(crew_of(part), batch.team, addresses, part.input, part.bytes);
-        visit.depart(Visit::Stores::kRelease);
+    if (scope.enter(part.peer_pointers, addresses)) {
+        push_to_all(group_of(part), batch.team, addresses, part.input, part.bytes);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 template <typename Reduction>
@@ -44,21 +44,21 @@ struct ReducedLargeBatch {
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     large_batch_reduce(const __grid_constant__ ReducedLargeBatch<Reduction> args) {
-    __shared__ Visit::Addresses addresses;
+    __shared__ EpochScope::Addresses addresses;
     const abi::DeviceTeam& team = args.batch.team;
-    const Visit visit(team);
+    const EpochScope scope(team);
     const LargePart& part = own_part(args.batch);
-    if (visit.greet(part.postings, addresses)) {
+    if (scope.enter(part.peer_pointers, addresses)) {
         const bool is_scattered = part.output != nullptr;
         const Range share =
             is_scattered ? Range{0, part.bytes} : Shares(part.bytes, team.size).of(team.rank);
         Targets to = all_of<kMost>(team, addresses.outputs, share.begin);
         if (is_scattered) to.be_only(part.output);
-        combine_bytes<kMost>(crew_of(part), all_of<kMost>(team, addresses.inputs, share.begin), to,
+        combine_bytes<kMost>(group_of(part), all_of<kMost>(team, addresses.inputs, share.begin), to,
                              share.bytes, args.reduction);
-        visit.depart(Visit::Stores::kRelease);
+        scope.exit(EpochScope::Stores::kRelease);
     }
-    visit.end();
+    scope.end();
 }
 
 }  // namespace

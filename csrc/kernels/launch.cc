@@ -28,17 +28,17 @@ Status check_reduction(DataType type, ReduceOp op) {
 }
 
 Status check_plan(const Plan& plan, std::size_t bytes) {
-    const bool is_words = plan.protocol == Protocol::kWords;
-    const int most_blocks = is_words ? abi::kMostLinedBlocks : abi::kMostBlocks;
-    const int most_threads = is_words ? abi::kLinesPerBlock : kMostThreads;
+    const bool is_ll = plan.protocol == Protocol::kLL;
+    const int most_blocks = is_ll ? abi::kMostLLBlocks : abi::kMostBlocks;
+    const int most_threads = is_ll ? abi::kLLLinesPerBlock : kMostThreads;
     if (plan.blocks < 1 || plan.blocks > most_blocks || plan.threads < 32 ||
         plan.threads > most_threads || plan.threads % 32 != 0)
         return Status::invalid_argument(concat("a plan of ", plan.blocks, " blocks of ",
                                                plan.threads, " threads; up to ", most_blocks,
                                                " of ", most_threads, ", in warps of 32, work"));
     const std::size_t in_words = static_cast<std::size_t>(plan.blocks) *
-                                 static_cast<std::size_t>(plan.threads) * abi::kLineBytes;
-    if (is_words && in_words < bytes)
+                                 static_cast<std::size_t>(plan.threads) * abi::kLLDataBytes;
+    if (is_ll && in_words < bytes)
         return Status::invalid_argument(
             concat("a plan that carries ", in_words, " bytes of ", bytes));
     return Status::ok();

@@ -29,7 +29,7 @@ inline constexpr std::int32_t kNoRoot = -1;
 /// One collective of a group, on this rank.
 struct Launch {
     abi::DeviceTeam team{};
-    abi::Postings postings{};  // where the peers see the blocks; not for kWords
+    abi::PeerPointers peer_pointers{};  // where the peers see the blocks; not for kLL
     Blocks blocks{};
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
@@ -40,7 +40,7 @@ struct Launch {
 /// A message of this rank to or from `peer`.
 struct Message {
     std::byte* data = nullptr;
-    std::uint64_t posting = 0;  // of what is received: where `peer` sees it
+    std::uint64_t peer_address = 0;  // of what is received: its address for `peer`
     std::size_t bytes = 0;
     std::int32_t peer = 0;
 };
@@ -80,7 +80,7 @@ struct Batch {
 
 /// One collective of a large batch, which has blocks of the launch to itself.
 struct LargePart {
-    abi::Postings postings;
+    abi::PeerPointers peer_pointers;
     const std::byte* input;  // all_gather: the block that this rank gives
     std::byte* output;       // reduce_scatter: the block that this rank gets; else null
     std::size_t bytes;       // of a block
@@ -88,7 +88,7 @@ struct LargePart {
     std::int32_t blocks;
 };
 
-/// Collectives of one kind, type and operator, of more bytes than words carry well.
+/// Collectives of one kind, type and operator, of more bytes than LL carries well.
 struct LargeBatch {
     abi::DeviceTeam team{};
     LargePart parts[kMostParts]{};
@@ -102,19 +102,19 @@ struct LargeBatch {
 /// What this rank gets from each, by copy engines between two kernels.
 struct Pull {
     abi::DeviceTeam team{};
-    abi::Postings postings{};  // of the inputs alone
+    abi::PeerPointers peer_pointers{};  // of the inputs alone
     std::byte* outputs[abi::kMostDevices]{};
     std::size_t bytes[abi::kMostDevices]{};
     /// Where a copy engine has taken each from; null where none has.
     const std::byte* pulled[abi::kMostDevices]{};
-    abi::Hint* hint = nullptr;  // for the next launch of the like; may be null
+    abi::CachedPointers* cached_pointers = nullptr;  // for the next launch of the like; may be null
     Plan plan{};
 };
 
 /// A schedule's program over this rank's blocks, which are all of one length.
 struct Run {
     abi::DeviceTeam team{};
-    abi::Postings postings{};  // inputs[r]: where rank r sees this rank's desk
+    abi::PeerPointers peer_pointers{};  // inputs[r]: where rank r sees this rank's program state
     abi::DeviceProgram program{};
     const std::byte* inputs[abi::kMostDevices]{};
     std::byte* outputs[abi::kMostDevices]{};
@@ -125,7 +125,7 @@ struct Run {
     Plan plan{};
 };
 
-/// Of wide lines, once in a group.
+/// Of LL128, once in a group.
 struct Trial {
     abi::DeviceTeam team{};
     bool is_expected = true;  // to go well: else this rank says that it has not
@@ -167,13 +167,13 @@ struct Clock {
 
 /// With a root, only that rank gets the result.
 [[nodiscard]] Status launch_all_reduce(const Launch& launch, Stream stream);
-/// Input: n blocks; output: this rank's block. postings.inputs[r] is what rank r gets.
+/// Input: n blocks; output: this rank's block. peer_pointers.inputs[r] is what rank r gets.
 [[nodiscard]] Status launch_reduce_scatter(const Launch& launch, Stream stream);
-/// Input: this rank's block; output: n blocks. postings.outputs[r] is where rank r stores. Not by
-/// kWords where blocks differ in length.
+/// Input: this rank's block; output: n blocks. peer_pointers.outputs[r] is where rank r stores. Not
+/// by kLL where blocks differ in length.
 [[nodiscard]] Status launch_all_gather(const Launch& launch, Stream stream);
-/// The same with n blocks of input. Without kWords blocks may have any length, so this is gather
-/// and scatter, too; postings.inputs[r] is how many bytes this rank expects of rank r.
+/// The same with n blocks of input. Without kLL blocks may have any length, so this is gather
+/// and scatter, too; peer_pointers.inputs[r] is how many bytes this rank expects of rank r.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);
@@ -186,10 +186,10 @@ struct Clock {
 /// Messages between a pair of ranks meet in the order of their launches there, apart from
 /// everything else.
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
-/// Tells the ranks' desks of each other, which programs rely on; once, with the ranks' postings.
-[[nodiscard]] Status launch_meeting(const Run& run, Stream stream);
-/// Leaves in DeviceControl::line_trial how it went.
-[[nodiscard]] Status launch_line_trial(const Trial& trial, Stream stream);
+/// Exchanges the addresses of the ranks' program states, which programs rely on; once.
+[[nodiscard]] Status launch_state_exchange(const Run& run, Stream stream);
+/// Leaves in DeviceControl::ll128_trial how it went.
+[[nodiscard]] Status launch_ll128_trial(const Trial& trial, Stream stream);
 /// Ends after the last answer, or when no question comes.
 [[nodiscard]] Status launch_clock(const Clock& clock, Stream stream);
 /// Half types and fp8 are added in float32 and rounded at every hop. Integers wrap at every hop, so

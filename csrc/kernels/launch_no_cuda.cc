@@ -18,8 +18,8 @@ Status launch_large_batch(const LargeBatch&, Stream) { return no_kernels(); }
 Status launch_pull_begin(const Pull&, Stream) { return no_kernels(); }
 Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
 Status launch_messages(const Messages&, Stream) { return no_kernels(); }
-Status launch_meeting(const Run&, Stream) { return no_kernels(); }
-Status launch_line_trial(const Trial&, Stream) { return no_kernels(); }
+Status launch_state_exchange(const Run&, Stream) { return no_kernels(); }
+Status launch_ll128_trial(const Trial&, Stream) { return no_kernels(); }
 Status launch_clock(const Clock&, Stream) { return no_kernels(); }
 Status launch_program(const Run&, Stream) { return no_kernels(); }
 

@@ -5,7 +5,7 @@
 namespace pccl::kernels {
 namespace {
 
-constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns};
+constexpr std::array kProtocols = {Protocol::kLL, Protocol::kDirect, Protocol::kStaggered};
 // Of every type: the operator with kernels of its own, and one of the others.
 constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax};
 
@@ -59,7 +59,7 @@ Status load_kernels(int ranks) {
         PCCL_TRY(load_moves(launch));
         PCCL_TRY(load_reductions(launch));
     }
-    for (const Protocol protocol : {Protocol::kWords, Protocol::kLines, Protocol::kDirect}) {
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kDirect}) {
         launch.plan.protocol = protocol;
         PCCL_TRY(load_programs(launch.plan));
     }
@@ -68,9 +68,9 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_pull_end(pull, nullptr));
     PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
     PCCL_TRY(launch_large_batch(large_batch_of(launch, false), nullptr));
-    PCCL_TRY(launch_line_trial({.is_loading = true}, nullptr));
+    PCCL_TRY(launch_ll128_trial({.is_loading = true}, nullptr));
     PCCL_TRY(launch_clock({}, nullptr));
-    PCCL_TRY(launch_meeting({.plan = launch.plan}, nullptr));
+    PCCL_TRY(launch_state_exchange({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }
 

@@ -1,6 +1,6 @@
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/epoch_scope.cuh"
 #include "csrc/kernels/device/shares.cuh"
-#include "csrc/kernels/device/sync.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -8,15 +8,16 @@ namespace {
 
 using namespace device;
 
-/// Waits for the receiver's word about its memory; null when it did not come, or does not fit.
-__device__ std::byte* await_posting(const abi::DeviceTeam& team, const Message& message,
-                                    std::uint32_t number) {
-    const abi::Greeting* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
-    Numbered::Said said{};
-    if (!Numbered(team, number).await(posted, abi::DevicePhase::kPosting, message.peer, said))
+/// Waits for the receiver's posted buffer; null when it did not come, or does not fit.
+__device__ std::byte* await_posted_receive(const abi::DeviceTeam& team, const Message& message,
+                                           std::uint32_t number) {
+    const abi::EntryLines* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
+    Numbered::EntryData entry_data{};
+    if (!Numbered(team, number)
+             .await(posted, abi::DevicePhase::kPostedReceive, message.peer, entry_data))
         return nullptr;
-    if (said.output == message.bytes) return reinterpret_cast<std::byte*>(said.input);
-    report(team, {abi::DevicePhase::kLength, message.peer, message.bytes, said.output});
+    if (entry_data.output == message.bytes) return reinterpret_cast<std::byte*>(entry_data.input);
+    report(team, {abi::DevicePhase::kLength, message.peer, message.bytes, entry_data.output});
     return nullptr;
 }
 
@@ -44,7 +45,7 @@ __device__ void finish(const Messages& all, const Message& message, std::uint32_
 }
 
 /// What the receiver needs to know before this block looks where it may store.
-__device__ void say_that_it_comes(const abi::DeviceTeam& team, int peer, std::uint32_t number) {
+__device__ void announce_message(const abi::DeviceTeam& team, int peer, std::uint32_t number) {
     store_relaxed(&team.heaps[peer]->mailboxes[team.rank].coming, number);
 }
 
@@ -54,18 +55,18 @@ __device__ void send(const Messages& all, int index, int block) {
     const std::uint32_t number =
         number_after(all.team.heaps[all.team.rank]->mailboxes[message.peer].sent);
     if (threadIdx.x == 0) {
-        say_that_it_comes(all.team, message.peer, number);
-        to = await_posting(all.team, message, number);
+        announce_message(all.team, message.peer, number);
+        to = await_posted_receive(all.team, message, number);
     }
     __syncthreads();
     if (to != nullptr) {
         const Range share = Shares(message.bytes, all.blocks).of(block);
-        copy_bytes(block_crew(), message.data + share.begin, to + share.begin, share.bytes);
+        copy_bytes(block_group(), message.data + share.begin, to + share.begin, share.bytes);
     }
     finish(all, message, number, to != nullptr);
 }
 
-/// Takes the posting back, and returns when no block of the sender stores there any more.
+/// Takes the posted buffer back, and returns when no block of the sender stores there any more.
 __device__ __noinline__ void stop_receiving(const abi::DeviceTeam& team, int peer,
                                             std::uint32_t number) {
     const abi::Mailbox& own = team.heaps[team.rank]->mailboxes[peer];
@@ -83,8 +84,8 @@ __device__ void receive(const Messages& all, int index) {
     abi::Mailbox& own = team.heaps[team.rank]->mailboxes[message.peer];
     const std::uint32_t number = number_after(own.received);
     const Numbered lines(team, number);
-    abi::Greeting* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
-    store_line(&there->input, lines.line_of(message.posting));
+    abi::EntryLines* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
+    store_line(&there->input, lines.line_of(message.peer_address));
     store_line(&there->output, lines.line_of(message.bytes));
     if (!await_counter(team, abi::DevicePhase::kMessage, &own.arrived, message.peer, number))
         stop_receiving(team, message.peer, number);

@@ -10,13 +10,13 @@
 
 namespace pccl::kernels {
 
-/// kWords: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
-/// the bandwidth. kDirect: loads from and stores to the peers' tensors between two meetings.
-/// kTurns: the same, but what is pushed goes to one peer after the other. kEngines: copy engines
-/// pull between two meetings; only where blocks are moved as they are and all ranks know how long
-/// they are, elsewhere it means kDirect. kLines: eight threads send 120 bytes with their arrival
-/// flag; of schedules alone, between GPUs that keep such lines whole.
-enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kEngines, kLines };
+/// kLL: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
+/// the bandwidth. kDirect: loads from and stores to the peers' tensors between two barriers.
+/// kStaggered: the same, but what is pushed goes to one peer after the other. kCopyEngine: copy
+/// engines pull between two barriers; only where blocks are moved as they are and all ranks know
+/// how long they are, elsewhere it means kDirect. kLL128: eight threads send 120 bytes with their
+/// arrival flag; of schedules alone, between GPUs that keep such lines whole.
+enum class Protocol : std::uint8_t { kLL, kDirect, kStaggered, kCopyEngine, kLL128 };
 
 struct Plan {
     Protocol protocol = Protocol::kDirect;
@@ -32,35 +32,35 @@ struct Plan {
 
 /// How a schedule's messages go by `protocol`.
 [[nodiscard]] constexpr abi::MessageForm form_of(Protocol protocol) {
-    if (protocol == Protocol::kWords) return abi::MessageForm::kWords;
-    return protocol == Protocol::kLines ? abi::MessageForm::kLines : abi::MessageForm::kPlain;
+    if (protocol == Protocol::kLL) return abi::MessageForm::kLL;
+    return protocol == Protocol::kLL128 ? abi::MessageForm::kLL128 : abi::MessageForm::kPlain;
 }
 
 inline constexpr int kMostThreads = 512;  // of a block
 
-/// A message between two ranks that kWords can carry in one launch of so many blocks.
-[[nodiscard]] constexpr std::size_t most_word_bytes(int blocks) {
-    return static_cast<std::size_t>(blocks) * abi::kLinesPerBlock * abi::kLineBytes;
+/// A message between two ranks that kLL can carry in one launch of so many blocks.
+[[nodiscard]] constexpr std::size_t most_ll_bytes(int blocks) {
+    return static_cast<std::size_t>(blocks) * abi::kLLLinesPerBlock * abi::kLLDataBytes;
 }
-inline constexpr std::size_t kMostWordBytes = most_word_bytes(abi::kMostLinedBlocks);
+inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 
-/// Whether words carry `bytes` from each GPU to all others, and fast.
-[[nodiscard]] inline bool fits_words(std::size_t bytes, const Gpus& gpus) {
-    return bytes <= kMostWordBytes && gpus.sent(bytes) <= gpus.thresholds().most_sent_in_words;
+/// Whether LL carries `bytes` from each GPU to all others, and fast.
+[[nodiscard]] inline bool fits_ll(std::size_t bytes, const Gpus& gpus) {
+    return bytes <= kMostLLBytes && gpus.sent(bytes) <= gpus.thresholds().most_sent_by_ll;
 }
 
-/// Blocks and threads for `bytes` by words: few words a block while there are blocks.
-[[nodiscard]] constexpr Plan words_plan(std::size_t bytes,
-                                        int most_blocks = abi::kMostLinedBlocks) {
+/// Blocks and threads for `bytes` by LL: few lines a block while there are blocks.
+[[nodiscard]] constexpr Plan ll_plan(std::size_t bytes, int most_blocks = abi::kMostLLBlocks) {
     constexpr std::size_t kFewWords = 128;
-    const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLineBytes - 1) / abi::kLineBytes;
+    const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLLDataBytes - 1) / abi::kLLDataBytes;
     std::size_t threads = kFewWords;
     while (threads * static_cast<std::size_t>(most_blocks) < words) threads *= 2;
     if (words < threads) threads = (words + 31) / 32 * 32;
-    return {.protocol = Protocol::kWords,
-            .blocks = static_cast<int>((words + threads - 1) / threads),
-            .threads = static_cast<int>(threads),
-            .why = "small: each word brings its arrival flag, so there is one hop, and no meeting"};
+    return {
+        .protocol = Protocol::kLL,
+        .blocks = static_cast<int>((words + threads - 1) / threads),
+        .threads = static_cast<int>(threads),
+        .why = "small: each word carries its arrival flag, so there is one hop, and no barrier"};
 }
 
 /// Blocks for `bytes` that one rank moves over NVLink directly.
@@ -71,19 +71,19 @@ inline constexpr std::size_t kMostWordBytes = most_word_bytes(abi::kMostLinedBlo
     const std::size_t blocks = wanted < 1 ? 1 : (wanted > most ? most : wanted);
     return {.protocol = Protocol::kDirect,
             .blocks = static_cast<int>(blocks),
-            .why = "too much for words: blocks read and write the peers' tensors"};
+            .why = "too much for LL: blocks read and write the peers' tensors"};
 }
 
-/// Blocks for what one rank moves in turns.
-[[nodiscard]] constexpr Plan turns_plan(int blocks) {
-    return {.protocol = Protocol::kTurns,
+/// Blocks for what one rank pushes staggered.
+[[nodiscard]] constexpr Plan staggered_plan(int blocks) {
+    return {.protocol = Protocol::kStaggered,
             .blocks = blocks,
             .why = "large: pushing to one peer after the other gains more than it costs"};
 }
 
 /// For what copy engines pull; the blocks do their work where they could not.
-[[nodiscard]] constexpr Plan engines_plan() {
-    return {.protocol = Protocol::kEngines,
+[[nodiscard]] constexpr Plan copy_engine_plan() {
+    return {.protocol = Protocol::kCopyEngine,
             .blocks = 64,
             .why = "large blocks that are moved as they are: copy engines leave the GPU to others"};
 }

@@ -16,7 +16,7 @@ struct RunArguments {
 };
 
 template <MessageForm kForm>
-using LineOf = std::conditional_t<kForm == MessageForm::kWords, abi::Line, abi::WideLine>;
+using LineOf = std::conditional_t<kForm == MessageForm::kLL, abi::LLLine, abi::LL128Line>;
 
 /// What a worker moves at once of each block.
 struct Window {
@@ -84,22 +84,22 @@ class Worker {
         const int index = port_of_thread();
         if (index < 0 || index >= lane_.ports) return;
         const int fifo = port_.channel * program_.workers + worker_;
-        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.desk, windows_);
+        is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.state, windows_);
     }
 
     /// Behind open_ports(). False, on all threads, when a wait failed.
-    __device__ bool work(const Visit& visit) {
+    __device__ bool work(const EpochScope& scope) {
         if (__syncthreads_and(is_open_) == 0) return false;
         bool came = true;
         for (std::size_t index = 0; index < windows_; ++index)
-            if (!run_window({index, window_at(index * program_.window_bytes)}, visit, came))
+            if (!run_window({index, window_at(index * program_.window_bytes)}, scope, came))
                 return false;
-        if (!kIsPlain) visit.allow_next_early(came, seen_);
+        if (!kIsPlain) scope.allow_next_early(came, seen_);
         return close_ports(came);
     }
 
     /// Of the peers, when the last step began.
-    [[nodiscard]] __device__ const abi::Line& seen() const { return seen_; }
+    [[nodiscard]] __device__ const abi::LLLine& seen() const { return seen_; }
 
    private:
     static constexpr int kBatch = sizeof(SharedMemory<kForm>::steps) / sizeof(ReadyStep);
@@ -160,7 +160,7 @@ class Worker {
         step.received = port.before(window.index, step.received);
         step.sender = port.peer();
         if (step.bytes > 0) step.incoming = port.slot(step.received);
-        if (port.is_told(step.received)) step.meets = 1;
+        if (port.is_acknowledged(step.received)) step.meets = 1;
     }
     __device__ void address_sent(ReadyStep& step, const Window& window) const {
         const Port<kForm>& port = shared_.ports[step.to];
@@ -171,7 +171,7 @@ class Worker {
     }
 
     /// False, on all threads, when a wait failed; some hear of it later, by `came`.
-    __device__ bool run_window(const Window& window, const Visit& visit, bool& came) {
+    __device__ bool run_window(const Window& window, const EpochScope& scope, bool& came) {
         const bool shares_scratch = program_.is_coupled != 0 && program_.scratch_chunks > 0;
         if (shares_scratch && window.index > 0 && !await_windows(window.index, came)) return false;
         for (int index = 0; index < lane_.steps; ++index) {
@@ -184,7 +184,7 @@ class Worker {
                 address(window, index);
                 __syncthreads();
             }
-            if (!kIsPlain && index + 1 == lane_.steps) seen_ = visit.glance();
+            if (!kIsPlain && index + 1 == lane_.steps) seen_ = scope.peek_entry();
             const Held step = shared_.steps[place];
             if (!run_step(index, step, window, came)) return false;
         }
@@ -201,12 +201,12 @@ class Worker {
 
     __device__ bool await_lane(int lane, std::size_t steps) const {
         const std::uint32_t* const progress =
-            &program_.desk->progress[lane * program_.workers + worker_];
+            &program_.state->progress[lane * program_.workers + worker_];
         return await_counter(run_.team, abi::DevicePhase::kStep, progress, run_.team.rank,
                              static_cast<std::uint32_t>(steps));
     }
 
-    /// Step `index` of the lane. Words and lines need no meeting of the block's threads: in every
+    /// Step `index` of the lane. LL and LL128 need no barrier of the block's threads: in every
     /// step a thread has the same ones of a chunk, and so finds in memory what it left there.
     __device__ bool run_step(int index, const ReadyStep& step, const Window& window,
                              bool& came) const {
@@ -284,18 +284,18 @@ class Worker {
     /// A message that carries nothing counts, too.
     __device__ void pass_on(const ReadyStep& step, std::size_t done) const {
         if (threadIdx.x == kReceiver && step.from >= 0)
-            tell(shared_.ports[step.from], step.received);
+            acknowledge(shared_.ports[step.from], step.received);
         if (kIsPlain && threadIdx.x == kSender && step.to >= 0)
             shared_.ports[step.to].pass(step.sent);
         if (threadIdx.x == kFirstWaiter && step.is_awaited != 0)
-            store_release_here(&program_.desk->progress[blockIdx.x],
+            store_release_here(&program_.state->progress[blockIdx.x],
                                static_cast<std::uint32_t>(done));
     }
-    __device__ void tell(const Port<kForm>& port, std::uint32_t received) const {
+    __device__ void acknowledge(const Port<kForm>& port, std::uint32_t received) const {
         if constexpr (kIsPlain) {
             port.pass(received);
-        } else if (port.is_told(received)) {
-            port.pass_silently(received);
+        } else if (port.is_acknowledged(received)) {
+            port.pass_relaxed(received);
         }
     }
 
@@ -305,7 +305,7 @@ class Worker {
             move_all_directly(index, step, window);
             return true;
         } else {
-            return move_in_lines(index, step, window);
+            return move_by_lines(index, step, window);
         }
     }
 
@@ -323,7 +323,7 @@ class Worker {
     }
 
     /// Each thread waits for what it needs.
-    __device__ bool move_in_lines(int index, const ReadyStep& step, const Window& window) const {
+    __device__ bool move_by_lines(int index, const ReadyStep& step, const Window& window) const {
         if (step.lacks_room != 0 && !await_room(step)) return false;
         MessageLines<LineOf<kForm>> lines{
             .incoming = reinterpret_cast<const LineOf<kForm>*>(step.incoming),
@@ -339,16 +339,16 @@ class Worker {
     /// The threads of a warp have one answer where they write lines together.
     __device__ bool await_room(const ReadyStep& step) const {
         const bool has = shared_.ports[step.to].await(run_.team, step.sent);
-        return kForm == MessageForm::kWords ? has : __all_sync(kWholeWarp, has) != 0;
+        return kForm == MessageForm::kLL ? has : __all_sync(kWholeWarp, has) != 0;
     }
     /// And goes on to where the next chunk lies in both messages.
-    __device__ bool move_by(MessageLines<abi::Line>& lines, const LocalChunk& chunk) const {
-        if (!move_words(run_.team, chunk, lines, reduction_)) return false;
+    __device__ bool move_by(MessageLines<abi::LLLine>& lines, const LocalChunk& chunk) const {
+        if (!move_by_ll(run_.team, chunk, lines, reduction_)) return false;
         lines.skip(aligned(chunk.bytes) / kWordBytes);
         return true;
     }
-    __device__ bool move_by(MessageLines<abi::WideLine>& lines, const LocalChunk& chunk) const {
-        if (!move_lines(run_.team, chunk, lines, reduction_)) return false;
+    __device__ bool move_by(MessageLines<abi::LL128Line>& lines, const LocalChunk& chunk) const {
+        if (!move_by_ll128(run_.team, chunk, lines, reduction_)) return false;
         lines.skip(2 * pairs_for(chunk.bytes));
         return true;
     }
@@ -394,18 +394,18 @@ class Worker {
     abi::DeviceLane lane_{};
     abi::DevicePort port_{};  // of this thread
     bool is_open_ = true;
-    abi::Line seen_{};
+    abi::LLLine seen_{};
     const abi::DeviceStep* steps_ = nullptr;
     SharedMemory<kForm>& shared_;
 };
 
 /// The last block of the launch leaves all progress at 0. By one thread, when all are through.
-__device__ void forget_progress(abi::DeviceDesk* desk) {
+__device__ void forget_progress(abi::DeviceProgramState* state) {
     __threadfence();
-    if (atomicAdd(&desk->finished, 1) + 1 < gridDim.x) return;
+    if (atomicAdd(&state->finished, 1) + 1 < gridDim.x) return;
     __threadfence();
-    for (unsigned block = 0; block < gridDim.x; ++block) desk->progress[block] = 0;
-    desk->finished = 0;
+    for (unsigned block = 0; block < gridDim.x; ++block) state->progress[block] = 0;
+    state->finished = 0;
 }
 
 template <typename Reduction, MessageForm kForm>
@@ -416,31 +416,31 @@ __global__ void __launch_bounds__(512, 1)
     Worker<Reduction, kForm> worker(run, args.reduction, shared);
     await_launch_ahead();
     worker.open_ports();
-    const Visit visit(run.team);
-    visit.announce(run.postings);
-    if (!worker.has_work() || worker.work(visit)) {
+    const EpochScope scope(run.team);
+    scope.announce(run.peer_pointers);
+    if (!worker.has_work() || worker.work(scope)) {
         constexpr unsigned kInAnotherWarp = kWarpThreads;
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
-            forget_progress(run.program.desk);
-        visit.see_all(worker.seen());
-        visit.end();
+            forget_progress(run.program.state);
+        scope.await_entries(worker.seen());
+        scope.end();
     } else {
-        visit.end_apart();
+        scope.end_withdrawn();
     }
 }
 
-/// Tells all ranks where they find this rank's desk.
-__global__ void __launch_bounds__(32) meet_desks(const __grid_constant__ Run run) {
-    __shared__ Visit::Addresses desks;
-    const Visit visit(run.team);
-    if (visit.greet(run.postings, desks)) {
+/// Sends all ranks the address of this rank's program state.
+__global__ void __launch_bounds__(32) exchange_states(const __grid_constant__ Run run) {
+    __shared__ EpochScope::Addresses states;
+    const EpochScope scope(run.team);
+    if (scope.enter(run.peer_pointers, states)) {
         const int rank = static_cast<int>(threadIdx.x);
-        auto* const desk = const_cast<std::byte*>(desks.inputs[rank % run.team.size]);
+        auto* const state = const_cast<std::byte*>(states.inputs[rank % run.team.size]);
         if (rank < run.team.size)
-            run.program.desk->peers[rank] = reinterpret_cast<abi::DeviceDesk*>(desk);
-        visit.depart(Visit::Stores::kNone);
+            run.program.state->peers[rank] = reinterpret_cast<abi::DeviceProgramState*>(state);
+        scope.exit(EpochScope::Stores::kNone);
     }
-    visit.end();
+    scope.end();
 }
 
 /// What averages are divided by, after the sum.
@@ -452,13 +452,13 @@ __global__ void __launch_bounds__(512)
     Targets to{};
     from.at[0] = to.at[0] = args.run.outputs[0];
     from.count = to.count = 1;
-    combine_bytes<1>(grid_crew(), from, to, args.run.bytes, args.reduction);
+    combine_bytes<1>(grid_group(), from, to, args.run.bytes, args.reduction);
 }
 
 template <typename Reduction>
 auto* kernel_for(MessageForm form) {
-    if (form == MessageForm::kWords) return run_program<Reduction, MessageForm::kWords>;
-    if (form == MessageForm::kLines) return run_program<Reduction, MessageForm::kLines>;
+    if (form == MessageForm::kLL) return run_program<Reduction, MessageForm::kLL>;
+    if (form == MessageForm::kLL128) return run_program<Reduction, MessageForm::kLL128>;
     return run_program<Reduction, MessageForm::kPlain>;
 }
 
@@ -471,8 +471,8 @@ Status launch_sum(const Run& run, Stream stream) {
 
 }  // namespace
 
-Status launch_meeting(const Run& run, Stream stream) {
-    return launch_kernel(meet_desks, run,
+Status launch_state_exchange(const Run& run, Stream stream) {
+    return launch_kernel(exchange_states, run,
                          {.blocks = run.plan.blocks == 0 ? 0 : 1, .threads = device::kWarpThreads},
                          stream);
 }

@@ -1,5 +1,5 @@
 // From which size on which way of launching takes less time, by architecture: measured, as data.
-// What follows from the shape of kernels (how many words a block has, say) stays beside them.
+// What follows from the shape of kernels (how many LL lines a block has, say) stays beside them.
 #pragma once
 
 #include <cstddef>
@@ -19,27 +19,27 @@ struct Thresholds {
     int architecture = kHopper;
     std::string_view measured_on{};
 
-    std::size_t most_sent_in_words = 0;  // above, words and their flags take longer than a meeting
-    int usual_blocks = 0;                // fill NVLink from one GPU to the others
-    int uneven_blocks = 0;               // for what would go by words, of blocks that differ
+    std::size_t most_sent_by_ll = 0;  // above, LL takes longer than a barrier
+    int usual_blocks = 0;             // fill NVLink from one GPU to the others
+    int uneven_blocks = 0;            // for what would go by LL, of blocks that differ
 
     /// Copy engines, of blocks that are moved as they are among several: as fast as kernels.
-    std::size_t least_sent_by_engines = 0;
+    std::size_t least_sent_by_copy_engines = 0;
     /// The same where the user prefers them: below, two small kernels take longer than they spare.
-    std::size_t least_sent_by_preferred_engines = 0;
+    std::size_t least_sent_by_preferred_copy_engines = 0;
 
     struct AllReduce {
-        std::size_t least_for_most_blocks = 0;   // of the tensor
-        std::size_t least_in_turns_of_pair = 0;  // of a part of it, as the next
-        std::size_t least_in_turns = 0;
+        std::size_t least_for_most_blocks = 0;    // of the tensor
+        std::size_t least_staggered_of_pair = 0;  // of a part of it, as the next
+        std::size_t least_staggered = 0;
         std::size_t least_in_two = 0;  // of the tensor, among several: reduce_scatter, all_gather
     } all_reduce;
     struct AllGather {
-        std::size_t least_sent_in_turns = 0;
+        std::size_t least_sent_staggered = 0;
     } all_gather;
     struct AllToAll {
         std::size_t least_sent_by_most_blocks = 0;
-        std::size_t least_sent_in_turns = 0;
+        std::size_t least_sent_staggered = 0;
     } all_to_all;
     /// Few blocks are enough for NVLink among several; with more to move, many are faster.
     struct ReduceScatter {
@@ -62,11 +62,11 @@ struct Thresholds {
     } messages;
     struct Schedules {
         std::size_t least_in_chunk = 0;  // before another block shares a lane's work
-        // Of a chunk, where wide lines come whole: above, words take longer than lines, and lines
+        // Of a chunk, where LL128 lines come whole: above, LL takes longer than LL128, and LL128
         // than messages as they are. Not measured: what follows from a hop's beginning (0.6, 1.3
         // and 3.4 us) and the bytes that travel for one of data (2, 1.07 and 1) at 370 GB/s.
-        std::size_t most_chunk_in_words = 0;
-        std::size_t most_chunk_in_lines = 0;
+        std::size_t most_chunk_by_ll = 0;
+        std::size_t most_chunk_by_ll128 = 0;
     } schedules;
 };
 

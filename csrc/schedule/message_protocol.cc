@@ -9,7 +9,7 @@
 namespace pccl::schedule {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"words", "lines", "direct"};
+constexpr std::array<std::string_view, 3> kNames{"ll", "ll128", "direct"};
 
 }  // namespace
 

@@ -11,13 +11,13 @@
 
 namespace pccl::schedule {
 
-/// kWords: 8 bytes with their arrival flag, NCCL's LL. kLines: 120 bytes with theirs, LL128.
+/// kLL: 8 bytes with their arrival flag, NCCL's LL. kLL128: 120 bytes with theirs, LL128.
 /// kDirect: slots with flags beside them, Simple.
-enum class MessageProtocol : std::uint8_t { kWords, kLines, kDirect };
+enum class MessageProtocol : std::uint8_t { kLL, kLL128, kDirect };
 
-/// "words", "lines" or "direct".
+/// "ll", "ll128" or "direct".
 [[nodiscard]] PCCL_API std::string_view to_string(MessageProtocol protocol);
-/// "words, lines, direct": all of them, for messages.
+/// "ll, ll128, direct": all of them, for messages.
 [[nodiscard]] PCCL_API std::string names_of_message_protocols();
 /// The one that prints as `name`.
 [[nodiscard]] PCCL_API std::optional<MessageProtocol> message_protocol_named(std::string_view name);

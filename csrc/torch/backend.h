@@ -6,7 +6,7 @@
 // touched until their work is done. Strided tensors take part through contiguous copies (see
 // staging.h).
 //
-// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h), or, where GPUs do not reach
+// CUDA tensors go over NVLink, in the order of streams (gpu_backend.h), or, where GPUs do not reach
 // each other, through pinned memory and as CPU tensors do: their work then ends when the result is
 // on the GPU. One backend serves tensors of all devices that this build knows.
 #pragma once
@@ -22,7 +22,7 @@
 #include "csrc/comm/communicator.h"
 #include "csrc/device/shareable_memory.h"
 #include "csrc/torch/call.h"
-#include "csrc/torch/gpu_lane.h"
+#include "csrc/torch/gpu_backend.h"
 #include "csrc/torch/observer.h"
 #include "csrc/torch/options.h"
 #include "csrc/torch/profiling.h"
@@ -193,7 +193,7 @@ class PcclBackend final : public c10d::Backend {
     const c10::intrusive_ptr<PcclOptions> options_;
     const std::shared_ptr<Observer> observer_{new Observer, LeaveToParent()};
     std::shared_ptr<comm::Communicator> communicator_;
-    GpuLane gpu_;
+    GpuBackend gpu_;
     std::atomic<std::uint64_t> sequence_{0};
 
     std::mutex mutex_;  // guards what follows

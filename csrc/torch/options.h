@@ -37,7 +37,7 @@ struct PcclOptions final : c10d::Backend::Options {
         return algorithm.empty() ? process_config().algorithm : algorithm;
     }
     [[nodiscard]] device::Preferences preferences() const {
-        return {.engines = copy_engines.value_or(process_config().gpu_copy_engines),
+        return {.copy_engines = copy_engines.value_or(process_config().gpu_copy_engines),
                 .most_blocks = max_blocks.value_or(abi::kMostBlocks),
                 .protocol = protocol};
     }

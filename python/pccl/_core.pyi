@@ -2605,10 +2605,10 @@ class JobTopology:
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
-    ``"words"`` for small messages, ``"direct"``, ``"turns"`` for large ones, and ``"engines"`` for
+    ``"ll"`` for small messages, ``"direct"``, ``"staggered"`` for large ones, and ``"copy_engine"`` for
     large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
-    same as direct where there is no such kernel). Of schedules, ``"words"`` and ``"direct"``, and
-    between them ``"lines"`` of 120 bytes with their arrival flag (NCCL's LL128), where GPUs and
+    same as direct where there is no such kernel). Of schedules, ``"ll"`` and ``"direct"``, and
+    between them ``"ll128"`` of 120 bytes with their arrival flag (NCCL's LL128), where GPUs and
     links keep these whole.
 
     Parameters
@@ -2616,9 +2616,9 @@ class DevicePlan:
     protocol
         One of these.
     blocks
-        Blocks of threads on each GPU: up to 128, and up to 64 for ``"words"``.
+        Blocks of threads on each GPU: up to 128, and up to 64 for ``"ll"``.
     threads
-        Threads of a block, in warps of 32: up to 512, and up to 256 for ``"words"``.
+        Threads of a block, in warps of 32: up to 512, and up to 256 for ``"ll"``.
 
     Raises
     ------
@@ -2629,7 +2629,7 @@ class DevicePlan:
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
     @property
     def protocol(self) -> str:
-        """``"words"``, ``"lines"``, ``"direct"``, ``"turns"`` or ``"engines"``."""
+        """``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``."""
     @property
     def blocks(self) -> int:
         """Blocks of threads on each GPU."""
@@ -2821,7 +2821,7 @@ class DeviceGroup:
         plan
             The same on all ranks; None for what ``device_plan`` says. Of a schedule, how many
             blocks it may take (one for each of its lanes, at least), of how many threads (192 at
-            least), by protocol ``"words"``, ``"lines"`` or ``"direct"``.
+            least), by protocol ``"ll"``, ``"ll128"`` or ``"direct"``.
         algorithm
             A schedule (``pccl.schedule``) to run instead of the kernel made for the collective.
             Its first launch allocates, so it comes before the capture of a graph.

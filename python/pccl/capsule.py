@@ -67,7 +67,7 @@ class Capsule:
             For which it is meant, as for ``load_capsule``.
         protocol
             How its messages travel between GPUs, where they can, and the group's options ask for
-            nothing else: ``"words"``, ``"lines"`` or ``"direct"`` (LL, LL128 and Simple of NCCL);
+            nothing else: ``"ll"``, ``"ll128"`` or ``"direct"`` (LL, LL128 and Simple of NCCL);
             empty: as their lengths suggest. CPUs have one way.
 
         Raises

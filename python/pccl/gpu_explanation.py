@@ -40,7 +40,7 @@ class GpuLaunch(NamedTuple):
         ``"all_reduce"``, as its file in csrc/kernels is called; ``"copy engines"``; ``"copy"``, of
         a group of one; or ``"program of ring"``, where the group was asked to run that schedule.
     protocol
-        ``"words"``, ``"lines"``, ``"direct"``, ``"turns"`` or ``"engines"``, as docs/gpus.md
+        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``, as docs/gpus.md
         explains them.
     blocks
         Of threads, that the kernel has on each GPU.

@@ -164,7 +164,7 @@ class Block {
 thread_local Block* Block::current_ = nullptr;
 thread_local StackMemory Block::stacks_of_this_thread_;
 
-std::atomic<bool> lines_are_torn = false;
+std::atomic<bool> ll128_is_torn = false;
 thread_local unsigned most_blocks = 0;
 thread_local std::function<void()> hook_of_launcher;
 thread_local const std::function<void()>* hook_of_block = nullptr;
@@ -205,7 +205,7 @@ void yield() { Block::current().leave(); }
 bool meet(bool said) { return Block::current().meet(said); }
 bool meet_warp(bool said) { return Block::current().meet_warp(said); }
 
-void tear_lines(bool torn) { lines_are_torn = torn; }
-bool tears_lines() { return lines_are_torn.load(std::memory_order_relaxed); }
+void tear_ll128_lines(bool torn) { ll128_is_torn = torn; }
+bool tears_ll128_lines() { return ll128_is_torn.load(std::memory_order_relaxed); }
 
 }  // namespace pccl::emulator

@@ -36,8 +36,8 @@ void yield();
 /// The same of the threads of the calling thread's warp.
 [[nodiscard]] bool meet_warp(bool said);
 
-/// From now on wide lines come in pieces, as over links that cut stores up, or whole again.
-void tear_lines(bool torn);
-[[nodiscard]] bool tears_lines();
+/// From now on LL128 lines come in pieces, as over links that cut stores up, or whole again.
+void tear_ll128_lines(bool torn);
+[[nodiscard]] bool tears_ll128_lines();
 
 }  // namespace pccl::emulator

@@ -55,10 +55,10 @@ class Case:
         if self.algorithm is not None:
             return _core.DevicePlan(protocol=self.protocol, blocks=64, threads=256)
         nbytes = self.count * self.dtype.itemsize
-        if self.protocol == "words" and self.collective not in DIRECT_ONLY:
+        if self.protocol == "ll" and self.collective not in DIRECT_ONLY:
             words = -(-nbytes // 8)
             threads = 128 if words <= 128 * 64 else 256
-            return _core.DevicePlan(protocol="words", blocks=-(-words // threads), threads=threads)
+            return _core.DevicePlan(protocol="ll", blocks=-(-words // threads), threads=threads)
         protocol = "direct" if self.collective in DIRECT_ONLY else self.protocol
         return _core.DevicePlan(protocol=protocol, blocks=min(12, -(-nbytes // 32768)))
 
@@ -84,7 +84,7 @@ def random_case(world_size: int, seed: int) -> Case:
     ops += ["avg"] if dtype is not torch.bool else []
     ops += ["band", "bor", "bxor"] if not dtype.is_floating_point else []
     words = count * dtype.itemsize <= 64 * 256 * 8
-    protocol = rng.choice([None, "direct", "turns", "engines", *(["words"] if words else [])])
+    protocol = rng.choice([None, "direct", "staggered", "copy_engine", *(["ll"] if words else [])])
     return Case(
         collective,
         dtype,

@@ -29,7 +29,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         cases.Case(collective, torch.bfloat16, count, protocol=protocol, seed=count)
         for collective in cases.COLLECTIVES
         for count in (1, 7, 64, 515, 8192, 65_536)
-        for protocol in (None, "words", "direct", "turns", "engines")
+        for protocol in (None, "ll", "direct", "staggered", "copy_engine")
     ]
     chosen += [
         cases.Case(collective, torch.float32, count, seed=count)
@@ -37,7 +37,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         for count in (1_000_003, 4_194_304)
     ]
     chosen += [
-        cases.Case(collective, torch.bfloat16, count, protocol="turns", seed=count)
+        cases.Case(collective, torch.bfloat16, count, protocol="staggered", seed=count)
         for collective in cases.COLLECTIVES
         for count in (16_384, 1_000_003, 4_194_304)
     ]
@@ -47,7 +47,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
 
 @pytest.mark.parametrize("world_size", sorted({3, RANKS, MOST_RANKS}))
 def test_the_largest_messages(world_size: int) -> None:
-    """What goes in two kernels, or by copy engines: first without hints, then with them."""
+    """What goes in two kernels, or by copy engines: first without cached pointers, then with."""
     room = torch.cuda.get_device_properties(0).total_memory * GPUS / world_size
     if room < GIB_OF_THE_LARGEST << 30:
         pytest.skip(
@@ -137,19 +137,19 @@ def test_each_kernel_alone() -> None:
     chosen = [
         cases.Case(collective, dtype, count, protocol=protocol, offset=1)
         for collective in cases.COLLECTIVES
-        for protocol in ("words", "direct", "turns", "engines")
+        for protocol in ("ll", "direct", "staggered", "copy_engine")
         for dtype, count in ((torch.bfloat16, 4099), (torch.float32, 70_001))
-        if protocol != "words" or count < 10_000
+        if protocol != "ll" or count < 10_000
         # In turns, a rank gathers what it pushes to others: alone it has nobody to push to.
-        if (collective, protocol) != ("all_gather", "turns")
+        if (collective, protocol) != ("all_gather", "staggered")
     ]
     run_gpu_ranks(1, run_all, chosen)
 
 
 def pull_again(rank: int, world_size: int, store: Any) -> None:
-    """What copy engines pull follows hints: right ones, wrong ones, and ones to freed memory."""
+    """What copy engines pull follows cached pointers: right, wrong, and to freed memory."""
     group = make_group(rank, world_size, store)
-    plan = _core.DevicePlan(protocol="engines", blocks=4)
+    plan = _core.DevicePlan(protocol="copy_engine", blocks=4)
     stream = torch.cuda.current_stream().cuda_stream
     for kind, numel in (("all_gather", 8 << 20), ("all_to_all", 8 << 20)):
         count = numel if kind == "all_gather" else numel // world_size
@@ -184,7 +184,7 @@ def pull_again(rank: int, world_size: int, store: Any) -> None:
 
 
 @pytest.mark.parametrize("world_size", sorted({RANKS, MOST_RANKS}))
-def test_hints_may_be_wrong(world_size: int) -> None:
+def test_cached_pointers_may_be_wrong(world_size: int) -> None:
     run_gpu_ranks(world_size, pull_again)
 
 
@@ -195,8 +195,8 @@ def replay_graphs(rank: int, world_size: int, store: Any) -> None:
         cases.Case("all_gather", torch.bfloat16, 300_001, seed=2),
         cases.Case("all_reduce", torch.bfloat16, 1 << 20, seed=3),
         cases.Case("reduce_scatter", torch.float16, 2048, seed=4),
-        cases.Case("all_gather", torch.float32, 200_000, protocol="engines", seed=6),
-        cases.Case("all_to_all", torch.bfloat16, 70_001, protocol="engines", seed=7),
+        cases.Case("all_gather", torch.float32, 200_000, protocol="copy_engine", seed=6),
+        cases.Case("all_to_all", torch.bfloat16, 70_001, protocol="copy_engine", seed=7),
         cases.Case("all_reduce", torch.float32, 300_001, algorithm="ring", seed=8),
         cases.Case("broadcast", torch.int32, 70_001, algorithm="double_binary_tree", seed=9),
     ]
@@ -246,7 +246,7 @@ def wait_in_vain(rank: int, world_size: int, store: Any, way: str) -> float:
     return spent
 
 
-@pytest.mark.parametrize("way", ["words", "direct", "turns", "ring"])
+@pytest.mark.parametrize("way", ["ll", "direct", "staggered", "ring"])
 def test_a_missing_rank_is_named(way: str) -> None:
     spent = run_gpu_ranks(2, wait_in_vain, way)
     assert 2.0 < spent[0] < 20.0
@@ -270,7 +270,7 @@ def outlive(rank: int, world_size: int, store: Any, way: str) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("way", ["words", "direct", "turns", "ring"])
+@pytest.mark.parametrize("way", ["ll", "direct", "staggered", "ring"])
 def test_a_dead_rank_frees_the_others(way: str) -> None:
     spent = run_gpu_ranks(RANKS, outlive, way)
     assert all(each < 10.0 for rank, each in enumerate(spent) if rank != 1)

@@ -24,7 +24,7 @@ LIMIT = 10.0  # seconds until every rank knows
 Call = Callable[[dist.ProcessGroup], Any]
 
 
-class Dispute(NamedTuple):
+class Mismatch(NamedTuple):
     """What all ranks but the last call, and what that one calls; each with text of the error."""
 
     ours: tuple[Call, str]
@@ -66,17 +66,17 @@ def together(count: int) -> Call:
 SMALL = (all_reduce(1000), r"all_reduce #2 \(sum of 1000 float32\)")
 LARGE = (all_reduce(3_000_000), r"all_reduce #2 \(sum of 3000000 float32\)")
 DISPUTES = {
-    "type": Dispute(SMALL, (all_reduce(1000, torch.bfloat16), "sum of 1000 bfloat16")),
-    "operator": Dispute(SMALL, (all_reduce(1000, op=dist.ReduceOp.MAX), "max of 1000 float32")),
-    "size": Dispute(SMALL, LARGE),
-    "kind": Dispute(SMALL, (broadcast(1000, 0), r"broadcast #2 \(1000 float32, root 0\)")),
-    "root": Dispute((broadcast(3_000_000, 0), "root 0"), (broadcast(3_000_000, 1), "root 1")),
-    "large": Dispute(LARGE, (all_gather(3_000_000), r"all_gather #2 \(3000000 float32\)")),
-    "splits": Dispute(
+    "type": Mismatch(SMALL, (all_reduce(1000, torch.bfloat16), "sum of 1000 bfloat16")),
+    "operator": Mismatch(SMALL, (all_reduce(1000, op=dist.ReduceOp.MAX), "max of 1000 float32")),
+    "size": Mismatch(SMALL, LARGE),
+    "kind": Mismatch(SMALL, (broadcast(1000, 0), r"broadcast #2 \(1000 float32, root 0\)")),
+    "root": Mismatch((broadcast(3_000_000, 0), "root 0"), (broadcast(3_000_000, 1), "root 1")),
+    "large": Mismatch(LARGE, (all_gather(3_000_000), r"all_gather #2 \(3000000 float32\)")),
+    "splits": Mismatch(
         (all_to_all(1000, says_splits=False), r"all_to_all #2"),
         (all_to_all(1000, says_splits=True), "with split sizes or lists"),
     ),
-    "together": Dispute((together(2), "all_reduce #2"), (together(3), "other calls together")),
+    "together": Mismatch((together(2), "all_reduce #2"), (together(3), "other calls together")),
 }
 
 
@@ -87,7 +87,7 @@ def call_twice(call: Call, group: dist.ProcessGroup) -> None:
     dist.all_reduce(cuda(8), group=group)
 
 
-def dispute(rank: int, world_size: int, store: Any) -> float:
+def mismatch(rank: int, world_size: int, store: Any) -> float:
     meet(rank, world_size, store)
     longest = 0.0
     for each in DISPUTES.values():
@@ -108,5 +108,5 @@ def dispute(rank: int, world_size: int, store: Any) -> float:
 
 
 def test_ranks_that_disagree_are_told_what_each_has_called() -> None:
-    spent = run_gpu_ranks(RANKS, dispute)
+    spent = run_gpu_ranks(RANKS, mismatch)
     assert all(each < LIMIT for each in spent), spent

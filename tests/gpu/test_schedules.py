@@ -46,7 +46,7 @@ def test_sizes_and_types(world_size: int) -> None:
             seed=3,
         )
         for collective, name in EVERY_WAY
-        for protocol in ("words", "direct")
+        for protocol in ("ll", "direct")
     ]
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
 

@@ -423,5 +423,5 @@ def abort_what_is_watched(rank: int, world_size: int, store: Any) -> None:
     dist.destroy_process_group()
 
 
-def test_hooks_hear_of_works_that_are_aborted() -> None:
+def test_hooks_are_called_for_works_that_are_aborted() -> None:
     run_gpu_ranks(2, abort_what_is_watched, timeout=60)

@@ -292,7 +292,7 @@ def test_through_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     run_gpu_ranks(RANKS, run_part, "all")
 
 
-def gather_by_engines(rank: int, world_size: int, store: Any) -> None:
+def gather_by_copy_engines(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store)
     numel = (48 << 20) // 4 // world_size
     whole, swapped = empty(numel * world_size), empty(numel * world_size)
@@ -328,7 +328,7 @@ def gather_by_engines(rank: int, world_size: int, store: Any) -> None:
 @pytest.mark.parametrize("world_size", sorted({RANKS, 5}))
 def test_copy_engines(monkeypatch: pytest.MonkeyPatch, world_size: int) -> None:
     monkeypatch.setenv("PCCL_GPU_COPY_ENGINES", "1")
-    run_gpu_ranks(world_size, gather_by_engines)
+    run_gpu_ranks(world_size, gather_by_copy_engines)
 
 
 def with_few_blocks(rank: int, world_size: int, store: Any) -> None:

@@ -64,11 +64,11 @@ def test_check_proves_each_file(folder: Path) -> None:
 
 
 def test_the_protocol_that_is_asked_for_is_shown(folder: Path) -> None:
-    pl.from_generator("ring", "all_gather", 2, protocol="lines").save(folder / "lines.capsule")
+    pl.from_generator("ring", "all_gather", 2, protocol="ll128").save(folder / "lines.capsule")
     done = run(folder, "check", "lines.capsule")
-    assert done.stdout.endswith(" 6 steps, by lines between GPUs\n")
+    assert done.stdout.endswith(" 6 steps, by ll128 between GPUs\n")
     found = printed(folder, "check", "lines.capsule", "ring4.capsule")["capsules"]
-    assert [each["protocol"] for each in found] == ["lines", ""]
+    assert [each["protocol"] for each in found] == ["ll128", ""]
     assert printed(folder, "show", "lines.capsule")["protocol"] == "lines"
 
 

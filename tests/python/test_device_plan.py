@@ -7,10 +7,10 @@ import pytest
 import pccl
 
 
-def test_small_messages_go_by_words_and_large_ones_do_not() -> None:
-    assert pccl.device_plan("all_reduce", 1024, 8).protocol == "words"
+def test_small_messages_go_by_ll_and_large_ones_do_not() -> None:
+    assert pccl.device_plan("all_reduce", 1024, 8).protocol == "ll"
     large = pccl.device_plan("all_reduce", 64 << 20, 2)
-    assert large.protocol != "words"
+    assert large.protocol != "ll"
     assert 1 <= large.blocks <= 128
 
 

@@ -39,12 +39,12 @@ def test_a_very_large_all_reduce_is_two_launches() -> None:
 @pytest.mark.parametrize(
     ("collective", "nbytes", "kernel", "protocol"),
     [
-        ("reduce", 1024, "all_reduce", "words"),
+        ("reduce", 1024, "all_reduce", "ll"),
         ("gather", 1024, "all_to_all", "direct"),
         ("scatter", 1024, "all_to_all", "direct"),
         ("broadcast", 64 * MIB, "broadcast", "direct"),
-        ("all_gather", 2048 * MIB, "copy engines", "engines"),
-        ("all_to_all", 64 * MIB, "all_to_all", "turns"),
+        ("all_gather", 2048 * MIB, "copy engines", "copy_engine"),
+        ("all_to_all", 64 * MIB, "all_to_all", "staggered"),
     ],
 )
 def test_kernels_are_those_that_make_the_collective(
@@ -60,9 +60,9 @@ def test_an_explanation_shows_itself() -> None:
     assert heading == (
         "all_reduce of 1024 bytes, 4 GPUs of sm_100, by what was measured on 4 x H200"
     )
-    assert line.startswith("* all_reduce       words    1 x 128 threads")
+    assert line.startswith("* all_reduce       ll          1 x 128 threads")
     assert "arrival flag" in line
-    assert "<td>words</td>" in explained._repr_html_()
+    assert "<td>ll</td>" in explained._repr_html_()
     (row,) = explained.rows
     assert row["collective"] == "all_reduce"
     assert row["blocks"] == 1

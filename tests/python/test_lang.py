@@ -55,19 +55,19 @@ def test_the_ring_of_the_language_is_the_ring_of_the_library(ranks: int) -> None
 
 
 def test_an_algorithm_may_ask_for_a_protocol_of_messages() -> None:
-    @pl.algorithm("all_gather", protocol="lines")
+    @pl.algorithm("all_gather", protocol="ll128")
     def spread(c: pl.Program) -> None:
         for source in range(c.ranks):
             for rank in range(c.ranks):
                 c.input(source).copy_to(rank)
 
     capsule = spread.build(ranks=3)
-    assert capsule.protocol == capsule.manifest["protocol"] == "lines"
-    assert pccl.Capsule.parse(capsule.data).protocol == "lines"
+    assert capsule.protocol == capsule.manifest["protocol"] == "ll128"
+    assert pccl.Capsule.parse(capsule.data).protocol == "ll128"
     assert algorithms.ring.build(ranks=3).protocol == ""
-    alone = pl.Steps("all_gather", ranks=1, protocol="words")
+    alone = pl.Steps("all_gather", ranks=1, protocol="ll")
     alone.lane(0).copy(pl.Slice("input", 0), pl.Slice("output", 0))
-    assert alone.build("alone").protocol == "words"
+    assert alone.build("alone").protocol == "ll"
 
 
 CORPUS = Path(__file__).parents[1] / "fuzz/corpus/capsule"
@@ -85,14 +85,14 @@ def test_files_of_before_there_were_links_are_read_and_keep_their_digests() -> N
 
 def test_capsules_that_use_every_link_keep_the_bytes_that_they_had() -> None:
     before = pccl.Capsule.load(CORPUS / "ring_by_lines")
-    made = pl.from_generator("ring", "all_reduce", 2, name="ring2", protocol="lines")
+    made = pl.from_generator("ring", "all_reduce", 2, name="ring2", protocol="ll128")
     assert made.data == before.data
     assert made.digest.startswith("4fbc98f2675c")
 
 
 @pytest.mark.parametrize("make", [pl.algorithm, functools.partial(pl.Steps, ranks=2)])
 def test_a_protocol_that_there_is_not_is_refused(make: Any) -> None:
-    message = "'LL' is no protocol of messages; there are words, lines, direct"
+    message = "'LL' is no protocol of messages; there are ll, ll128, direct"
     with pytest.raises(pccl.InvalidArgumentError, match=message):
         make("all_reduce", protocol="LL")
 

@@ -43,7 +43,7 @@ def test_programs_are_imported_and_proven(algo: msccl_xml.Algo, tmp_path: Path) 
     assert capsule.schedule.collective == COLLECTIVES[algo.coll]
     assert capsule.schedule.ranks == algo.ranks
     assert capsule.name == re.sub(r"[^a-z0-9]", "_", algo.name.lower())
-    assert capsule.protocol == {"LL": "words", "LL128": "lines", "Simple": "direct"}[algo.proto]
+    assert capsule.protocol == {"LL": "ll", "LL128": "ll128", "Simple": "direct"}[algo.proto]
     assert pccl.Capsule.parse(capsule.data) == capsule
 
 

@@ -66,7 +66,7 @@ def test_what_is_exported_is_proven_again(
 
 
 @pytest.mark.parametrize(
-    ("protocol", "proto"), [("words", "LL"), ("lines", "LL128"), ("direct", "Simple")]
+    ("protocol", "proto"), [("ll", "LL"), ("ll128", "LL128"), ("direct", "Simple")]
 )
 def test_the_protocol_comes_back(protocol: Protocol, proto: str, tmp_path: Path) -> None:
     capsule = pl.from_generator("ring", "all_reduce", 4, protocol=protocol)

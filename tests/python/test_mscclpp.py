@@ -39,7 +39,7 @@ def test_plans_are_imported_and_proven(plan: mscclpp_plans.Plan, tmp_path: Path)
     assert capsule.schedule.collective == COLLECTIVES[plan.collective]
     assert capsule.schedule.ranks == plan.ranks
     assert capsule.name == re.sub(r"[^a-z0-9]", "_", plan.name.lower())
-    assert capsule.protocol == {"LL": "words", "Simple": "direct"}[plan.protocol]
+    assert capsule.protocol == {"LL": "ll", "Simple": "direct"}[plan.protocol]
     assert pccl.Capsule.parse(capsule.data) == capsule
 
 

@@ -73,7 +73,7 @@ def public_objects() -> list[Public]:
     program = schedule.generate("ring", "all_gather", 3)
     explained = pccl.explain("all_reduce", 1 << 20, job_of_two())
     return [
-        Public(pccl.device_plan("all_reduce", 1024, 2), r"(words|direct), \d+ blocks of \d+"),
+        Public(pccl.device_plan("all_reduce", 1024, 2), r"(ll|direct), \d+ blocks of \d+"),
         Public(program, "<pccl.Schedule ring: all_gather, 3 ranks, 1 chunk, 2 slots>"),
         Public(program.steps[0], r"Step\(rank=0, lane=0, step=0, action='.*"),
         Public(
@@ -148,10 +148,10 @@ def test_options_that_cannot_be_are_refused() -> None:
     for max_blocks in (0, 129):
         with pytest.raises(ValueError, match=f"at most {max_blocks} blocks: .* from 1 to 128"):
             pccl.Options(max_blocks=max_blocks)
-    options = pccl.Options(protocol="words")
-    with pytest.raises(ValueError, match="'LL' is no protocol: words, direct, turns, engines"):
+    options = pccl.Options(protocol="ll")
+    with pytest.raises(ValueError, match="'LL' is no protocol: ll, direct, staggered, copy_engine"):
         options.protocol = "LL"
-    assert options.protocol == "words"
+    assert options.protocol == "ll"
 
 
 def test_an_explanation_is_a_table_in_a_notebook() -> None:

@@ -26,8 +26,8 @@ struct Protocol {
     std::string_view name;
     MessageProtocol protocol;
 };
-constexpr std::array<Protocol, 3> kProtocols{{{"LL", MessageProtocol::kWords},
-                                              {"LL128", MessageProtocol::kLines},
+constexpr std::array<Protocol, 3> kProtocols{{{"LL", MessageProtocol::kLL},
+                                              {"LL128", MessageProtocol::kLL128},
                                               {"Simple", MessageProtocol::kDirect}}};
 
 }  // namespace

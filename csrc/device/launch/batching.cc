@@ -9,7 +9,9 @@ namespace {
 
 using kernels::Protocol;
 
-std::size_t words_in(std::size_t bytes) { return (bytes + abi::kLineBytes - 1) / abi::kLineBytes; }
+std::size_t words_in(std::size_t bytes) {
+    return (bytes + abi::kLLDataBytes - 1) / abi::kLLDataBytes;
+}
 
 bool can_join(const Collective& collective) {
     const bool is_known = collective.kind == CollectiveKind::kAllReduce ||
@@ -37,8 +39,8 @@ bool fits_large_batch(const Collective& collective, const Preferences& preferenc
         !kernels::reduces_in_large_batches(collective.type, collective.op))
         return false;
     const Protocol protocol = plan_of(collective, {.preferences = preferences}, gpus).protocol;
-    const bool is_left_to_us = preferences.protocol != Protocol::kWords;
-    return protocol == Protocol::kDirect || (protocol == Protocol::kWords && is_left_to_us);
+    const bool is_left_to_us = preferences.protocol != Protocol::kLL;
+    return protocol == Protocol::kDirect || (protocol == Protocol::kLL && is_left_to_us);
 }
 
 /// One block for each part, and the others by their bytes.
@@ -76,16 +78,16 @@ kernels::Part part_of(const Collective& collective, int ranks) {
 
 std::size_t batch_length(std::span<const Collective> collectives, const Preferences& preferences,
                          const kernels::Gpus& gpus) {
-    if (preferences.protocol.value_or(Protocol::kWords) != Protocol::kWords) return 1;
-    const std::size_t most = kernels::most_word_bytes(preferences.most_blocks);
+    if (preferences.protocol.value_or(Protocol::kLL) != Protocol::kLL) return 1;
+    const std::size_t most = kernels::most_ll_bytes(preferences.most_blocks);
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (const Collective& collective : collectives) {
         if (count == kernels::kMostParts || !can_join(collective) ||
             !are_alike(collectives.front(), collective))
             break;
-        bytes += words_in(longest_bytes(collective)) * abi::kLineBytes;
-        if (bytes > most || !kernels::fits_words(bytes, gpus)) break;
+        bytes += words_in(longest_bytes(collective)) * abi::kLLDataBytes;
+        if (bytes > most || !kernels::fits_ll(bytes, gpus)) break;
         ++count;
     }
     return std::max<std::size_t>(1, count);
@@ -104,8 +106,8 @@ Result<kernels::Batch> make_batch(std::span<const Collective> collectives, int m
         part.first_word = batch.words;
         batch.words += static_cast<std::uint32_t>(words_in(part.bytes));
     }
-    const std::size_t bytes = std::size_t{batch.words} * abi::kLineBytes;
-    batch.plan = kernels::words_plan(bytes, std::min(most_blocks, abi::kMostLinedBlocks));
+    const std::size_t bytes = std::size_t{batch.words} * abi::kLLDataBytes;
+    batch.plan = kernels::ll_plan(bytes, std::min(most_blocks, abi::kMostLLBlocks));
     return batch;
 }
 

@@ -1,5 +1,5 @@
 // What the ranks of a group of GPUs must launch alike, in the few bits that every line carries
-// (abi::Line).
+// (abi::LLLine).
 #pragma once
 
 #include <cstdint>

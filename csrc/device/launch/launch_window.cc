@@ -17,7 +17,7 @@ Result<std::shared_ptr<LaunchWindow>> LaunchWindow::of(sys::cuda::Driver& driver
 }
 
 LaunchWindow::~LaunchWindow() {
-    for (const Lane& lane : lanes_) drop(lane.end);
+    for (const WindowSequence& sequence : sequences_) drop(sequence.end);
     for (const sys::cuda::Event event : before_) drop(event);
 }
 
@@ -26,28 +26,28 @@ bool LaunchWindow::is_needed() const {
     return (groups - 1) * abi::kMostBlocks >= multiprocessors_;
 }
 
-Result<LaunchWindow::Turn> LaunchWindow::begin(const Launch& launch) {
-    if (!is_needed()) return Turn();
+Result<LaunchWindow::LaunchPermit> LaunchWindow::begin(const Launch& launch) {
+    if (!is_needed()) return LaunchPermit();
     const auto capture = driver_.capture_of(launch.stream);
-    if (!capture.is_ok() || *capture != 0) return Turn();
+    if (!capture.is_ok() || *capture != 0) return LaunchPermit();
     std::unique_lock lock(mutex_);
     forget_finished();
-    auto own = lane_of(launch);
+    auto own = sequence_of(launch);
     if (!fits(launch, own)) {
         begin_round();
-        own = lanes_.end();
+        own = sequences_.end();
     }
-    Lane lane{.last = launch};
-    if (own == lanes_.end()) {
+    WindowSequence sequence{.last = launch};
+    if (own == sequences_.end()) {
         for (const sys::cuda::Event event : before_)
             PCCL_TRY(driver_.await_event(launch.stream, event));
     } else {
-        lane.last.blocks = std::max(launch.blocks, own->last.blocks);
-        lane.end = own->end;
-        lanes_.erase(own);
+        sequence.last.blocks = std::max(launch.blocks, own->last.blocks);
+        sequence.end = own->end;
+        sequences_.erase(own);
     }
-    lanes_.push_back(lane);
-    return Turn(*this, std::move(lock));
+    sequences_.push_back(sequence);
+    return LaunchPermit(*this, std::move(lock));
 }
 
 void LaunchWindow::forget_finished() {
@@ -57,24 +57,26 @@ void LaunchWindow::forget_finished() {
         drop(event);
         return true;
     };
-    std::erase_if(lanes_, [&](const Lane& lane) { return is_over(lane.end); });
+    std::erase_if(sequences_,
+                  [&](const WindowSequence& sequence) { return is_over(sequence.end); });
     std::erase_if(before_, is_over);
 }
 
-LaunchWindow::Lanes::iterator LaunchWindow::lane_of(const Launch& launch) {
+LaunchWindow::WindowSequences::iterator LaunchWindow::sequence_of(const Launch& launch) {
     const auto found =
-        std::ranges::find(lanes_, launch.group, [](const Lane& lane) { return lane.last.group; });
-    if (found != lanes_.end()) return found;
-    return std::ranges::find(lanes_, launch.stream,
-                             [](const Lane& lane) { return lane.last.stream; });
+        std::ranges::find(sequences_, launch.group,
+                          [](const WindowSequence& sequence) { return sequence.last.group; });
+    if (found != sequences_.end()) return found;
+    return std::ranges::find(sequences_, launch.stream,
+                             [](const WindowSequence& sequence) { return sequence.last.stream; });
 }
 
-bool LaunchWindow::fits(const Launch& launch, Lanes::const_iterator own) const {
+bool LaunchWindow::fits(const Launch& launch, WindowSequences::const_iterator own) const {
     int all = launch.blocks;
-    if (own != lanes_.end()) all = std::max(all, own->last.blocks);
+    if (own != sequences_.end()) all = std::max(all, own->last.blocks);
     int smallest = all;
     bool is_alone = true;
-    for (auto other = lanes_.begin(); other != lanes_.end(); ++other) {
+    for (auto other = sequences_.begin(); other != sequences_.end(); ++other) {
         if (other == own) continue;
         is_alone = false;
         all += other->last.blocks;
@@ -86,17 +88,17 @@ bool LaunchWindow::fits(const Launch& launch, Lanes::const_iterator own) const {
 void LaunchWindow::begin_round() {
     std::ranges::for_each(before_, [this](auto event) { drop(event); });
     before_.clear();
-    std::ranges::transform(lanes_, std::back_inserter(before_), &Lane::end);
-    lanes_.clear();
+    std::ranges::transform(sequences_, std::back_inserter(before_), &WindowSequence::end);
+    sequences_.clear();
 }
 
 void LaunchWindow::end() {
-    Lane& lane = lanes_.back();
-    if (lane.end != nullptr) drop(lane.end);
-    const auto end = driver_.record(lane.last.stream);
-    lane.end = end.is_ok() ? *end : nullptr;
+    WindowSequence& sequence = sequences_.back();
+    if (sequence.end != nullptr) drop(sequence.end);
+    const auto end = driver_.record(sequence.last.stream);
+    sequence.end = end.is_ok() ? *end : nullptr;
     // A GPU that cannot even record has failed, and says so at the next call.
-    if (!end.is_ok()) lanes_.pop_back();
+    if (!end.is_ok()) sequences_.pop_back();
 }
 
 void LaunchWindow::drop(sys::cuda::Event event) const {

@@ -7,9 +7,9 @@
 // comes first in the order of launches, which is one on all ranks, then has one on every GPU, and
 // goes on, block after block.
 //
-//     auto turn = window->begin({group, stream, blocks});    waits for nobody; the stream may
+//     auto permit = window->begin({group, stream, blocks});    waits for nobody; the stream may
 //     launch on `stream`
-//     the end of `turn`
+//     the end of `permit`
 #pragma once
 
 #include <memory>
@@ -38,17 +38,17 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
         int blocks = 0;
     };
     /// One launch; nobody else launches meanwhile.
-    class Turn {
+    class LaunchPermit {
        public:
-        Turn() = default;
-        Turn(LaunchWindow& window, std::unique_lock<std::mutex> lock)
+        LaunchPermit() = default;
+        LaunchPermit(LaunchWindow& window, std::unique_lock<std::mutex> lock)
             : window_(&window), lock_(std::move(lock)) {}
-        Turn(Turn&& other) noexcept
+        LaunchPermit(LaunchPermit&& other) noexcept
             : window_(std::exchange(other.window_, nullptr)), lock_(std::move(other.lock_)) {}
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-        Turn& operator=(Turn&&) = delete;
-        ~Turn() {
+        LaunchPermit(const LaunchPermit&) = delete;
+        LaunchPermit& operator=(const LaunchPermit&) = delete;
+        LaunchPermit& operator=(LaunchPermit&&) = delete;
+        ~LaunchPermit() {
             if (window_ != nullptr) window_->end();
         }
 
@@ -58,24 +58,24 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
     };
     /// Lets its stream wait for what must not run beside the launch. What is captured is neither
     /// counted nor held up.
-    Result<Turn> begin(const Launch& launch);
+    Result<LaunchPermit> begin(const Launch& launch);
 
    private:
     /// Launches that follow one another.
-    struct Lane {
+    struct WindowSequence {
         Launch last;                     // but with the blocks of the largest
         sys::cuda::Event end = nullptr;  // of the last
     };
-    using Lanes = std::vector<Lane>;
+    using WindowSequences = std::vector<WindowSequence>;
 
     LaunchWindow(sys::cuda::Driver& driver, int multiprocessors)
         : driver_(driver), multiprocessors_(multiprocessors) {}
     [[nodiscard]] bool is_needed() const;
     void forget_finished();
-    /// The lane that `launch` follows anyway.
-    Lanes::iterator lane_of(const Launch& launch);
-    /// Whether all lanes but the smallest leave a multiprocessor when `launch` ends `own`.
-    [[nodiscard]] bool fits(const Launch& launch, Lanes::const_iterator own) const;
+    /// The sequence that `launch` follows anyway.
+    WindowSequences::iterator sequence_of(const Launch& launch);
+    /// Whether all sequences but the smallest leave a multiprocessor when `launch` ends `own`.
+    [[nodiscard]] bool fits(const Launch& launch, WindowSequences::const_iterator own) const;
     /// From now on all launches follow all that were before.
     void begin_round();
     void end();
@@ -84,8 +84,8 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
     sys::cuda::Driver& driver_;
     const int multiprocessors_;
     std::mutex mutex_;                      // guards what follows
-    Lanes lanes_;                           // of this round; the last is that of the turn
-    std::vector<sys::cuda::Event> before_;  // ends of the last round's lanes
+    WindowSequences sequences_;             // of this round; the last is that of the permit
+    std::vector<sys::cuda::Event> before_;  // ends of the last round's sequences
 };
 
 }  // namespace pccl::device

@@ -49,7 +49,7 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
     return blocks;
 }
 
-/// Even blocks of known lengths: one that ends early would not meet its peers' in the words after
+/// Even blocks of known lengths: one that ends early would not match its peers' in the lines after
 /// its end.
 bool has_even_lengths(const Collective& collective) {
     return !is_of_pairs(collective) && is_even(collective.inputs) && is_even(collective.outputs);
@@ -59,15 +59,15 @@ bool has_even_lengths(const Collective& collective) {
 bool can_go_by(Protocol protocol, const Collective& collective) {
     const bool is_known = !is_of_pairs(collective);
     switch (protocol) {
-        case Protocol::kWords:
+        case Protocol::kLL:
             return has_even_lengths(collective) &&
-                   longest_bytes(collective) <= kernels::kMostWordBytes;
-        case Protocol::kTurns:
+                   longest_bytes(collective) <= kernels::kMostLLBytes;
+        case Protocol::kStaggered:
             return is_known &&
                    (is_moved(collective.kind) || collective.kind == CollectiveKind::kAllReduce);
-        case Protocol::kEngines:
+        case Protocol::kCopyEngine:
             return is_known && is_moved(collective.kind);
-        case Protocol::kLines:
+        case Protocol::kLL128:
             return false;  // but of schedules
         case Protocol::kDirect:
             break;
@@ -80,13 +80,14 @@ kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wante
     if (is_of_pairs(collective)) return kernels::plan_of_unknown_lengths();
     const std::size_t bytes = longest_bytes(collective);
     kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
-    if (plan.protocol == Protocol::kWords && !has_even_lengths(collective))
+    if (plan.protocol == Protocol::kLL && !has_even_lengths(collective))
         plan = {.protocol = Protocol::kDirect,
                 .blocks = gpus.thresholds().uneven_blocks,
                 .why = "small blocks of several lengths"};
-    const bool is_large = gpus.sent(bytes) >= gpus.thresholds().least_sent_by_preferred_engines;
-    if (wanted.preferences.engines && is_large && is_moved(collective.kind))
-        plan = kernels::engines_plan();
+    const bool is_large =
+        gpus.sent(bytes) >= gpus.thresholds().least_sent_by_preferred_copy_engines;
+    if (wanted.preferences.copy_engines && is_large && is_moved(collective.kind))
+        plan = kernels::copy_engine_plan();
     return plan;
 }
 
@@ -97,9 +98,9 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
     const auto preferred = wanted.preferences.protocol;
     if (!preferred || *preferred == plan.protocol || !can_go_by(*preferred, collective))
         return plan;
-    if (*preferred == Protocol::kWords) {
-        plan = kernels::words_plan(longest_bytes(collective));
-    } else if (plan.protocol == Protocol::kWords) {
+    if (*preferred == Protocol::kLL) {
+        plan = kernels::ll_plan(longest_bytes(collective));
+    } else if (plan.protocol == Protocol::kLL) {
         plan = kernels::direct_plan(longest_bytes(collective), gpus.thresholds().usual_blocks);
     }
     plan.protocol = *preferred;
@@ -110,9 +111,9 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
 /// `plan`, which is for a block of `bytes`, in at most so many blocks.
 kernels::Plan within(int most_blocks, const kernels::Plan& plan, std::size_t bytes) {
     if (plan.blocks <= most_blocks) return plan;
-    if (plan.protocol == Protocol::kWords) {
-        const bool is_enough = bytes <= kernels::most_word_bytes(most_blocks);
-        return is_enough ? kernels::words_plan(bytes, most_blocks)
+    if (plan.protocol == Protocol::kLL) {
+        const bool is_enough = bytes <= kernels::most_ll_bytes(most_blocks);
+        return is_enough ? kernels::ll_plan(bytes, most_blocks)
                          : kernels::direct_plan(bytes, most_blocks);
     }
     kernels::Plan smaller = plan;
@@ -161,7 +162,7 @@ bool is_nothing(const Collective& collective) {
 bool takes_schedules(const Collective& collective) { return has_even_lengths(collective); }
 
 bool is_pulled(const Collective& collective, const kernels::Plan& plan) {
-    return plan.protocol == Protocol::kEngines && is_moved(collective.kind) &&
+    return plan.protocol == Protocol::kCopyEngine && is_moved(collective.kind) &&
            !is_of_pairs(collective);
 }
 
@@ -177,10 +178,10 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
     if (schedule::is_rooted(collective.kind)) launch.root = collective.root;
     if (collective.kind == CollectiveKind::kGather)
         launch.blocks = sent_to_root(launch.blocks, collective.root);
-    if (launch.plan.protocol == Protocol::kLines)
-        return Status::invalid_argument("lines carry schedules alone, no kernel of a collective");
-    if (launch.plan.protocol == Protocol::kWords && is_of_pairs(collective))
-        return Status::invalid_argument("blocks of several lengths do not go by words");
+    if (launch.plan.protocol == Protocol::kLL128)
+        return Status::invalid_argument("LL128 carries schedules alone, no kernel of a collective");
+    if (launch.plan.protocol == Protocol::kLL && is_of_pairs(collective))
+        return Status::invalid_argument("blocks of several lengths do not go by LL");
     PCCL_TRY(kernels::check_plan(launch.plan, longest_bytes(collective)));
     return launch;
 }

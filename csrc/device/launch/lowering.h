@@ -34,7 +34,7 @@ struct DeviceLaunch {
 [[nodiscard]] PCCL_API kernels::Plan plan_of(const Collective& collective,
                                              const DeviceLaunch& wanted, const kernels::Gpus& gpus);
 
-/// The launch but for its team and postings. kInvalidArgument, kUnsupported.
+/// The launch but for its team and peer pointers. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
                                             const DeviceLaunch& wanted, Rank rank,
                                             const kernels::Gpus& gpus);

@@ -38,8 +38,8 @@ struct Imagined {
 PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
                       const DeviceLaunch& wanted) {
     const kernels::Plan plan = plan_of(collective, wanted, gpus);
-    const bool is_by_engines = is_pulled(collective, plan);
-    return {.kernel = is_by_engines ? "copy engines" : std::string(kernel_of(collective.kind)),
+    const bool is_by_copy_engines = is_pulled(collective, plan);
+    return {.kernel = is_by_copy_engines ? "copy engines" : std::string(kernel_of(collective.kind)),
             .bytes = longest_bytes(collective),
             .plan = plan,
             .why = plan.why};

@@ -13,7 +13,7 @@ std::string_view protocol_of(const Preferences& preferences) {
     return preferences.protocol ? name_of(*preferences.protocol) : kAny;
 }
 
-std::string words_for(const Preferences& preferences) {
+std::string description_of(const Preferences& preferences) {
     return concat("at most ", preferences.most_blocks, " blocks and ", protocol_of(preferences),
                   " protocol");
 }
@@ -30,18 +30,18 @@ Status check_preferences(const Preferences& preferences) {
 Status check_alike(Rank rank, const Preferences& own, const Preferences& leading) {
     if (own.most_blocks == leading.most_blocks && own.protocol == leading.protocol)
         return Status::ok();
-    return Status::mismatch(
-        rank, concat("rank ", rank, " asks for ", words_for(own), ", rank 0 for ",
-                     words_for(leading), ": the group's options must be the same on all ranks"));
+    return Status::mismatch(rank, concat("rank ", rank, " asks for ", description_of(own),
+                                         ", rank 0 for ", description_of(leading),
+                                         ": the group's options must be the same on all ranks"));
 }
 
 std::string to_string(const Preferences& preferences) {
-    return concat(preferences.engines ? "1 " : "0 ", preferences.most_blocks, " ",
+    return concat(preferences.copy_engines ? "1 " : "0 ", preferences.most_blocks, " ",
                   protocol_of(preferences));
 }
 
 Result<Preferences> parse_preferences(std::string_view& line) {
-    Preferences preferences{.engines = next_word(line) == "1"};
+    Preferences preferences{.copy_engines = next_word(line) == "1"};
     const auto blocks = number_in<int>(next_word(line), 1, abi::kMostBlocks);
     if (!blocks) return Status::invalid_argument("no number of blocks");
     preferences.most_blocks = *blocks;

@@ -15,7 +15,7 @@
 namespace pccl::device {
 
 struct Preferences {
-    bool engines = false;  // copy engines, for large blocks that are moved as they are
+    bool copy_engines = false;  // copy engines, for large blocks that are moved as they are
     int most_blocks = abi::kMostBlocks;  // of one launch, but for one that each message has
     std::optional<kernels::Protocol> protocol{};  // where it can carry the blocks
 };
@@ -23,7 +23,7 @@ struct Preferences {
 /// kInvalidArgument says what is possible.
 [[nodiscard]] PCCL_API Status check_preferences(const Preferences& preferences);
 
-/// Whether a rank's own are those of rank 0, whose `engines` count for all. kMismatch.
+/// Whether a rank's own are those of rank 0, whose `copy_engines` count for all. kMismatch.
 [[nodiscard]] Status check_alike(Rank rank, const Preferences& own, const Preferences& leading);
 
 /// As another rank hears of them: "1 128 any"; and back, kInvalidArgument.

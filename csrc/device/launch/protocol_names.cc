@@ -10,14 +10,14 @@ namespace {
 
 using kernels::Protocol;
 
-constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
-                                   Protocol::kEngines, Protocol::kLines};
+constexpr std::array kProtocols = {Protocol::kLL, Protocol::kDirect, Protocol::kStaggered,
+                                   Protocol::kCopyEngine, Protocol::kLL128};
 
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
-    constexpr std::array<std::string_view, kProtocols.size()> kNames = {"words", "direct", "turns",
-                                                                        "engines", "lines"};
+    constexpr std::array<std::string_view, kProtocols.size()> kNames = {"ll", "direct", "staggered",
+                                                                        "copy_engine", "ll128"};
     return kNames.at(static_cast<std::size_t>(protocol));
 }
 
@@ -25,7 +25,7 @@ Result<Protocol> protocol_named(std::string_view name) {
     const auto* const found = std::ranges::find(kProtocols, name, name_of);
     if (found != kProtocols.end()) return *found;
     return Status::invalid_argument(
-        concat("'", name, "' is no protocol: words, direct, turns, engines, lines"));
+        concat("'", name, "' is no protocol: ll, direct, staggered, copy_engine, ll128"));
 }
 
 }  // namespace pccl::device

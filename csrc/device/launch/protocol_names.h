@@ -9,7 +9,7 @@
 
 namespace pccl::device {
 
-/// "words", "direct", "turns", "engines" or "lines", as docs/gpus.md explains them.
+/// "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/gpus.md explains them.
 [[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
 
 /// kInvalidArgument lists those that there are.

@@ -16,17 +16,17 @@ using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
-// By wide lines a chunk has a pair of its own, at least; by words so many may be too many.
-constexpr int kMostChunksInMessage = abi::kWideSlotLines / 2;
+// By LL128 a chunk has a pair of lines of its own, at least; by LL so many may be too many.
+constexpr int kMostChunksInMessage = abi::kLL128SlotLines / 2;
 static_assert(abi::kPairBytes >= abi::kChunkAlignment);
 
 /// Bytes that a slot has for each of `longest` chunks.
 std::size_t room_for_chunk(abi::MessageForm form, std::size_t longest) {
     switch (form) {
-        case abi::MessageForm::kWords:
-            return abi::kWordSlotBytes / longest;
-        case abi::MessageForm::kLines:
-            return abi::kWideSlotLines / 2 / longest * abi::kPairBytes;
+        case abi::MessageForm::kLL:
+            return abi::kLLSlotBytes / longest;
+        case abi::MessageForm::kLL128:
+            return abi::kLL128SlotLines / 2 / longest * abi::kPairBytes;
         case abi::MessageForm::kPlain:
             break;
     }
@@ -230,9 +230,9 @@ int DeviceGrid::most_workers() const {
     return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
 }
 
-bool DeviceGrid::suits_words(std::size_t bytes, std::size_t windows) const {
+bool DeviceGrid::suits_ll(std::size_t bytes, std::size_t windows) const {
     const auto workers = static_cast<std::size_t>(most_workers());
-    const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::MessageForm::kWords);
+    const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::MessageForm::kLL);
     return bytes <= workers * windows * window;
 }
 

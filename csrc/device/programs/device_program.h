@@ -21,8 +21,8 @@ struct DeviceGrid {
 
     /// Bytes of a chunk that go at once, at most, in messages of one form.
     [[nodiscard]] std::size_t window_bytes(abi::MessageForm form) const;
-    /// Whether so many windows of words have room for blocks of `bytes`.
-    [[nodiscard]] bool suits_words(std::size_t bytes, std::size_t windows) const;
+    /// Whether so many LL windows have room for blocks of `bytes`.
+    [[nodiscard]] bool suits_ll(std::size_t bytes, std::size_t windows) const;
     /// Of each lane, at most.
     [[nodiscard]] int most_workers() const;
     /// For blocks of `bytes`.

@@ -18,10 +18,10 @@ namespace {
 using kernels::Protocol;
 using sys::cuda::DeviceAddress;
 
-constexpr std::size_t kMostWindowsOfWords = 2;
+constexpr std::size_t kMostLLWindows = 2;
 
-constexpr const char* kNoLines =
-    "lines of 128 bytes do not come whole between these GPUs, or one of them has no NVLinks";
+constexpr const char* kNoLL128 =
+    "LL128 lines do not come whole between these GPUs, or one of them has no NVLinks";
 
 // So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
 constexpr std::size_t kAlignment = 256;
@@ -61,29 +61,29 @@ std::size_t share_of(std::size_t bytes, int shares) {
     return Cut{.chunks = shares, .grain = chunk_grain(1)}.chunk_length(bytes);
 }
 
-/// Whether peers have taken all that the owner of this desk has sent them.
-bool has_taken_all(const abi::DeviceDesk& desk) {
+/// Whether peers have taken all that the owner of this state has sent them.
+bool has_taken_all(const abi::DeviceProgramState& state) {
     const auto is_empty = [](const abi::DeviceFifo& fifo) {
         return std::ranges::all_of(fifo.counters, [](const abi::DeviceCounters& each) {
             return each.emptied == each.sent;
         });
     };
     return std::ranges::all_of(
-        desk.fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_empty); });
+        state.fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_empty); });
 }
 
 bool runs_schedules(Protocol protocol) {
-    return protocol == Protocol::kDirect || protocol == Protocol::kWords ||
-           protocol == Protocol::kLines;
+    return protocol == Protocol::kDirect || protocol == Protocol::kLL ||
+           protocol == Protocol::kLL128;
 }
 
-/// Messages by words are no lines of the heap, which would bound blocks and threads.
+/// Messages by LL use no lines of the heap, which would bound blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
     if (runs_schedules(plan.protocol) && plan.threads >= abi::kLeastProgramThreads)
         return Status::ok();
     return Status::invalid_argument(
-        concat("schedules run by protocol direct, words or lines, in blocks of ",
+        concat("schedules run by protocol direct, ll or ll128, in blocks of ",
                abi::kLeastProgramThreads, " threads at least"));
 }
 
@@ -105,18 +105,18 @@ PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source
                                           const DeviceGrid& grid, std::size_t bytes) const {
     const ProtocolChoice choice =
         choose_protocol({.chunk_bytes = share_of(bytes, grid.chunks),
-                         .suits_words = grid.suits_words(bytes, kMostWindowsOfWords),
-                         .is_short = grid.suits_words(bytes, 1),
-                         .lines = options_.lines,
+                         .suits_ll = grid.suits_ll(bytes, kMostLLWindows),
+                         .is_short = grid.suits_ll(bytes, 1),
+                         .ll128 = options_.ll128,
                          .preferred = options_.preferences.protocol,
                          .wanted = source.protocol,
                          .thresholds = kernels::thresholds_of(options_.architecture).schedules});
     kernels::Plan plan{
         .protocol = choice.protocol, .blocks = options_.preferences.most_blocks, .why = choice.why};
     const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
-    constexpr std::size_t kLineShare = abi::kPairBytes / 8;
-    if (plan.protocol == Protocol::kWords) plan.threads = threads_for(part, abi::kLineBytes);
-    if (plan.protocol == Protocol::kLines) plan.threads = threads_for(part, kLineShare);
+    constexpr std::size_t kLL128Share = abi::kPairBytes / 8;
+    if (plan.protocol == Protocol::kLL) plan.threads = threads_for(part, abi::kLLDataBytes);
+    if (plan.protocol == Protocol::kLL128) plan.threads = threads_for(part, kLL128Share);
     return {plan, choice.obstacle};
 }
 
@@ -136,9 +136,9 @@ Result<PlannedProgram> DevicePrograms::plan_for(const schedule::ScheduleSource& 
 
 Status DevicePrograms::check(const kernels::Plan& wanted) const {
     PCCL_TRY(check_bounds(wanted));
-    if (wanted.protocol != Protocol::kLines || options_.lines == abi::LineTrial::kWhole)
+    if (wanted.protocol != Protocol::kLL128 || options_.ll128 == abi::LL128Trial::kWhole)
         return Status::ok();
-    return Status::unsupported(kNoLines);
+    return Status::unsupported(kNoLL128);
 }
 
 Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
@@ -197,8 +197,8 @@ Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     ready.origin = std::make_shared<const schedule::Program>(
         std::move(made.programs[static_cast<std::size_t>(options_.rank)]));
     PCCL_ASSIGN_OR_RETURN(const DeviceTables tables, tabulate(*ready.origin, ready.grid.chunks));
-    if (desk_ == 0) {
-        PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
+    if (state_ == 0) {
+        PCCL_ASSIGN_OR_RETURN(state_, allocate(state_bytes()));
     }
     PCCL_ASSIGN_OR_RETURN(ready.program, upload(tables, ready.grid));
     return ready;
@@ -221,7 +221,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
                                .most_ports = tables.most_ports,
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
                                .places = pointer_to<const abi::DeviceSlice>(base + places),
-                               .desk = pointer_to<abi::DeviceDesk>(desk_),
+                               .state = pointer_to<abi::DeviceProgramState>(state_),
                                .lane_count = static_cast<int>(tables.lanes.size()),
                                .scratch_chunks = tables.scratch_chunks,
                                .is_coupled = tables.is_coupled ? 1 : 0};
@@ -245,12 +245,13 @@ Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
 
 bool DevicePrograms::await_taken(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{100};
-    if (desk_ == 0) return true;
-    const auto seen = Staging::make(options_.driver, options_.device, sizeof(abi::DeviceDesk));
+    if (state_ == 0) return true;
+    const auto seen =
+        Staging::make(options_.driver, options_.device, sizeof(abi::DeviceProgramState));
     if (!seen.is_ok()) return false;
-    const auto& desk = *reinterpret_cast<const abi::DeviceDesk*>(seen->bytes().data());
-    while (seen->copy(seen->address(), desk_).is_ok()) {
-        if (has_taken_all(desk)) return true;
+    const auto& state = *reinterpret_cast<const abi::DeviceProgramState*>(seen->bytes().data());
+    while (seen->copy(seen->address(), state_).is_ok()) {
+        if (has_taken_all(state)) return true;
         if (deadline.passed()) return false;
         system_clock().sleep_for(kPause);
     }

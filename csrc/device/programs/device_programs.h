@@ -36,18 +36,18 @@ class PCCL_API DevicePrograms {
         int size = 1;
         int architecture = kernels::kHopper;
         Preferences preferences{};
-        abi::LineTrial lines = abi::LineTrial::kNone;  // whether they come whole between the GPUs
+        abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // whether they come whole between the GPUs
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
 
-    /// The launch of `collective`, whose blocks have one length, but for its team and postings. By
-    /// a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as the protocol
-    /// says: kDirect, kWords, or kLines where these come whole. The first call of its kind
-    /// allocates, so it cannot be captured into a graph. Errors: kInvalidArgument, kUnsupported
-    /// where `source` does not make it or GPUs do not run it, and the driver's.
+    /// The launch of `collective`, whose blocks have one length, but for its team and peer
+    /// pointers. By a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as
+    /// the protocol says: kDirect, kLL, or kLL128 where these come whole. The first call of its
+    /// kind allocates, so it cannot be captured into a graph. Errors: kInvalidArgument,
+    /// kUnsupported where `source` does not make it or GPUs do not run it, and the driver's.
     Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
                                  const std::optional<kernels::Plan>& wanted = std::nullopt);
     /// This rank's, of a source that prepare() has taken, with a root where it has one.
@@ -57,10 +57,10 @@ class PCCL_API DevicePrograms {
     [[nodiscard]] Result<PlannedProgram> plan_for(const schedule::ScheduleSource& source,
                                                   std::size_t bytes) const;
     /// This rank's, to be mapped by the peers. Valid after prepare().
-    [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
-    [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
+    [[nodiscard]] sys::cuda::DeviceAddress state() const { return state_; }
+    [[nodiscard]] std::size_t state_bytes() const { return abi::state_bytes(options_.size); }
     /// Whether the peers have taken, before `deadline`, all messages of launches that have ended:
-    /// until then they write to the desk. False where that cannot be known.
+    /// until then they write to the program state. False where that cannot be known.
     [[nodiscard]] bool await_taken(Deadline deadline) const;
     /// The destructor does not give any back: a kernel may still use it.
     void keep_memory() { memory_.clear(); }
@@ -89,7 +89,7 @@ class PCCL_API DevicePrograms {
     const Options options_;
     std::map<Key, Ready> ready_;
     std::vector<sys::cuda::DeviceAddress> memory_;
-    sys::cuda::DeviceAddress desk_ = 0;
+    sys::cuda::DeviceAddress state_ = 0;
 };
 
 }  // namespace pccl::device

@@ -15,7 +15,7 @@ namespace pccl::device {
 namespace {
 
 constexpr std::chrono::milliseconds kEnough{20};        // of questions, where cores are busy
-constexpr std::chrono::seconds kPatience{20};           // for all answers
+constexpr std::chrono::seconds kLongestWait{20};        // for all answers
 constexpr std::chrono::microseconds kUsualAnswer{100};  // does not take as long
 constexpr std::chrono::microseconds kPause{50};
 
@@ -36,7 +36,7 @@ std::optional<ClockReading> ask(abi::ClockPings& pings, std::uint32_t number, De
 }
 
 std::optional<ClockReading> ask_all(abi::ClockPings& pings) {
-    const Deadline deadline = Deadline::after(kPatience);
+    const Deadline deadline = Deadline::after(kLongestWait);
     const Deadline enough = Deadline::after(kEnough);
     std::optional<ClockReading> best;
     for (std::uint32_t number = 1; number <= abi::kClockPings && !(best && enough.passed());

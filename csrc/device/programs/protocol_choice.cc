@@ -7,47 +7,49 @@ using kernels::Protocol;
 
 Protocol protocol_of(schedule::MessageProtocol wanted) {
     switch (wanted) {
-        case schedule::MessageProtocol::kWords:
-            return Protocol::kWords;
-        case schedule::MessageProtocol::kLines:
-            return Protocol::kLines;
+        case schedule::MessageProtocol::kLL:
+            return Protocol::kLL;
+        case schedule::MessageProtocol::kLL128:
+            return Protocol::kLL128;
         case schedule::MessageProtocol::kDirect:
             break;
     }
     return Protocol::kDirect;
 }
 
-/// Schedules know neither turns nor engines.
+/// Schedules are neither staggered nor done by copy engines.
 Protocol protocol_of(Protocol preferred) {
-    const bool is_known = preferred == Protocol::kWords || preferred == Protocol::kLines;
+    const bool is_known = preferred == Protocol::kLL || preferred == Protocol::kLL128;
     return is_known ? preferred : Protocol::kDirect;
 }
 
 ProtocolChoice fastest(const ProtocolQuestion& question) {
-    const bool has_lines = question.lines == abi::LineTrial::kWhole;
+    const bool has_ll128 = question.ll128 == abi::LL128Trial::kWhole;
     const std::size_t chunk = question.chunk_bytes;
-    const bool is_short = question.is_short && chunk <= question.thresholds.most_chunk_in_words;
-    if (question.suits_words && (!has_lines || is_short))
-        return {Protocol::kWords, "its messages are short: each word brings its arrival flag"};
-    if (has_lines && chunk <= question.thresholds.most_chunk_in_lines)
-        return {Protocol::kLines,
-                "its messages are longer than words carry well: each line of 128 bytes brings one "
+    const bool is_short = question.is_short && chunk <= question.thresholds.most_chunk_by_ll;
+    if (question.suits_ll && (!has_ll128 || is_short))
+        return {Protocol::kLL, "its messages are short: each word carries its arrival flag"};
+    if (has_ll128 && chunk <= question.thresholds.most_chunk_by_ll128)
+        return {Protocol::kLL128,
+                "its messages are longer than LL carries well: each line of 128 bytes carries one "
                 "arrival flag"};
     ProtocolChoice direct{Protocol::kDirect,
                           "its messages are long: they lie in slots, with flags beside these"};
-    if (question.lines == abi::LineTrial::kTorn && chunk <= question.thresholds.most_chunk_in_lines)
+    if (question.ll128 == abi::LL128Trial::kTorn &&
+        chunk <= question.thresholds.most_chunk_by_ll128)
         direct.obstacle =
-            "lines of 128 bytes are not used, for they do not come whole between these GPUs, or "
+            "LL128 is not used: its lines do not come whole between these GPUs, or "
             "one has no NVLinks";
     return direct;
 }
 
 /// Null where messages can go by `protocol`.
 const char* obstacle_to(Protocol protocol, const ProtocolQuestion& question) {
-    if (protocol == Protocol::kWords && !question.suits_words)
-        return "words were asked for, but this is too much for them";
-    if (protocol == Protocol::kLines && question.lines != abi::LineTrial::kWhole)
-        return "lines were asked for, but they do not come whole between these GPUs, or one has no "
+    if (protocol == Protocol::kLL && !question.suits_ll)
+        return "ll was asked for, but this is too much for it";
+    if (protocol == Protocol::kLL128 && question.ll128 != abi::LL128Trial::kWhole)
+        return "ll128 was asked for, but its lines do not come whole between these GPUs, or one "
+               "has no "
                "NVLinks";
     return nullptr;
 }

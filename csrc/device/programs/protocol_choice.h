@@ -13,9 +13,9 @@ namespace pccl::device {
 /// Of one launch.
 struct ProtocolQuestion {
     std::size_t chunk_bytes = 0;
-    bool suits_words = false;                           // DeviceGrid::suits_words
-    bool is_short = true;                               // one window of words has room for all
-    abi::LineTrial lines = abi::LineTrial::kNone;       // whether they come whole
+    bool suits_ll = false;                              // DeviceGrid::suits_ll
+    bool is_short = true;                               // one LL window has room for all
+    abi::LL128Trial ll128 = abi::LL128Trial::kNone;     // whether they come whole
     std::optional<kernels::Protocol> preferred{};       // by the group's options
     std::optional<schedule::MessageProtocol> wanted{};  // by the schedule, where those say nothing
     kernels::Thresholds::Schedules thresholds{};

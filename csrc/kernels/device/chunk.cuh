@@ -1,10 +1,10 @@
-// How a step of a schedule's program moves one chunk: as it is, by words, or by wide lines.
+// How a step of a schedule's program moves one chunk: as it is, by LL, or by LL128.
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/fifo.cuh"
-#include "csrc/kernels/device/wide_lines.cuh"
-#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/device/ll.cuh"
+#include "csrc/kernels/device/ll128.cuh"
 
 namespace pccl::kernels::device {
 
@@ -30,13 +30,13 @@ __device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::b
     to.at[1] = outgoing;
     to.count = (chunk.target != nullptr ? 1 : 0) + (outgoing != nullptr ? 1 : 0);
     if (from.count == 2) {
-        combine_bytes_in_loop<2, 2>(block_crew(), from, to, chunk.bytes, reduction);
+        combine_bytes_in_loop<2, 2>(block_group(), from, to, chunk.bytes, reduction);
     } else {
-        copy_bytes<2>(block_crew(), from.at[0], to, chunk.bytes);
+        copy_bytes<2>(block_group(), from.at[0], to, chunk.bytes);
     }
 }
 
-/// Where the messages lie that a step receives and sends, in words or wide lines; null where there
+/// Where the messages lie that a step receives and sends, in LL or LL128 lines; null where there
 /// is none.
 template <typename Line>
 struct MessageLines {
@@ -52,10 +52,10 @@ struct MessageLines {
     }
 };
 
-/// The same by words, of which every thread waits for its own. False when one did not come.
+/// The same by LL, of which every thread waits for its own lines. False when one did not come.
 template <typename Reduction>
-__device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const LocalChunk& chunk,
-                                           const MessageLines<abi::Line>& lines,
+__device__ __forceinline__ bool move_by_ll(const abi::DeviceTeam& team, const LocalChunk& chunk,
+                                           const MessageLines<abi::LLLine>& lines,
                                            const Reduction& reduction) {
     const Numbered received(team, lines.received);
     const Numbered sent(team, lines.sent);
@@ -78,16 +78,16 @@ __device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const Lo
     return true;
 }
 
-/// The same by wide lines, of which every warp waits for its own.
+/// The same by LL128, of which every warp waits for its own lines.
 template <typename Reduction>
-__device__ __forceinline__ bool move_lines(const abi::DeviceTeam& team, const LocalChunk& chunk,
-                                           const MessageLines<abi::WideLine>& lines,
-                                           const Reduction& reduction) {
-    const LineSeat seat;
+__device__ __forceinline__ bool move_by_ll128(const abi::DeviceTeam& team, const LocalChunk& chunk,
+                                              const MessageLines<abi::LL128Line>& lines,
+                                              const Reduction& reduction) {
+    const LL128Thread thread;
     const std::size_t pairs = pairs_for(chunk.bytes);
-    for (std::size_t first = seat.first_pair(); first < pairs; first += seat.pairs_at_once()) {
-        const std::size_t pair = first + seat.pair;
-        const PairPlace place = seat.place(pair);
+    for (std::size_t first = thread.first_pair(); first < pairs; first += thread.pairs_at_once()) {
+        const std::size_t pair = first + thread.pair;
+        const PairPlace place = thread.place(pair);
         PairPackets packets{};
         if (chunk.sources[0] != nullptr) packets.load(chunk.sources[0], place, chunk.bytes);
         if (chunk.sources[1] != nullptr) {
@@ -99,7 +99,7 @@ __device__ __forceinline__ bool move_lines(const abi::DeviceTeam& team, const Lo
             const Awaited awaited{lines.incoming + 2 * pair, pair < pairs, lines.received,
                                   lines.sender};
             PairPackets got{};
-            if (!seat.receive(team, awaited, got)) return false;
+            if (!thread.receive(team, awaited, got)) return false;
             if (chunk.sources[0] != nullptr) {
                 packets.combine(got, reduction);
             } else {
@@ -108,7 +108,7 @@ __device__ __forceinline__ bool move_lines(const abi::DeviceTeam& team, const Lo
         }
         if (chunk.target != nullptr) packets.store(chunk.target, place, chunk.bytes);
         if (lines.outgoing != nullptr)
-            seat.send(packets, pair < pairs ? lines.outgoing + 2 * pair : nullptr, lines.sent);
+            thread.send(packets, pair < pairs ? lines.outgoing + 2 * pair : nullptr, lines.sent);
     }
     return true;
 }

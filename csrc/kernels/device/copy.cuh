@@ -22,13 +22,13 @@ struct Middle {
 };
 
 /// What `whole` bytes have before and behind a middle: one element a thread. It is less than a
-/// packet on either side, 30 bytes at most, and a crew has a warp at least.
+/// packet on either side, 30 bytes at most, and a thread group has a warp at least.
 template <int kMost, int kMostTargets, typename Reduction>
-__device__ __forceinline__ void combine_ends(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_ends(const ThreadGroup& group, const Sources& from,
                                              const Targets& to, const Middle& middle,
                                              std::size_t whole, const Reduction& reduction) {
     constexpr std::size_t kElement = sizeof(typename Reduction::Element);
-    const std::size_t index = crew.first * kElement;
+    const std::size_t index = group.first * kElement;
     if (index >= whole - middle.bytes) return;
     const std::size_t at = index < middle.begin ? index : index + middle.bytes;
     combine_packets<Packets<kElement>, kMost, kMostTargets>({0, 1}, from.behind(at), to.behind(at),
@@ -40,109 +40,110 @@ __device__ __forceinline__ bool are_aligned(const Sources& from, const Targets& 
 }
 
 template <int kMost, int kMostTargets, typename Reduction>
-__device__ __forceinline__ void combine_aligned(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_aligned(const ThreadGroup& group, const Sources& from,
                                                 const Targets& to, std::size_t bytes,
                                                 const Reduction& reduction) {
     const Middle all(0, bytes);
-    combine_packets<Packets<16>, kMost, kMostTargets>(crew, from, to, all.packets(), reduction);
-    combine_ends<kMost, kMostTargets>(crew, from, to, all, bytes, reduction);
+    combine_packets<Packets<16>, kMost, kMostTargets>(group, from, to, all.packets(), reduction);
+    combine_ends<kMost, kMostTargets>(group, from, to, all, bytes, reduction);
 }
 
 template <int kMost, int kMostTargets, typename Reduction>
-__device__ __forceinline__ void combine_elements(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_elements(const ThreadGroup& group, const Sources& from,
                                                  const Targets& to, std::size_t bytes,
                                                  const Reduction& reduction) {
     constexpr int kElement = sizeof(typename Reduction::Element);
-    combine_packets<Packets<kElement>, kMost, kMostTargets>(crew, from, to, bytes / kElement,
+    combine_packets<Packets<kElement>, kMost, kMostTargets>(group, from, to, bytes / kElement,
                                                             reduction);
 }
 
 /// Packets in the middle if the sources at least are equally far from a multiple of 16, else one
 /// element at a time. Apart from the rest, which it would slow down.
 template <int kMost, int kMostTargets, typename Reduction>
-__device__ __noinline__ void combine_unaligned(Crew crew, const Sources& from, const Targets& to,
-                                               std::size_t bytes, Reduction reduction) {
+__device__ __noinline__ void combine_unaligned(ThreadGroup group, const Sources& from,
+                                               const Targets& to, std::size_t bytes,
+                                               Reduction reduction) {
     constexpr int kElement = sizeof(typename Reduction::Element);
     const std::uintptr_t first = from.first_address();
     if (from.differences(first) % 16 != 0)
-        return combine_elements<kMost, kMostTargets>(crew, from, to, bytes, reduction);
+        return combine_elements<kMost, kMostTargets>(group, from, to, bytes, reduction);
     const Middle middle(first, bytes);
     const Sources sources = from.behind(middle.begin);
     const Targets targets = to.behind(middle.begin);
     if (to.differences(first) % 16 == 0) {
-        combine_packets<Packets<16>, kMost, kMostTargets>(crew, sources, targets, middle.packets(),
+        combine_packets<Packets<16>, kMost, kMostTargets>(group, sources, targets, middle.packets(),
                                                           reduction);
     } else {
         combine_packets<Packets<16, 16, kElement>, kMost, kMostTargets>(
-            crew, sources, targets, middle.packets(), reduction);
+            group, sources, targets, middle.packets(), reduction);
     }
-    combine_ends<kMost, kMostTargets>(crew, from, to, middle, bytes, reduction);
+    combine_ends<kMost, kMostTargets>(group, from, to, middle, bytes, reduction);
 }
 
 /// `bytes` from the sources, combined, to all targets. Once in a kernel: in a loop, the call within
 /// would take registers that the loop needs.
 template <int kMost, int kMostTargets = abi::kMostDevices, typename Reduction>
-__device__ __forceinline__ void combine_bytes(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_bytes(const ThreadGroup& group, const Sources& from,
                                               const Targets& to, std::size_t bytes,
                                               const Reduction& reduction) {
     if (are_aligned(from, to))
-        return combine_aligned<kMost, kMostTargets>(crew, from, to, bytes, reduction);
+        return combine_aligned<kMost, kMostTargets>(group, from, to, bytes, reduction);
     const Sources sources = from;
     const Targets targets = to;
-    combine_unaligned<kMost, kMostTargets>(crew, sources, targets, bytes, reduction);
+    combine_unaligned<kMost, kMostTargets>(group, sources, targets, bytes, reduction);
 }
 
 /// The same, wherever; slow where addresses are no multiples of 16.
 template <int kMost, int kMostTargets, typename Reduction>
-__device__ __forceinline__ void combine_bytes_in_loop(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_bytes_in_loop(const ThreadGroup& group, const Sources& from,
                                                       const Targets& to, std::size_t bytes,
                                                       const Reduction& reduction) {
     if (are_aligned(from, to)) {
-        combine_aligned<kMost, kMostTargets>(crew, from, to, bytes, reduction);
+        combine_aligned<kMost, kMostTargets>(group, from, to, bytes, reduction);
     } else {
-        combine_elements<kMost, kMostTargets>(crew, from, to, bytes, reduction);
+        combine_elements<kMost, kMostTargets>(group, from, to, bytes, reduction);
     }
 }
 
 /// The middle of a copy: the targets, which are the peers', get whole packets.
 template <int kLoads, int kMostTargets>
-__device__ __forceinline__ void copy_middle(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void copy_middle(const ThreadGroup& group, const Sources& from,
                                             const Targets& to, const Middle& middle) {
     combine_packets<Packets<16, kLoads>, 1, kMostTargets>(
-        crew, from.behind(middle.begin), to.behind(middle.begin), middle.packets(), FirstOnly{});
+        group, from.behind(middle.begin), to.behind(middle.begin), middle.packets(), FirstOnly{});
 }
 
 /// `bytes` from one place to all targets: packets if the targets are equally far from a multiple of
 /// 16, in pieces as long as the source's address allows.
 template <int kMostTargets = abi::kMostDevices>
-__device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* source,
+__device__ __forceinline__ void copy_bytes(const ThreadGroup& group, const std::byte* source,
                                            const Targets& to, std::size_t bytes) {
     Sources from{};
     from.be_only(source);
     if (are_aligned(from, to))
-        return combine_aligned<1, kMostTargets>(crew, from, to, bytes, FirstOnly{});
+        return combine_aligned<1, kMostTargets>(group, from, to, bytes, FirstOnly{});
     const std::uintptr_t first = to.first_address();
     if (to.differences(first) % 16 != 0)
-        return combine_elements<1, kMostTargets>(crew, from, to, bytes, FirstOnly{});
+        return combine_elements<1, kMostTargets>(group, from, to, bytes, FirstOnly{});
     const Middle middle(first, bytes);
     const std::uintptr_t differences = from.differences(first);
     if (differences % 16 == 0) {
-        copy_middle<16, kMostTargets>(crew, from, to, middle);
+        copy_middle<16, kMostTargets>(group, from, to, middle);
     } else if (differences % 4 == 0) {
-        copy_middle<4, kMostTargets>(crew, from, to, middle);
+        copy_middle<4, kMostTargets>(group, from, to, middle);
     } else if (differences % 2 == 0) {
-        copy_middle<2, kMostTargets>(crew, from, to, middle);
+        copy_middle<2, kMostTargets>(group, from, to, middle);
     } else {
-        copy_middle<1, kMostTargets>(crew, from, to, middle);
+        copy_middle<1, kMostTargets>(group, from, to, middle);
     }
-    combine_ends<1, kMostTargets>(crew, from, to, middle, bytes, FirstOnly{});
+    combine_ends<1, kMostTargets>(group, from, to, middle, bytes, FirstOnly{});
 }
 
-__device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* from, std::byte* to,
-                                           std::size_t bytes) {
+__device__ __forceinline__ void copy_bytes(const ThreadGroup& group, const std::byte* from,
+                                           std::byte* to, std::size_t bytes) {
     Targets target{};
     target.be_only(to);
-    copy_bytes<1>(crew, from, target, bytes);
+    copy_bytes<1>(group, from, target, bytes);
 }
 
 }  // namespace pccl::kernels::device

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/sync.cuh"
+#include "csrc/kernels/device/epoch_scope.cuh"
 
 namespace pccl::kernels::device {
 
@@ -27,8 +27,8 @@ __device__ __forceinline__ Targets one_output(std::byte* output) {
 }
 
 /// Loads a block once, and stores it to all outputs, but where it comes from.
-__device__ __forceinline__ void push_to_all(const Crew& crew, const abi::DeviceTeam& team,
-                                            const Visit::Addresses& addresses,
+__device__ __forceinline__ void push_to_all(const ThreadGroup& group, const abi::DeviceTeam& team,
+                                            const EpochScope::Addresses& addresses,
                                             const std::byte* block, std::size_t bytes) {
     const int in_place = addresses.outputs[team.rank] == block ? 1 : 0;
     Targets to{};
@@ -36,7 +36,7 @@ __device__ __forceinline__ void push_to_all(const Crew& crew, const abi::DeviceT
 #pragma unroll
     for (int step = 0; step < abi::kMostDevices; ++step)
         to.at[step] = addresses.outputs[(team.rank + in_place + step) % team.size];
-    copy_bytes(crew, block, to, bytes);
+    copy_bytes(group, block, to, bytes);
 }
 
 }  // namespace pccl::kernels::device

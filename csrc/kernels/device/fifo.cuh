@@ -4,12 +4,13 @@
 #include <type_traits>
 
 #include "csrc/abi/device_program.h"
-#include "csrc/kernels/device/sync.cuh"
+#include "csrc/kernels/device/epoch_scope.cuh"
 
 namespace pccl::kernels::device {
 
 /// Slots that `owner` has for FIFO `fifo` from `peer`.
-__device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceDesk* owner, int peer, int fifo) {
+__device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceProgramState* owner, int peer,
+                                                      int fifo) {
     auto* const first = reinterpret_cast<abi::DeviceSlots*>(owner + 1);
     return first + static_cast<std::size_t>(peer) * abi::kDeviceFifos + fifo;
 }
@@ -19,10 +20,10 @@ __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceDesk* owner, in
 template <abi::MessageForm kForm>
 class Port {
    public:
-    /// Of FIFO `fifo` between `self` and the port's peer; `here` is the desk of `self`. False where
-    /// the desks have not met. The launch has so many windows.
+    /// Of FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`.
+    /// False where the states have not been exchanged. The launch has so many windows.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
-                                       abi::DeviceDesk* here, std::uint32_t windows) {
+                                       abi::DeviceProgramState* here, std::uint32_t windows) {
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
         const bool is_sending = port.is_sending != 0;
         peer_ = port.peer;
@@ -31,21 +32,22 @@ class Port {
         kept_ = is_sending ? &own.sent : &own.taken;
         awaited_ = is_sending ? &own.emptied : &own.filled;
         // All three loads before any is waited for.
-        abi::DeviceDesk* const there = here->peers[port.peer];
+        abi::DeviceProgramState* const there = here->peers[port.peer];
         first_ = *kept_;
         seen_ = kForm == abi::MessageForm::kPlain ? load_acquire(awaited_) : load_system(awaited_);
         if (there == nullptr) return false;
         end_ = first_ + windows * messages_;
         abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
-        told_ = is_sending ? &theirs.filled : &theirs.emptied;
+        acknowledged_at_ = is_sending ? &theirs.filled : &theirs.emptied;
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
         return true;
     }
-    /// After all windows. The peer may still have messages to take: it says so in the desk of
-    /// `self`.
+    /// After all windows. The peer may still have messages to take: it acknowledges them in the
+    /// program state of `self`.
     __device__ void close() const {
         *kept_ = end_;
-        if (kForm != abi::MessageForm::kPlain && !is_sending_) store_relaxed(told_, end_);
+        if (kForm != abi::MessageForm::kPlain && !is_sending_)
+            store_relaxed(acknowledged_at_, end_);
     }
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
@@ -67,20 +69,24 @@ class Port {
     }
     [[nodiscard]] __device__ std::byte* slot(std::uint32_t before) const {
         const std::uint32_t index = before % abi::slots_for(kForm);
-        if constexpr (kForm == abi::MessageForm::kWords)
-            return reinterpret_cast<std::byte*>(slots_->words[index]);
-        else if constexpr (kForm == abi::MessageForm::kLines)
-            return reinterpret_cast<std::byte*>(slots_->lines[index]);
+        if constexpr (kForm == abi::MessageForm::kLL)
+            return reinterpret_cast<std::byte*>(slots_->ll[index]);
+        else if constexpr (kForm == abi::MessageForm::kLL128)
+            return reinterpret_cast<std::byte*>(slots_->ll128[index]);
         else
             return slots_->messages[index];
     }
     /// It has been put into its slot, or taken from it. By one thread.
-    __device__ void pass(std::uint32_t before) const { store_release(told_, before + 1); }
+    __device__ void pass(std::uint32_t before) const {
+        store_release(acknowledged_at_, before + 1);
+    }
     /// The same of one that says itself that it is there, and was taken.
-    __device__ void pass_silently(std::uint32_t before) const { store_relaxed(told_, before + 1); }
+    __device__ void pass_relaxed(std::uint32_t before) const {
+        store_relaxed(acknowledged_at_, before + 1);
+    }
     /// Whether that is said at once: close() says it of the launch's last one.
-    [[nodiscard]] __device__ bool is_told(std::uint32_t before) const {
-        return abi::is_told(before) && before + 1 != end_;
+    [[nodiscard]] __device__ bool is_acknowledged(std::uint32_t before) const {
+        return abi::is_acknowledged(before) && before + 1 != end_;
     }
 
    private:
@@ -93,7 +99,7 @@ class Port {
 
     std::uint32_t* kept_;
     const std::uint32_t* awaited_;
-    std::uint32_t* told_;
+    std::uint32_t* acknowledged_at_;
     abi::DeviceSlots* slots_;
     std::uint32_t first_;  // messages before the launch
     std::uint32_t end_;    // and with those of the launch

@@ -16,36 +16,36 @@ class Numbered {
         : team_(team), number_(number), fingerprint_(fingerprint) {}
 
     [[nodiscard]] __device__ std::uint32_t number() const { return number_; }
-    [[nodiscard]] __device__ abi::Line line_of(std::uint64_t data) const {
+    [[nodiscard]] __device__ abi::LLLine line_of(std::uint64_t data) const {
         return {static_cast<std::uint32_t>(data), number_, static_cast<std::uint32_t>(data >> 32),
                 number_ ^ fingerprint_};
     }
-    [[nodiscard]] __device__ bool is_here(const abi::Line& line) const {
+    [[nodiscard]] __device__ bool is_here(const abi::LLLine& line) const {
         return line.low_epoch == number_ && (line.high_epoch ^ fingerprint_) == number_;
     }
-    static __device__ std::uint64_t data_of(const abi::Line& line) {
+    static __device__ std::uint64_t data_of(const abi::LLLine& line) {
         return line.low | static_cast<std::uint64_t>(line.high) << 32;
     }
 
-    /// What `peer` says in both lines of `greeting`. False when it gave up.
-    struct Said {
+    /// What `peer` sends in both lines of `entry`. False when it gave up.
+    struct EntryData {
         std::uint64_t input;
         std::uint64_t output;
     };
-    __device__ bool await(const abi::Greeting* greeting, abi::DevicePhase phase, int peer,
-                          Said& said) const {
-        return await(&greeting->input, phase, peer, said.input) &&
-               await(&greeting->output, phase, peer, said.output);
+    __device__ bool await(const abi::EntryLines* entry, abi::DevicePhase phase, int peer,
+                          EntryData& entry_data) const {
+        return await(&entry->input, phase, peer, entry_data.input) &&
+               await(&entry->output, phase, peer, entry_data.output);
     }
-    /// What `peer` says in one line.
-    __device__ bool await(const abi::Line* at, abi::DevicePhase phase, int peer,
+    /// What `peer` sends in one line.
+    __device__ bool await(const abi::LLLine* at, abi::DevicePhase phase, int peer,
                           std::uint64_t& data) const {
-        abi::Line line = load_line(at);
+        abi::LLLine line = load_line(at);
         if (!is_here(line)) {
-            Patience patience(team_);
+            WaitDeadline deadline(team_);
             for (; !is_here(line); line = load_line(at)) {
-                if (!patience.is_over(phase, peer)) continue;
-                patience.give_up({phase, peer, number_, line.low_epoch});
+                if (!deadline.is_over(phase, peer)) continue;
+                deadline.give_up({phase, peer, number_, line.low_epoch});
                 return false;
             }
         }

@@ -1,4 +1,4 @@
-// The threads of a crew move packets between several places, with several loads in flight each.
+// The threads of a group move packets between several places, with several loads in flight each.
 #pragma once
 
 #include <cstddef>
@@ -73,21 +73,21 @@ struct Places {
 using Sources = Places<const std::byte*>;
 using Targets = Places<std::byte*>;
 
-/// Who shares the packets of one copy: the threads of all blocks, or those of this one.
-struct Crew {
+/// The threads that share the packets of one copy: those of all blocks, or of this one.
+struct ThreadGroup {
     std::size_t first;   // packet of this thread
     std::size_t stride;  // threads in all
 };
-__device__ __forceinline__ Crew grid_crew() {
+__device__ __forceinline__ ThreadGroup grid_group() {
     return {blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
             gridDim.x * static_cast<std::size_t>(blockDim.x)};
 }
-/// Of `block` among `blocks`.
-__device__ __forceinline__ Crew crew_of(int block, int blocks) {
+/// The threads of `block` among `blocks`.
+__device__ __forceinline__ ThreadGroup group_of(int block, int blocks) {
     return {block * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
             blocks * static_cast<std::size_t>(blockDim.x)};
 }
-__device__ __forceinline__ Crew block_crew() { return {threadIdx.x, blockDim.x}; }
+__device__ __forceinline__ ThreadGroup block_group() { return {threadIdx.x, blockDim.x}; }
 
 /// A packet that begins at a multiple of kPiece: in pieces as long, where the packet is longer.
 template <typename Raw, int kPiece = sizeof(Raw)>
@@ -143,14 +143,14 @@ struct Packets {
 /// `count` packets: combines those of all sources, in the order given, and stores the result to all
 /// targets. kMost bounds the number of sources; with fewer, more packets are in flight.
 template <typename Width, int kMost, int kMostTargets, typename Reduction>
-__device__ __forceinline__ void combine_packets(const Crew& crew, const Sources& from,
+__device__ __forceinline__ void combine_packets(const ThreadGroup& group, const Sources& from,
                                                 const Targets& to, std::size_t count,
                                                 const Reduction& reduction) {
     using Raw = typename Width::Raw;
     constexpr int kWanted = Width::kBytesInFlight / (kMost * static_cast<int>(sizeof(Raw)));
     constexpr int kUnroll = kWanted < 1 ? 1 : (kWanted > 8 ? 8 : kWanted);
-    const std::size_t stride = crew.stride;
-    for (std::size_t i = crew.first; i < count; i += kUnroll * stride) {
+    const std::size_t stride = group.stride;
+    for (std::size_t i = group.first; i < count; i += kUnroll * stride) {
         Raw packets[kUnroll][kMost];
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u)

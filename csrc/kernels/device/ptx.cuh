@@ -68,14 +68,14 @@ __device__ __forceinline__ void store_relaxed(std::uint64_t* to, std::uint64_t v
 }
 
 /// Both halves of a line travel whole; the line itself may be seen half written.
-__device__ __forceinline__ void store_line(abi::Line* to, const abi::Line& line) {
+__device__ __forceinline__ void store_line(abi::LLLine* to, const abi::LLLine& line) {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low),
                  "r"(line.low_epoch), "r"(line.high), "r"(line.high_epoch)
                  : "memory");
 }
 
-__device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
-    abi::Line line;
+__device__ __forceinline__ abi::LLLine load_line(const abi::LLLine* from) {
+    abi::LLLine line;
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(line.low), "=r"(line.low_epoch), "=r"(line.high), "=r"(line.high_epoch)
                  : "l"(from)
@@ -83,12 +83,12 @@ __device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
     return line;
 }
 
-/// Which 16 bytes of a wide line have its number.
-inline constexpr int kNumberedPiece = sizeof(abi::WideLine) / sizeof(uint4) - 1;
+/// Which 16 bytes of an LL128 line have its number.
+inline constexpr int kNumberedPiece = sizeof(abi::LL128Line) / sizeof(uint4) - 1;
 
-/// Stores 16 bytes of a wide line, which travel with those of the seven threads beside this one: a
-/// whole warp calls it at once. `to` is null for threads that have nothing to store.
-__device__ __forceinline__ void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
+/// Stores 16 bytes of an LL128 line, which travel with those of the seven threads beside this one:
+/// a whole warp calls it at once. `to` is null for threads that have nothing to store.
+__device__ __forceinline__ void store_piece(abi::LL128Line* to, int piece, const uint4& bytes) {
     __syncwarp();
     if (to == nullptr) return;
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(
@@ -97,9 +97,9 @@ __device__ __forceinline__ void store_piece(abi::WideLine* to, int piece, const 
                  : "memory");
 }
 
-/// Loads 16 bytes of a wide line at once with the seven threads beside this one. Whether the line
+/// Loads 16 bytes of an LL128 line at once with the seven threads beside this one. Whether the line
 /// has come, as far as this thread sees: where all eight say so, it has.
-__device__ __forceinline__ bool load_piece(const abi::WideLine* from, int piece,
+__device__ __forceinline__ bool load_piece(const abi::LL128Line* from, int piece,
                                            std::uint32_t number, uint4& bytes) {
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(bytes.x), "=r"(bytes.y), "=r"(bytes.z), "=r"(bytes.w)

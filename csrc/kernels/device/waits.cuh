@@ -4,7 +4,7 @@
 
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/device/counters.cuh"
-#include "csrc/kernels/device/dissent.cuh"
+#include "csrc/kernels/device/mismatch.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 #include "csrc/kernels/device/slowly.cuh"
 
@@ -19,7 +19,7 @@ __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int pe
     const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
 #pragma unroll 1
     for (int rank = 0; rank < team.size; ++rank) {
-        const std::uint32_t seen = load_acquire(&channel.greetings[rank].output.low_epoch);
+        const std::uint32_t seen = load_acquire(&channel.entries[rank].output.low_epoch);
         if (!has_reached(seen, epoch_after(channel.epoch))) return rank;
     }
     return peer;
@@ -41,14 +41,14 @@ __device__ __forceinline__ bool claim_fault(const abi::DeviceTeam& team) {
 /// Tells the fault in this rank's heap to its host, and to the peers' kernels, which stop as well:
 /// the hosts may be waiting for the GPUs. But where a host has stopped the kernels, the others have
 /// heard why. Ends the other waits of this rank.
-__device__ __noinline__ inline void tell(const abi::DeviceTeam& team) {
+__device__ __noinline__ inline void publish_fault(const abi::DeviceTeam& team) {
     const abi::DeviceFault& fault = team.heaps[team.rank]->fault;
     copy_slowly(team.control->fault, fault);
     store_release(&team.control->has_given_up, 1);
     if (fault.is_abort != 0) return;
 #pragma unroll 1
     for (int peer = 0; peer < team.size; ++peer)
-        if (peer != team.rank) store_release(&team.heaps[peer]->has_quit[team.rank], 1);
+        if (peer != team.rank) store_release(&team.heaps[peer]->has_aborted[team.rank], 1);
 }
 
 /// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
@@ -66,38 +66,40 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Fa
         fault.ticket = team.ticket;
         if (failure.phase == abi::DevicePhase::kCall) {
             copy_slowly(fault.ours, team.call);
-            hear_what_was_called(team, failure.peer, fault.theirs);
+            read_call(team, failure.peer, fault.theirs);
         }
-        tell(team);
+        publish_fault(team);
     }
     store_relaxed(&team.control->abort, 1);
 }
 
 /// A peer that has given up; -1 where none has.
-__device__ __noinline__ inline int find_quitter(const abi::DeviceTeam& team) {
+__device__ __noinline__ inline int find_aborted_peer(const abi::DeviceTeam& team) {
     const abi::Heap& own = *team.heaps[team.rank];
-    unsigned quitters = 0;
+    unsigned aborted_peers = 0;
 #pragma unroll 1
     for (int peer = 0; peer < team.size; ++peer)
-        if (load_acquire(&own.has_quit[peer]) != 0) quitters |= 1U << peer;
-    return __ffs(quitters) - 1;
+        if (load_acquire(&own.has_aborted[peer]) != 0) aborted_peers |= 1U << peer;
+    return __ffs(aborted_peers) - 1;
 }
 
 /// Makes the reason of a peer that has given up that of this rank.
-__device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int quitter) {
+__device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int aborted_peer) {
     if (claim_fault(team)) {
         abi::DeviceFault& fault = team.heaps[team.rank]->fault;
-        copy_slowly(fault, team.heaps[quitter]->fault);
+        copy_slowly(fault, team.heaps[aborted_peer]->fault);
         fault.ticket = team.ticket;
-        tell(team);
+        publish_fault(team);
     }
     store_relaxed(&team.control->abort, 1);
 }
 
 /// The same of a peer that has called something else.
-__device__ __noinline__ inline void report_dissent(const abi::DeviceTeam& team, int dissenter) {
-    say_what_was_called(team);
-    report(team, {.phase = abi::DevicePhase::kCall, .peer = dissenter, .expected = 0, .seen = 0});
+__device__ __noinline__ inline void report_mismatch(const abi::DeviceTeam& team,
+                                                    int mismatched_peer) {
+    publish_call(team);
+    report(team,
+           {.phase = abi::DevicePhase::kCall, .peer = mismatched_peer, .expected = 0, .seen = 0});
 }
 
 /// Tells a waiting thread when to give up. It asks about once a millisecond, by its own cycle
@@ -107,9 +109,9 @@ __device__ __noinline__ inline void report_dissent(const abi::DeviceTeam& team, 
 /// thread of a warp reads the flag, tells the host for whom it waits, and looks for a peer that has
 /// called something else or given up; when it gives up, the others therefore end one after the
 /// other.
-class Patience {
+class WaitDeadline {
    public:
-    __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
+    __device__ explicit WaitDeadline(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
 
     /// For what is waited now.
     __device__ bool is_over(abi::DevicePhase phase, int peer) {
@@ -119,12 +121,14 @@ class Patience {
         return look(phase, peer);
     }
 
-    /// Reports that this wait is over: for a dissenter where there is one, which may take back by
-    /// then what it was known by.
+    /// Reports that this wait is over: for a mismatched peer where there is one, which may take
+    /// back by then what it was known by.
     __device__ __noinline__ void give_up(Failure failure) const {
-        const int dissenter = dissenter_ >= 0 ? dissenter_ : find_dissenter(team_, failure.phase);
-        if (dissenter >= 0) return report_dissent(team_, dissenter);
-        if (const int quitter = find_quitter(team_); quitter >= 0) return report_as(team_, quitter);
+        const int mismatched_peer =
+            mismatched_peer_ >= 0 ? mismatched_peer_ : find_mismatched_peer(team_, failure.phase);
+        if (mismatched_peer >= 0) return report_mismatch(team_, mismatched_peer);
+        if (const int aborted_peer = find_aborted_peer(team_); aborted_peer >= 0)
+            return report_as(team_, aborted_peer);
         if (failure.phase == abi::DevicePhase::kStep) failure.peer = absent_or(team_, failure.peer);
         report(team_, failure);
     }
@@ -142,13 +146,13 @@ class Patience {
         store_relaxed(&wait.ticket, team_.ticket);
         store_relaxed(&wait.waited_ns, now - started_);
         if (load_system(&team_.control->abort) != 0) return true;
-        dissenter_ = find_dissenter(team_, phase);
-        return dissenter_ >= 0 || find_quitter(team_) >= 0;
+        mismatched_peer_ = find_mismatched_peer(team_, phase);
+        return mismatched_peer_ >= 0 || find_aborted_peer(team_) >= 0;
     }
 
     const abi::DeviceTeam& team_;
     std::uint32_t asked_;
-    int dissenter_ = -1;
+    int mismatched_peer_ = -1;
     std::uint64_t started_ = 0;
 };
 
@@ -164,11 +168,11 @@ struct Mark {
 template <typename HasCome>
 __device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Mark& mark,
                                            HasCome has_come) {
-    Patience patience(team);
+    WaitDeadline deadline(team);
     for (std::uint32_t seen = load_acquire(mark.at); !has_come(seen);
          seen = load_acquire(mark.at)) {
-        if (!patience.is_over(mark.phase, mark.peer)) continue;
-        patience.give_up({mark.phase, mark.peer, mark.wanted, seen});
+        if (!deadline.is_over(mark.phase, mark.peer)) continue;
+        deadline.give_up({mark.phase, mark.peer, mark.wanted, seen});
         return false;
     }
     return true;

@@ -19,10 +19,10 @@ namespace {
 
 #define PCCL_CUDA(function, ...) PCCL_TRY(lib_.check(lib_.function(__VA_ARGS__), #function))
 
-// An engine takes more than a microsecond to begin a copy, in which NVLink moves as much.
-constexpr std::size_t kLeastForEngines = 512UL << 10;  // a copy, on average
+// A copy engine takes more than a microsecond to begin a copy, in which NVLink moves as much.
+constexpr std::size_t kLeastForCopyEngines = 512UL << 10;  // a copy, on average
 
-// Drivers have less than this in the commands of a stream, and engines copy the rest.
+// Drivers have less than this in the commands of a stream, and copy engines copy the rest.
 constexpr std::size_t kInlinedCopies = 32UL << 10;
 // CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which cuda.h of before 12.4 does not have.
 constexpr auto kMpsEnabled = static_cast<CUdevice_attribute>(133);
@@ -30,7 +30,7 @@ constexpr auto kMpsEnabled = static_cast<CUdevice_attribute>(133);
 bool are_small(std::span<const Copy> copies) {
     std::size_t bytes = 0;
     for (const Copy& each : copies) bytes += each.bytes;
-    return copies.size() > 1 && bytes / copies.size() < kLeastForEngines;
+    return copies.size() > 1 && bytes / copies.size() < kLeastForCopyEngines;
 }
 
 std::vector<kernels::Piece> pieces_of(std::span<const Copy> copies) {
@@ -447,7 +447,7 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
-    /// Copies 2 * `bytes`. Drivers leave what has two rows to an engine, whatever its size.
+    /// Copies 2 * `bytes`. Drivers leave what has two rows to a copy engine, whatever its size.
     Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
                          Stream stream) {
         const CUDA_MEMCPY2D rows{.srcMemoryType = CU_MEMORYTYPE_HOST,

@@ -19,7 +19,7 @@ namespace pccl::transport::nvlink {
 
 /// Both processes are of one host and one build: a struct is a good enough format.
 struct RegistrationCache::Message {
-    enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3, kFarewell = 4 };
+    enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3, kCloseReason = 4 };
     Kind kind = Kind::kMap;
     std::uint32_t reserved = 0;
     std::uint64_t base = 0;     // of the allocation, at its owner
@@ -28,7 +28,7 @@ struct RegistrationCache::Message {
     std::uint64_t bytes = 0;    // kMap: of the allocation
     sys::cuda::IpcHandle handle{};
 
-    // kFarewell: why the sender ends the group.
+    // kCloseReason: why the sender ends the group.
     StatusCode code = StatusCode::kOk;
     Rank blamed = kNoRank;
     std::array<char, 504> why{};  // ends with a 0
@@ -42,8 +42,8 @@ struct RegistrationCache::Inbox {
 
 namespace {
 
-constexpr Duration kPatienceForAnswers = std::chrono::seconds(5);
-constexpr Duration kPatienceForFarewells = std::chrono::milliseconds(100);
+constexpr Duration kAnswerTimeout = std::chrono::seconds(5);
+constexpr Duration kCloseReasonTimeout = std::chrono::milliseconds(100);
 
 Status gone(Rank peer, const Status& why) {
     return Status::peer_lost(peer, concat("rank ", peer, " is gone: ", why.message()));
@@ -211,7 +211,7 @@ void RegistrationCache::handle(Rank peer, const Message& message) {
         case Message::Kind::kMapped:
         case Message::Kind::kRefused:
             return note_answer(peer, message);
-        case Message::Kind::kFarewell:
+        case Message::Kind::kCloseReason:
             return lose(peer, reason_of(peer, message));
     }
     lose(peer, gone(peer, Status::internal("it speaks nonsense")));
@@ -229,7 +229,7 @@ void RegistrationCache::map_for(Rank peer, const Message& request) {
         log(LogLevel::kWarning, "cannot map GPU memory of rank ", peer, ": ",
             base.status().message());
     }
-    const Status sent = send(peer, answer, Deadline::after(kPatienceForAnswers));
+    const Status sent = send(peer, answer, Deadline::after(kAnswerTimeout));
     if (!sent.is_ok()) lose(peer, gone(peer, sent));
 }
 
@@ -247,9 +247,10 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
 }
 
 /// Why the group is over, as `peer` tells.
-Status RegistrationCache::reason_of(Rank peer, const Message& farewell) const {
-    const std::string why(farewell.why.data(), ::strnlen(farewell.why.data(), farewell.why.size()));
-    return as_told_by(peer, {farewell.code, why, farewell.blamed});
+Status RegistrationCache::reason_of(Rank peer, const Message& close_reason) const {
+    const std::string why(close_reason.why.data(),
+                          ::strnlen(close_reason.why.data(), close_reason.why.size()));
+    return as_told_by(peer, {close_reason.code, why, close_reason.blamed});
 }
 
 Status RegistrationCache::as_told_by(Rank peer, const Status& why) const {
@@ -278,11 +279,12 @@ bool RegistrationCache::end(const Status& why) {
 
 void RegistrationCache::leave(const Status& why) {
     if (!end(why)) return;
-    Message farewell{.kind = Message::Kind::kFarewell, .code = why.code(), .blamed = why.peer()};
-    why.message().copy(farewell.why.data(), farewell.why.size() - 1);
+    Message close_reason{
+        .kind = Message::Kind::kCloseReason, .code = why.code(), .blamed = why.peer()};
+    why.message().copy(close_reason.why.data(), close_reason.why.size() - 1);
     for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
         if (peer != options_.sockets.rank())
-            static_cast<void>(send(peer, farewell, Deadline::after(kPatienceForFarewells)));
+            static_cast<void>(send(peer, close_reason, Deadline::after(kCloseReasonTimeout)));
 }
 
 Status RegistrationCache::health() const {

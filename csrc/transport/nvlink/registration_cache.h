@@ -98,7 +98,7 @@ class PCCL_API RegistrationCache {
     void handle(Rank peer, const Message& message);
     void map_for(Rank peer, const Message& request);
     void note_answer(Rank peer, const Message& answer);
-    [[nodiscard]] Status reason_of(Rank peer, const Message& farewell) const;
+    [[nodiscard]] Status reason_of(Rank peer, const Message& close_reason) const;
     void lose(Rank peer, const Status& why);
     Status send(Rank peer, const Message& message, Deadline deadline);
 

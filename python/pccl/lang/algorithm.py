@@ -308,8 +308,8 @@ def algorithm(
     slots
         Messages that may wait between two ranks on one channel: 1 to 64.
     protocol
-        By which messages should travel between GPUs, as for ``pccl.Capsule.of``: ``"words"``,
-        ``"lines"``, ``"direct"``; empty: as their lengths suggest.
+        By which messages should travel between GPUs, as for ``pccl.Capsule.of``: ``"ll"``,
+        ``"ll128"``, ``"direct"``; empty: as their lengths suggest.
 
     Raises
     ------

@@ -21,7 +21,7 @@ Collective: TypeAlias = Literal[
 Buffer: TypeAlias = Literal["input", "output", "scratch", "auto"]
 
 # Of messages between GPUs; "" is none in particular.
-Protocol: TypeAlias = Literal["", "words", "lines", "direct"]
+Protocol: TypeAlias = Literal["", "ll", "ll128", "direct"]
 
 COLLECTIVES = get_args(Collective)
 PROTOCOLS = get_args(Protocol)

@@ -176,7 +176,7 @@ TEST(CapsuleFileTest, ProgramsOfUnlikeDescriptionsAreRefused) {
     EXPECT_THAT(refusal({.name = "mine", .licence = "MIT"}, ring), HasSubstr("at \"licence\""));
     EXPECT_THAT(refusal({.name = "mine", .note = "n"}, ring), HasSubstr("at \"note\""));
     EXPECT_THAT(refusal({.name = "mine", .sizes = {.least = 1}}, ring), HasSubstr("at \"sizes\""));
-    EXPECT_THAT(refusal({.name = "mine", .protocol = schedule::MessageProtocol::kWords}, ring),
+    EXPECT_THAT(refusal({.name = "mine", .protocol = schedule::MessageProtocol::kLL}, ring),
                 HasSubstr("at \"protocol\""));
     EXPECT_THAT(
         refusal({.name = "mine"}, generated("ring", schedule::CollectiveKind::kAllGather, 3)),

@@ -130,7 +130,7 @@ TEST(CapsuleTest, SaysHowItsMessagesTravelBetweenGpusOnlyWhereItsAuthorDid) {
     EXPECT_FALSE(json::parse(without.manifest()).contains("protocol"));
     EXPECT_FALSE(without.source()->protocol.has_value());
     using enum schedule::MessageProtocol;
-    for (const auto protocol : {kWords, kLines, kDirect}) {
+    for (const auto protocol : {kLL, kLL128, kDirect}) {
         const std::string bytes = std::string(
             Capsule::make({.name = "mine", .protocol = protocol}, star).value().bytes());
         const Capsule again = Capsule::parse(bytes).value();
@@ -276,7 +276,7 @@ TEST(CapsuleTest, ManifestThatLiesIsRefused) {
     EXPECT_THAT(why_no_capsule(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));
     EXPECT_THAT(why_no_capsule(with(capsule, "chunks", -1)), HasSubstr("\"chunks\""));
     EXPECT_THAT(why_no_capsule(with(capsule, "protocol", "LL")),
-                HasSubstr("\"protocol\" is 'LL'; there are words, lines, direct"));
+                HasSubstr("\"protocol\" is 'LL'; there are ll, ll128, direct"));
     EXPECT_THAT(why_no_capsule(with(capsule, "protocol", "")), HasSubstr("\"protocol\" is ''"));
     EXPECT_THAT(why_no_capsule(with(capsule, "protocol", 1)), HasSubstr("\"protocol\" is no text"));
     EXPECT_THAT(why_no_capsule(with(capsule, "name", "Bad name")),

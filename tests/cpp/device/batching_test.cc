@@ -57,13 +57,13 @@ TEST_F(BatchingTest, TakesNoMoreThanOneLaunchHolds) {
     add_many(kernels::kMostParts + 5, CollectiveKind::kAllReduce, 3);
     EXPECT_EQ(length(), static_cast<std::size_t>(kernels::kMostParts));
     collectives_.clear();
-    add_many(3, CollectiveKind::kAllReduce, kernels::kMostWordBytes / sizeof(float) / 2);
+    add_many(3, CollectiveKind::kAllReduce, kernels::kMostLLBytes / sizeof(float) / 2);
     EXPECT_EQ(length(2), 2U);
     EXPECT_EQ(length(8), 1U) << "7 times as much leaves a GPU";
 }
 
 TEST_F(BatchingTest, LargeOnesAndMessagesOfEachToEachGoAlone) {
-    add_many(2, CollectiveKind::kAllReduce, kernels::kMostWordBytes / sizeof(float) + 1);
+    add_many(2, CollectiveKind::kAllReduce, kernels::kMostLLBytes / sizeof(float) + 1);
     EXPECT_EQ(length(), 1U);
     collectives_.clear();
     add_many(2, CollectiveKind::kAllToAll, 1);
@@ -89,7 +89,7 @@ TEST_F(BatchingTest, PartsFollowOneAnotherInWholeWords) {
     EXPECT_EQ(batch->words, 6U);
     EXPECT_EQ(batch->parts[0].inputs[1], memory_.data() + 3 * sizeof(float));
     EXPECT_EQ(batch->parts[2].outputs[0], memory_.data());
-    EXPECT_TRUE(kernels::check_plan(batch->plan, batch->words * abi::kLineBytes).is_ok());
+    EXPECT_TRUE(kernels::check_plan(batch->plan, batch->words * abi::kLLDataBytes).is_ok());
 }
 
 TEST_F(BatchingTest, AWrongOneIsRefused) {
@@ -131,7 +131,7 @@ TEST_F(BatchingTest, LargeBatchesLeaveOutWhatOtherKernelsDo) {
     blocks_.back()[0].count = blocks_.back()[1].count = 0;
     EXPECT_EQ(large_length(), 1U) << "nothing to do";
     blocks_.back()[0].count = blocks_.back()[1].count = std::size_t{64} << 20;
-    EXPECT_EQ(large_length(), 1U) << "in turns";
+    EXPECT_EQ(large_length(), 1U) << "staggered";
 }
 
 TEST_F(BatchingTest, PartsOfLargeBatchesShareTheBlocks) {

@@ -67,7 +67,7 @@ void run_alone(int size,
 TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
     run_alone(2, [](FakeCudaDriver& driver, DeviceGroupOptions options) {
         driver.be_of(options.rank == 0 ? 80 : 100);
-        options.preferences.engines = options.rank == 0;
+        options.preferences.copy_engines = options.rank == 0;
         options.algorithms = options.rank == 0 ? "all_reduce=ring" : "";
         const auto group = DeviceGroup::create(options);
         ASSERT_TRUE(group.is_ok()) << group.status().to_string();
@@ -191,7 +191,7 @@ TEST(DeviceGroupTest, ALaunchThatFailsOnOneRankEndsTheGroupOnAll) {
 }
 
 /// Threads that make groups of three; those that come at all.
-class MeetingTest : public ::testing::Test {
+class RendezvousTest : public ::testing::Test {
    public:
     void come(Rank rank, std::function<Status()> interrupted = Status::ok) {
         ranks_.emplace_back([this, rank, interrupted = std::move(interrupted)] {
@@ -220,7 +220,7 @@ class MeetingTest : public ::testing::Test {
     std::vector<std::thread> ranks_;
 };
 
-TEST_F(MeetingTest, WhoIsInterruptedTellsThoseThatWait) {
+TEST_F(RendezvousTest, WhoIsInterruptedTellsThoseThatWait) {
     come(0);
     std::atomic<bool> is_tired = false;
     come(1, [&] { return is_tired ? Status::aborted("Ctrl-C") : Status::ok(); });
@@ -233,10 +233,10 @@ TEST_F(MeetingTest, WhoIsInterruptedTellsThoseThatWait) {
     EXPECT_EQ(outcome(0).message(), "rank 1: Ctrl-C");
 }
 
-class WhoIsLate : public MeetingTest, public ::testing::WithParamInterface<Rank> {};
+class WhoIsLate : public RendezvousTest, public ::testing::WithParamInterface<Rank> {};
 
 /// The first to come has learnt that another is gone: all blame that one.
-TEST_P(WhoIsLate, HearsOfIt) {
+TEST_P(WhoIsLate, GetsTheReason) {
     const Rank first = GetParam();
     const Rank lost = (first + 1) % 3;
     const Rank last = (first + 2) % 3;
@@ -357,7 +357,7 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
     }
 }
 
-TEST(DeviceGroupTest, AllRanksLearnThatTwoTakeTurnsOnAGpu) {
+TEST(DeviceGroupTest, AllRanksLearnThatTwoAreTimeSlicedOnAGpu) {
     for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
              if (options.rank == 2) options.device = 0;
          })) {

@@ -25,31 +25,31 @@ TEST(DeviceGridTest, WorkersAreAsManyAsFifosAndBlocksAllow) {
     const DeviceGrid long_messages{.lanes = 1, .channels = 2, .chunks = 8, .longest = 7};
     EXPECT_EQ(long_messages.workers(std::size_t{1} << 30), abi::kDeviceFifos / 2);
     for (const auto& [form, slot] : {std::pair{abi::MessageForm::kPlain, abi::kSlotBytes},
-                                     std::pair{abi::MessageForm::kWords, abi::kWordSlotBytes}}) {
+                                     std::pair{abi::MessageForm::kLL, abi::kLLSlotBytes}}) {
         EXPECT_LE(7 * long_messages.window_bytes(form), slot);
         EXPECT_EQ(long_messages.window_bytes(form) % abi::kChunkAlignment, 0U);
     }
 }
 
 /// Chunks begin with a pair of lines, and are long enough to go at all.
-TEST(DeviceGridTest, TheLongestMessageFitsIntoASlotOfLines) {
+TEST(DeviceGridTest, TheLongestMessageFitsIntoAnLL128Slot) {
     for (const int longest : {1, 7, 64}) {
         const DeviceGrid grid{.chunks = longest, .longest = longest};
-        const std::size_t window = grid.window_bytes(abi::MessageForm::kLines);
+        const std::size_t window = grid.window_bytes(abi::MessageForm::kLL128);
         const std::size_t pairs = (window + abi::kPairBytes - 1) / abi::kPairBytes;
-        EXPECT_LE(2 * pairs * index(longest), index(abi::kWideSlotLines));
+        EXPECT_LE(2 * pairs * index(longest), index(abi::kLL128SlotLines));
         EXPECT_EQ(window % abi::kChunkAlignment, 0U);
         EXPECT_GE(window, abi::kChunkAlignment);
     }
 }
 
-TEST(DeviceGridTest, WordsCarryWhatTheirWindowsHold) {
+TEST(DeviceGridTest, LLCarriesWhatItsWindowsHold) {
     const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
-    const std::size_t window = 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
-    EXPECT_TRUE(ring.suits_words(0, 1));
+    const std::size_t window = 4 * abi::kLLSlotBytes * index(abi::kDeviceFifos);
+    EXPECT_TRUE(ring.suits_ll(0, 1));
     for (const std::size_t windows : {1, 2}) {
-        EXPECT_TRUE(ring.suits_words(windows * window, windows));
-        EXPECT_FALSE(ring.suits_words(windows * window + 1, windows));
+        EXPECT_TRUE(ring.suits_ll(windows * window, windows));
+        EXPECT_FALSE(ring.suits_ll(windows * window + 1, windows));
     }
 }
 

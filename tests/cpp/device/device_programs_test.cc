@@ -54,35 +54,35 @@ TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
     EXPECT_EQ(program.chunk_bytes, std::size_t{1 << 22} / kRanks);
     const std::size_t bytes = tables->steps.size() * sizeof(abi::DeviceStep);
     EXPECT_EQ(std::memcmp(program.steps, tables->steps.data(), bytes), 0);
-    EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.desk), programs_.desk());
+    EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.state), programs_.state());
     EXPECT_EQ(run->plan.blocks, abi::kDeviceFifos);
     EXPECT_EQ(run->bytes, data_.size() * sizeof(float));
     EXPECT_EQ(run->inputs[0], blocks_[0].data);
     EXPECT_TRUE(run->reduces);
 }
 
-TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareADesk) {
+TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareAState) {
     const auto first = programs_.prepare(all_reduce(), named("ring"));
     const auto again = programs_.prepare(all_reduce(), named("ring"));
     const auto other = programs_.prepare(all_reduce(), named("two_shot"));
     ASSERT_TRUE(first.is_ok() && again.is_ok() && other.is_ok());
     EXPECT_EQ(first->program.steps, again->program.steps);
     EXPECT_NE(first->program.steps, other->program.steps);
-    EXPECT_EQ(first->program.desk, other->program.desk);
+    EXPECT_EQ(first->program.state, other->program.state);
 }
 
-TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
+TEST_F(DeviceProgramsTest, TheStateBeginsEmptyAndFitsTheBudget) {
     ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
-    const auto* const desk = std::bit_cast<const abi::DeviceDesk*>(programs_.desk());
-    EXPECT_EQ(desk->finished, 0U);
-    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].counters[0].sent, 0U);
-    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{177} << 20);
+    const auto* const state = std::bit_cast<const abi::DeviceProgramState*>(programs_.state());
+    EXPECT_EQ(state->finished, 0U);
+    EXPECT_EQ(state->fifos[kRanks - 1][abi::kDeviceFifos - 1].counters[0].sent, 0U);
+    EXPECT_LE(abi::state_bytes(abi::kMostDevices), std::size_t{177} << 20);
 }
 
-TEST_F(DeviceProgramsTest, TheDeskIsInUseUntilPeersHaveTakenAllMessages) {
+TEST_F(DeviceProgramsTest, TheStateIsInUseUntilPeersHaveTakenAllMessages) {
     EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(0))));
     ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
-    for (auto& counters : std::bit_cast<abi::DeviceDesk*>(programs_.desk())
+    for (auto& counters : std::bit_cast<abi::DeviceProgramState*>(programs_.state())
                               ->fifos[2][abi::kDeviceFifos - 1]
                               .counters) {
         counters.sent = 3;
@@ -105,7 +105,7 @@ TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     EXPECT_EQ(tree->program.workers, 2);
 }
 
-TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
+TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanSaysOtherwise) {
     using enum kernels::Protocol;
     const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
         const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};
@@ -115,18 +115,18 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
         EXPECT_EQ(run->plan.threads % 32, 0);
         EXPECT_GE(run->plan.threads, abi::kLeastProgramThreads);
         EXPECT_EQ(run->program.window_bytes,
-                  run->plan.protocol == kWords ? abi::kWordSlotBytes : abi::kSlotBytes);
+                  run->plan.protocol == kLL ? abi::kLLSlotBytes : abi::kSlotBytes);
         return run->plan.protocol;
     };
-    EXPECT_EQ(protocol(1, std::nullopt), kWords);
-    EXPECT_EQ(protocol(1 << 16, std::nullopt), kWords);
+    EXPECT_EQ(protocol(1, std::nullopt), kLL);
+    EXPECT_EQ(protocol(1 << 16, std::nullopt), kLL);
     EXPECT_EQ(protocol(data_.size(), std::nullopt), kDirect);
     EXPECT_EQ(protocol(1, kernels::Plan{kDirect, 4}), kDirect);
-    EXPECT_EQ(protocol(data_.size(), kernels::Plan{kWords, 4}), kWords);
+    EXPECT_EQ(protocol(data_.size(), kernels::Plan{kLL, 4}), kLL);
 }
 
 /// A ring's chunk is a fourth of the data.
-TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLinesWhereTheseComeWhole) {
+TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWhole) {
     using enum kernels::Protocol;
     const auto protocols = [this](const DevicePrograms::Options& options) {
         DevicePrograms programs(options);
@@ -143,22 +143,22 @@ TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLinesWhereTheseComeWhole
     };
     DevicePrograms::Options options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
     using Protocols = std::vector<kernels::Protocol>;
-    const Protocols without{kWords, kWords, kWords, kDirect, kDirect};
+    const Protocols without{kLL, kLL, kLL, kDirect, kDirect};
     EXPECT_EQ(protocols(options), without);
-    options.preferences.protocol = kLines;
+    options.preferences.protocol = kLL128;
     EXPECT_EQ(protocols(options), without);
-    options.lines = abi::LineTrial::kTorn;
+    options.ll128 = abi::LL128Trial::kTorn;
     EXPECT_EQ(protocols(options), without);
-    options.lines = abi::LineTrial::kWhole;
-    EXPECT_EQ(protocols(options), Protocols(5, kLines));
+    options.ll128 = abi::LL128Trial::kWhole;
+    EXPECT_EQ(protocols(options), Protocols(5, kLL128));
     options.preferences.protocol.reset();
-    EXPECT_EQ(protocols(options), (Protocols{kWords, kWords, kLines, kLines, kDirect}));
-    options.preferences.protocol = kTurns;
+    EXPECT_EQ(protocols(options), (Protocols{kLL, kLL, kLL128, kLL128, kDirect}));
+    options.preferences.protocol = kStaggered;
     EXPECT_EQ(protocols(options), Protocols(5, kDirect));
 }
 
-TEST_F(DeviceProgramsTest, APlanOfLinesIsRefusedWhereTheyDoNotComeWhole) {
-    const kernels::Plan plan{.protocol = kernels::Protocol::kLines, .blocks = 8};
+TEST_F(DeviceProgramsTest, APlanOfLL128IsRefusedWhereItsLinesDoNotComeWhole) {
+    const kernels::Plan plan{.protocol = kernels::Protocol::kLL128, .blocks = 8};
     const Status status = programs_.prepare(all_reduce(), named("ring"), plan).status();
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
     EXPECT_THAT(status.message(), HasSubstr("do not come whole between these GPUs"));
@@ -173,8 +173,8 @@ TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     };
     EXPECT_THAT(refusal({.blocks = 3}), HasSubstr("one for each of its 4 lanes"));
     EXPECT_THAT(refusal({.blocks = 8, .threads = 128}), HasSubstr("192 threads at least"));
-    EXPECT_THAT(refusal({.protocol = kernels::Protocol::kTurns, .blocks = 8}),
-                HasSubstr("protocol direct, words or lines"));
+    EXPECT_THAT(refusal({.protocol = kernels::Protocol::kStaggered, .blocks = 8}),
+                HasSubstr("protocol direct, ll or ll128"));
     EXPECT_THAT(refusal({.blocks = 1000}), HasSubstr("a plan of 1000 blocks"));
 }
 
@@ -183,14 +183,14 @@ TEST_F(DeviceProgramsTest, WhatNoScheduleMakesIsRefused) {
     const Status wrong = programs_.prepare(all_reduce(), bruck).status();
     EXPECT_EQ(wrong.code(), StatusCode::kUnsupported);
     EXPECT_THAT(wrong.message(), HasSubstr("bruck does not make all_reduce"));
-    EXPECT_EQ(programs_.desk(), 0U);
+    EXPECT_EQ(programs_.state(), 0U);
 }
 
 TEST_F(DeviceProgramsTest, WithoutMemoryNothingIsKept) {
     driver_.fail("allocate", Status::resource_exhausted("cuMemAlloc: out of memory"));
     EXPECT_EQ(programs_.prepare(all_reduce(), named("ring")).status().code(),
               StatusCode::kResourceExhausted);
-    EXPECT_EQ(programs_.desk(), 0U);
+    EXPECT_EQ(programs_.state(), 0U);
 }
 
 }  // namespace

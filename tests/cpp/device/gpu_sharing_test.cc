@@ -12,16 +12,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-GpuSeat on_gpu(int number, bool has_mps = false) {
+GpuPlacement on_gpu(int number, bool has_mps = false) {
     return {.gpu = {static_cast<std::byte>(number)}, .has_mps = has_mps, .multiprocessors = 132};
 }
 
 TEST(GpuSharingTest, GpusOfTheirOwnAreFine) {
-    EXPECT_TRUE(check_seats(std::vector{on_gpu(0), on_gpu(1), on_gpu(2)}).is_ok());
+    EXPECT_TRUE(check_placements(std::vector{on_gpu(0), on_gpu(1), on_gpu(2)}).is_ok());
 }
 
-TEST(GpuSharingTest, RanksThatTakeTurnsAreNamed) {
-    const Status status = check_seats(std::vector{on_gpu(0), on_gpu(1), on_gpu(2), on_gpu(1)});
+TEST(GpuSharingTest, RanksThatAreTimeSlicedAreNamed) {
+    const Status status = check_placements(std::vector{on_gpu(0), on_gpu(1), on_gpu(2), on_gpu(1)});
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
     EXPECT_THAT(status.message(), HasSubstr("ranks 1 and 3 share a GPU without MPS"));
     EXPECT_THAT(status.message(), HasSubstr("nvidia-cuda-mps-control"));
@@ -29,16 +29,16 @@ TEST(GpuSharingTest, RanksThatTakeTurnsAreNamed) {
 }
 
 TEST(GpuSharingTest, UnderMpsKernelsRunSideBySide) {
-    EXPECT_TRUE(check_seats(std::vector{on_gpu(0, true), on_gpu(0, true)}).is_ok());
-    EXPECT_EQ(check_seats(std::vector{on_gpu(0, true), on_gpu(0, false)}).code(),
+    EXPECT_TRUE(check_placements(std::vector{on_gpu(0, true), on_gpu(0, true)}).is_ok());
+    EXPECT_EQ(check_placements(std::vector{on_gpu(0, true), on_gpu(0, false)}).code(),
               StatusCode::kUnsupported)
         << "one of them is no client of MPS";
 }
 
-TEST(GpuSharingTest, ARankMayWantToTakeTurns) {
-    std::vector seats{on_gpu(0), on_gpu(0)};
-    seats[1].takes_turns = true;
-    EXPECT_TRUE(check_seats(seats).is_ok());
+TEST(GpuSharingTest, ARankMayAllowTimeSlicing) {
+    std::vector placements{on_gpu(0), on_gpu(0)};
+    placements[1].allows_time_slicing = true;
+    EXPECT_TRUE(check_placements(placements).is_ok());
 }
 
 /// Three ranks with 128 blocks each on the 132 multiprocessors of an H200 waited for each other.
@@ -52,9 +52,9 @@ TEST(GpuSharingTest, TheBlocksOfAllThatShareAGpuFitOnIt) {
 }
 
 TEST(GpuSharingTest, AGpuMayHaveFewMultiprocessors) {
-    std::vector seats(2, on_gpu(0, true));
-    seats[1].multiprocessors = seats[0].multiprocessors = 16;  // a part of a GPU (MIG)
-    EXPECT_EQ(resident_blocks(seats), 8);
+    std::vector placements(2, on_gpu(0, true));
+    placements[1].multiprocessors = placements[0].multiprocessors = 16;  // a part of a GPU (MIG)
+    EXPECT_EQ(resident_blocks(placements), 8);
 }
 
 }  // namespace

@@ -39,11 +39,11 @@ class LaunchWindowTest : public ::testing::Test {
     /// By group `which` in the stream of that number.
     void launch(int which, int blocks) { launch(which, which, blocks); }
     void launch(int which, int in, int blocks) {
-        const auto turn =
+        const auto permit =
             groups_.front()->begin({.group = &groups_.at(static_cast<std::size_t>(which)),
                                     .stream = stream(in),
                                     .blocks = blocks});
-        EXPECT_TRUE(turn.is_ok());
+        EXPECT_TRUE(permit.is_ok());
     }
     static sys::cuda::Stream stream(int number) {
         return std::bit_cast<sys::cuda::Stream>(static_cast<std::uintptr_t>(number) + 1);

@@ -22,7 +22,7 @@ constexpr std::array kKinds{kAllReduce, kReduce,    kReduceScatter, kAllGather,
                             kAllToAll,  kBroadcast, kGather,        kScatter};
 constexpr std::array kGroups{2, 3, 8};
 constexpr std::array<std::size_t, 7> kSizes{
-    1, 4096, 20'000, kernels::kMostWordBytes, 1 << 20, 9 << 20, std::size_t{1} << 29};
+    1, 4096, 20'000, kernels::kMostLLBytes, 1 << 20, 9 << 20, std::size_t{1} << 29};
 
 /// Calls check(kind, bytes, launches) of all of them.
 template <typename Check>
@@ -47,9 +47,9 @@ TEST(PreferencesTest, NoLaunchHasMoreBlocks) {
                         });
 }
 
-TEST(PreferencesTest, SmallOnesGoByWordsInFewBlocksToo) {
+TEST(PreferencesTest, SmallOnesGoByLLInFewBlocksToo) {
     const auto plan = planned_launches(kAllReduce, 20'000, 2, {.most_blocks = 16}).front().plan;
-    EXPECT_EQ(plan.protocol, Protocol::kWords);
+    EXPECT_EQ(plan.protocol, Protocol::kLL);
     EXPECT_EQ(plan.threads, 256);
 }
 
@@ -59,35 +59,35 @@ TEST(PreferencesTest, DirectIsPossibleEverywhere) {
     });
 }
 
-TEST(PreferencesTest, WordsCarryWhatTheyHaveRoomFor) {
-    for_each_launch({.protocol = Protocol::kWords},
+TEST(PreferencesTest, LLCarriesWhatItHasRoomFor) {
+    for_each_launch({.protocol = Protocol::kLL},
                     [](CollectiveKind kind, const PlannedLaunch& each) {
                         const bool is_known = kind != kGather && kind != kScatter;
-                        const bool fits = each.bytes <= kernels::kMostWordBytes;
-                        EXPECT_EQ(each.plan.protocol == Protocol::kWords, is_known && fits);
+                        const bool fits = each.bytes <= kernels::kMostLLBytes;
+                        EXPECT_EQ(each.plan.protocol == Protocol::kLL, is_known && fits);
                     });
 }
 
-TEST(PreferencesTest, EnginesMoveBlocksAsTheyAre) {
-    for_each_launch({.protocol = Protocol::kEngines},
+TEST(PreferencesTest, CopyEnginesMoveBlocksAsTheyAre) {
+    for_each_launch({.protocol = Protocol::kCopyEngine},
                     [](CollectiveKind kind, const PlannedLaunch& each) {
                         if (kind == kAllGather || kind == kAllToAll) {
                             EXPECT_EQ(each.kernel, "copy engines");
                         }
                         if (kind == kAllReduce && each.kernel == "all_reduce") {
-                            EXPECT_NE(each.plan.protocol, Protocol::kEngines);
+                            EXPECT_NE(each.plan.protocol, Protocol::kCopyEngine);
                         }
                     });
 }
 
-TEST(PreferencesTest, TurnsAreTakenWhereAKernelHasThem) {
-    for_each_launch({.protocol = Protocol::kTurns},
+TEST(PreferencesTest, PushesAreStaggeredWhereAKernelCan) {
+    for_each_launch({.protocol = Protocol::kStaggered},
                     [](CollectiveKind kind, const PlannedLaunch& each) {
                         if (kind == kAllToAll) {
-                            EXPECT_EQ(each.plan.protocol, Protocol::kTurns);
+                            EXPECT_EQ(each.plan.protocol, Protocol::kStaggered);
                         }
                         if (kind == kBroadcast) {
-                            EXPECT_NE(each.plan.protocol, Protocol::kTurns);
+                            EXPECT_NE(each.plan.protocol, Protocol::kStaggered);
                         }
                     });
 }
@@ -98,7 +98,7 @@ TEST(PreferencesTest, WhatCannotBeIsRefused) {
                     HasSubstr("from 1 to 128"));
     EXPECT_TRUE(check_preferences({.most_blocks = 128}).is_ok());
     EXPECT_THAT(protocol_named("LL").status().message(),
-                HasSubstr("'LL' is no protocol: words, direct, turns, engines"));
+                HasSubstr("'LL' is no protocol: ll, direct, staggered, copy_engine"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace pccl::device {
 namespace {
 
-using abi::LineTrial;
+using abi::LL128Trial;
 using kernels::Protocol;
 using schedule::MessageProtocol;
 using ::testing::HasSubstr;
@@ -16,36 +16,36 @@ using ::testing::HasSubstr;
 /// Of short messages between GPUs that keep lines whole.
 ProtocolQuestion short_ones() {
     return {.chunk_bytes = 1024,
-            .suits_words = true,
-            .lines = LineTrial::kWhole,
+            .suits_ll = true,
+            .ll128 = LL128Trial::kWhole,
             .thresholds = kernels::thresholds_of(kernels::kHopper).schedules};
 }
 
 TEST(ProtocolChoiceTest, AScheduleGetsWhatItWants) {
     ProtocolQuestion question = short_ones();
-    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kWords);
-    question.wanted = MessageProtocol::kLines;
-    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLines);
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL);
+    question.wanted = MessageProtocol::kLL128;
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL128);
     EXPECT_THAT(choose_protocol(question).why, HasSubstr("its capsule asks"));
     question.wanted = MessageProtocol::kDirect;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
     question.chunk_bytes = 1U << 30U;
-    question.wanted = MessageProtocol::kLines;
-    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLines);
+    question.wanted = MessageProtocol::kLL128;
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL128);
     EXPECT_STREQ(choose_protocol(question).obstacle, "");
 }
 
-TEST(ProtocolChoiceTest, LinesAreTakenWhereWordsWouldNeedFurtherWindows) {
+TEST(ProtocolChoiceTest, LL128IsTakenWhereLLWouldNeedFurtherWindows) {
     ProtocolQuestion question = short_ones();
     question.is_short = false;
-    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLines);
-    question.lines = LineTrial::kTorn;
-    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kWords);
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL128);
+    question.ll128 = LL128Trial::kTorn;
+    EXPECT_EQ(choose_protocol(question).protocol, Protocol::kLL);
 }
 
 TEST(ProtocolChoiceTest, TheGroupsOptionsCountMore) {
     ProtocolQuestion question = short_ones();
-    question.wanted = MessageProtocol::kLines;
+    question.wanted = MessageProtocol::kLL128;
     question.preferred = Protocol::kDirect;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
     EXPECT_THAT(choose_protocol(question).why, HasSubstr("the group's options ask"));
@@ -53,27 +53,28 @@ TEST(ProtocolChoiceTest, TheGroupsOptionsCountMore) {
 
 TEST(ProtocolChoiceTest, WhatCannotBeHadIsTheUsualChoiceAndSaidWhy) {
     ProtocolQuestion torn = short_ones();
-    torn.wanted = MessageProtocol::kLines;
-    for (const LineTrial trial : {LineTrial::kNone, LineTrial::kTorn}) {
-        torn.lines = trial;
+    torn.wanted = MessageProtocol::kLL128;
+    for (const LL128Trial trial : {LL128Trial::kNone, LL128Trial::kTorn}) {
+        torn.ll128 = trial;
         const ProtocolChoice choice = choose_protocol(torn);
-        EXPECT_EQ(choice.protocol, Protocol::kWords);
+        EXPECT_EQ(choice.protocol, Protocol::kLL);
         EXPECT_THAT(choice.why, HasSubstr("messages are short"));
-        EXPECT_THAT(choice.obstacle, HasSubstr("lines were asked for, but they do not come whole"));
+        EXPECT_THAT(choice.obstacle,
+                    HasSubstr("ll128 was asked for, but its lines do not come whole"));
     }
     ProtocolQuestion large = short_ones();
-    large.wanted = MessageProtocol::kWords;
-    large.suits_words = false;
+    large.wanted = MessageProtocol::kLL;
+    large.suits_ll = false;
     large.chunk_bytes = 1U << 20U;
     const ProtocolChoice choice = choose_protocol(large);
-    EXPECT_EQ(choice.protocol, Protocol::kLines);
-    EXPECT_THAT(choice.obstacle, HasSubstr("words were asked for, but this is too much for them"));
+    EXPECT_EQ(choice.protocol, Protocol::kLL128);
+    EXPECT_THAT(choice.obstacle, HasSubstr("ll was asked for, but this is too much for it"));
 }
 
 TEST(ProtocolChoiceTest, LinesThatWouldBeTakenAreMissedAloud) {
     ProtocolQuestion question = short_ones();
-    question.suits_words = false;
-    question.lines = LineTrial::kTorn;
+    question.suits_ll = false;
+    question.ll128 = LL128Trial::kTorn;
     EXPECT_EQ(choose_protocol(question).protocol, Protocol::kDirect);
     EXPECT_THAT(choose_protocol(question).obstacle, HasSubstr("do not come whole"));
     question.chunk_bytes = 1U << 30U;

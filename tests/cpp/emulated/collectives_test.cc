@@ -27,10 +27,10 @@ using sys::cuda::DeviceAddress;
 constexpr std::array kKinds{kAllReduce, kReduceScatter, kReduce, kAllGather, kAllToAll, kBroadcast};
 constexpr std::array kTypes{DataType::kInt32, DataType::kUint8, DataType::kBfloat16,
                             DataType::kFloat16, DataType::kFloat32};
-constexpr std::array kProtocols{Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
-                                Protocol::kEngines};
+constexpr std::array kProtocols{Protocol::kLL, Protocol::kDirect, Protocol::kStaggered,
+                                Protocol::kCopyEngine};
 
-constexpr std::array kOfSchedules{Protocol::kWords, Protocol::kLines, Protocol::kDirect};
+constexpr std::array kOfSchedules{Protocol::kLL, Protocol::kLL128, Protocol::kDirect};
 
 struct Size {
     std::size_t count = 0;
@@ -142,8 +142,8 @@ TEST_P(EmulatedTest, Averages) {
 /// On every rank, all of them by one call. Rank 0's longest are in memory that others cannot map.
 void run_together(int ranks, const std::vector<Case>& cases) {
     // A launch of 8 ranks is a thousand blocks of threads that take turns on few cores: 5 s of two.
-    constexpr std::chrono::seconds kPatience{60};
-    fakes::run_device_ranks({.size = ranks, .timeout = kPatience}, [&](fakes::DeviceRank& member) {
+    constexpr std::chrono::seconds kTimeout{60};
+    fakes::run_device_ranks({.size = ranks, .timeout = kTimeout}, [&](fakes::DeviceRank& member) {
         const RunTogether run(cases, member);
         const auto collectives = run.collectives();
         const Block& longest_input = std::ranges::max_element(collectives, {}, [](auto& each) {
@@ -188,7 +188,7 @@ TEST_P(EmulatedTest, LargeOnesInOneLaunch) {
 
 /// A plan that is asked for holds for each of them: here it carries the first alone.
 TEST(EmulatedTogetherTest, APlanIsNotPassedOver) {
-    std::vector<Case> cases(2, {.count = 1, .plan = Plan{Protocol::kWords, 1, 32}});
+    std::vector<Case> cases(2, {.count = 1, .plan = Plan{Protocol::kLL, 1, 32}});
     cases.back().count = 1000;
     fakes::run_device_ranks({.size = 2}, [&cases](fakes::DeviceRank& member) {
         const RunTogether run(cases, member);

@@ -32,18 +32,18 @@ class Pair : public BareRanks {
         for (int rank = 0; rank < kEpochRanks; ++rank)
             for (abi::Channel& channel : heap(rank).channels) channel.epoch = epoch;
     }
-    void set_departures(std::uint32_t epoch) {
+    void set_exits(std::uint32_t epoch) {
         for (int rank = 0; rank < kEpochRanks; ++rank)
             for (abi::Channel& channel : heap(rank).channels)
-                for (std::uint32_t& departed : channel.departed) departed = epoch;
+                for (std::uint32_t& exited : channel.exited) exited = epoch;
     }
     [[nodiscard]] std::uint32_t epoch() { return heap(0).channels[0].epoch; }
 
     [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output, const Plan& plan) {
         Launch launch{.team = team(rank), .type = DataType::kInt32, .plan = plan};
         for (std::size_t peer = 0; peer < kEpochRanks; ++peer) {
-            launch.postings.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
-            launch.postings.outputs[peer] = std::bit_cast<std::uint64_t>(output.data());
+            launch.peer_pointers.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
+            launch.peer_pointers.outputs[peer] = std::bit_cast<std::uint64_t>(output.data());
         }
         launch.blocks.inputs[0] = std::bit_cast<const std::byte*>(input.data());
         launch.blocks.outputs[0] = std::bit_cast<std::byte*>(output.data());
@@ -58,7 +58,7 @@ TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
     std::array<Tensor, kEpochRanks> outputs{Tensor(100), Tensor(100)};
     for (int time = 0; time < 8; ++time) {
         const std::uint32_t before = pair.epoch();
-        const Plan plan = time % 2 == 0 ? words_plan(400) : kFewThreads;
+        const Plan plan = time % 2 == 0 ? ll_plan(400) : kFewThreads;
         on_both_ranks([&](int rank) {
             const Tensor input(100, time + rank);
             Tensor& output = outputs.at(static_cast<std::size_t>(rank));
@@ -72,9 +72,9 @@ TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
 }
 
 /// The root of a broadcast only waits until the other has pulled its tensor.
-TEST(EmulatedEpochsTest, ADepartureOfLongAgoIsNotTakenForOneOfToday) {
+TEST(EmulatedEpochsTest, AnExitOfLongAgoIsNotTakenForOneOfToday) {
     Pair pair;
-    pair.set_departures(5);
+    pair.set_exits(5);
     pair.set_epochs(5 + (std::uint32_t{1} << 31));
     Tensor source(4'000'000);
     std::iota(source.begin(), source.end(), 1);

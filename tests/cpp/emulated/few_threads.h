@@ -6,6 +6,7 @@
 namespace pccl::kernels {
 
 inline constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
-inline constexpr Plan kFewThreadsInTurns{.protocol = Protocol::kTurns, .blocks = 2, .threads = 64};
+inline constexpr Plan kFewThreadsStaggered{
+    .protocol = Protocol::kStaggered, .blocks = 2, .threads = 64};
 
 }  // namespace pccl::kernels

@@ -15,15 +15,15 @@ class Gate {
     /// Waits until it is open; once it has waited in vain, it is.
     void pass() {
         std::unique_lock lock(mutex_);
-        has_visitor_ = true;
+        has_entered_ = true;
         changed_.notify_all();
         changed_.wait_for(lock, longest_, [this] { return is_open_; });
         is_open_ = true;
     }
     /// Returns when somebody has come to pass, or nobody did in time.
-    void await_visitor() {
+    void await_entered() {
         std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, std::chrono::seconds(20), [this] { return has_visitor_; });
+        changed_.wait_for(lock, std::chrono::seconds(20), [this] { return has_entered_; });
     }
     void open() {
         const std::lock_guard lock(mutex_);
@@ -35,7 +35,7 @@ class Gate {
     const std::chrono::milliseconds longest_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    bool has_visitor_ = false;
+    bool has_entered_ = false;
     bool is_open_ = false;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 using enum CollectiveKind;
 using kernels::kFewThreads;
-using kernels::kFewThreadsInTurns;
+using kernels::kFewThreadsStaggered;
 using kernels::Plan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
@@ -36,7 +36,7 @@ constexpr milliseconds kForEver{20'000};
 constexpr std::byte kOld{0x33};    // in outputs, before the call
 constexpr std::byte kAfter{0x77};  // in all tensors of who has given up
 
-constexpr Plan kEngines{.protocol = Protocol::kEngines, .blocks = 2, .threads = 64};
+constexpr Plan kCopyEngine{.protocol = Protocol::kCopyEngine, .blocks = 2, .threads = 64};
 
 /// What is called together, and by how many ranks.
 struct Way {
@@ -50,8 +50,8 @@ constexpr std::size_t kWholePackets = 5000;  // whole packets, also of blocks
 Case directly(CollectiveKind kind) {
     return {.kind = kind, .count = kWholePackets, .plan = kFewThreads};
 }
-Case in_turns(CollectiveKind kind) {
-    return {.kind = kind, .count = kWholePackets, .plan = kFewThreadsInTurns};
+Case staggered(CollectiveKind kind) {
+    return {.kind = kind, .count = kWholePackets, .plan = kFewThreadsStaggered};
 }
 Case long_one(CollectiveKind kind) {
     return {.kind = kind, .type = DataType::kBfloat16, .count = 40'000};
@@ -60,18 +60,18 @@ Case long_one(CollectiveKind kind) {
 const std::vector<Way> kWays = {
     {"AllReduce", {directly(kAllReduce)}},
     {"AllReduceOfThree", {directly(kAllReduce)}, 3},
-    {"AllReduceInTurns", {in_turns(kAllReduce)}, 3},
+    {"AllReduceStaggered", {staggered(kAllReduce)}, 3},
     {"Reduce", {{.kind = kReduce, .count = kWholePackets, .root = 0, .plan = kFewThreads}}, 3},
     {"ReduceScatter", {directly(kReduceScatter)}},
     {"AllGather", {directly(kAllGather)}},
-    {"AllGatherInTurns", {in_turns(kAllGather)}, 3},
+    {"AllGatherStaggered", {staggered(kAllGather)}, 3},
     {"AllToAll", {directly(kAllToAll)}},
-    {"AllToAllInTurns", {in_turns(kAllToAll)}, 3},
+    {"AllToAllStaggered", {staggered(kAllToAll)}, 3},
     {"Broadcast", {directly(kBroadcast)}, 3},
     {"Gather", {directly(kGather)}},
     {"Scatter", {{.kind = kScatter, .count = kWholePackets, .root = 1, .plan = kFewThreads}}},
-    {"Engines", {{.kind = kAllGather, .count = kWholePackets, .plan = kEngines}}},
-    {"Words", {{.count = 100}}},
+    {"CopyEngines", {{.kind = kAllGather, .count = kWholePackets, .plan = kCopyEngine}}},
+    {"LL", {{.count = 100}}},
     {"Schedule",
      {{.count = kWholePackets, .plan = Plan{Protocol::kDirect, 4, 192}, .algorithm = "ring"}}},
     {"LargeBatch", {long_one(kAllReduce), long_one(kAllReduce)}},
@@ -106,7 +106,7 @@ TEST_P(EmulatedGivingUpTest, NoPeerIsInTheTensorsOfWhoHasReturned) {
         call_once(run, member);
         if (member.group.rank() == 0) {
             std::thread aborting([&] {
-                gate.await_visitor();
+                gate.await_entered();
                 member.group.abort();
             });
             static_cast<void>(run.launch_and_look_away());
@@ -134,9 +134,9 @@ class EmulatedLateThirdTest : public ::testing::TestWithParam<Way> {};
 
 TEST_P(EmulatedLateThirdTest, FindsNoTensorsOfWhoHasReturned) {
 #if defined(__SANITIZE_THREAD__)
-    if (GetParam().name == "Engines")
+    if (GetParam().name == "CopyEngines")
         GTEST_SKIP()
-            << "an engine reads what its owner overwrites, and who asked for it looks after";
+            << "a copy engine reads what its owner overwrites, and who asked for it looks after";
 #endif
     Gate gate(kForEver);
     const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(3000)};
@@ -160,19 +160,19 @@ TEST_P(EmulatedLateThirdTest, FindsNoTensorsOfWhoHasReturned) {
 
 const std::vector<Way> kWaysOfThree = {
     {"AllReduce", {directly(kAllReduce)}},
-    {"AllReduceInTurns", {in_turns(kAllReduce)}},
+    {"AllReduceStaggered", {staggered(kAllReduce)}},
     {"AllGather", {directly(kAllGather)}},
     {"AllToAll", {directly(kAllToAll)}},
-    {"Engines", {{.kind = kAllGather, .count = kWholePackets, .plan = kEngines}}},
+    {"CopyEngines", {{.kind = kAllGather, .count = kWholePackets, .plan = kCopyEngine}}},
 };
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedLateThirdTest, ::testing::ValuesIn(kWaysOfThree),
                          [](const auto& each) { return each.param.name; });
 
 /// Rank 0 has pushed to rank 1, and gives up before it pushes to rank 2, for rank 1 is slow.
-TEST(EmulatedTurnsTest, WhoGivesUpInATurnHasNotDoneTheOthers) {
+TEST(EmulatedStaggeredTest, WhoGivesUpInAStepHasNotDoneTheOthers) {
     Gate gate(kForEver);
     fakes::run_device_ranks({.size = 3}, [&](fakes::DeviceRank& member) {
-        const std::vector<Case> cases = {in_turns(kAllGather)};
+        const std::vector<Case> cases = {staggered(kAllGather)};
         const RunTogether run(cases, member);
         call_once(run, member);
         const Rank rank = member.group.rank();
@@ -239,15 +239,15 @@ TEST_P(EmulatedDoubtTest, WhatWasLoadedFromWhoHasReturnedIsNoResult) {
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedDoubtTest,
                          ::testing::Values(Way{"ReduceScatter", {directly(kReduceScatter)}},
                                            Way{"AllReduce", {directly(kAllReduce)}},
-                                           Way{"AllGatherInTurns", {in_turns(kAllGather)}}),
+                                           Way{"AllGatherStaggered", {staggered(kAllGather)}}),
                          [](const auto& each) { return each.param.name; });
 
 /// Copy engines know nothing of who gives up: the kernel behind them does.
-TEST(EmulatedEnginesTest, WhatWasPulledFromWhoHasReturnedIsNoResult) {
+TEST(EmulatedCopyEnginesTest, WhatWasPulledFromWhoHasReturnedIsNoResult) {
     Gate gate(kForEver);
     fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
         const std::vector<Case> cases = {
-            {.kind = kAllGather, .count = kWholePackets, .plan = kEngines}};
+            {.kind = kAllGather, .count = kWholePackets, .plan = kCopyEngine}};
         const RunTogether run(cases, member);
         call_once(run, member);
         const Rank rank = member.group.rank();
@@ -334,7 +334,7 @@ TEST_F(EmulatedMessageEndsTest, ASenderIsNotInTheMemoryOfAReceiverThatHasReturne
             pass(member, bytes);
         } else {
             std::thread aborting([&] {
-                gate.await_visitor();
+                gate.await_entered();
                 member.group.abort();
             });
             pass(member, bytes);

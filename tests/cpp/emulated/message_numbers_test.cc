@@ -1,4 +1,4 @@
-// The numbers of a FIFO's messages, which wrap: programs on desks that tests have prepared.
+// The numbers of a FIFO's messages, which wrap: programs on states that tests have prepared.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class ProgramRank {
           programs_({.driver = driver_,
                      .rank = rank,
                      .size = kNumberedRanks,
-                     .lines = abi::LineTrial::kWhole}) {}
+                     .ll128 = abi::LL128Trial::kWhole}) {}
 
     /// A sum over both ranks, in place.
     [[nodiscard]] Run prepare(std::vector<std::int32_t>& data, const Plan& plan) {
@@ -39,8 +39,8 @@ class ProgramRank {
                      ring, plan)
             .value();
     }
-    [[nodiscard]] abi::DeviceDesk& desk() {
-        return *std::bit_cast<abi::DeviceDesk*>(programs_.desk());
+    [[nodiscard]] abi::DeviceProgramState& state() {
+        return *std::bit_cast<abi::DeviceProgramState*>(programs_.state());
     }
 
    private:
@@ -69,8 +69,8 @@ class ProgramPair : public BareRanks {
         for (ProgramRank& rank : ranks_) static_cast<void>(rank.prepare(none, plan));
         for (ProgramRank& rank : ranks_) {
             for (std::size_t peer = 0; peer < kNumberedRanks; ++peer)
-                rank.desk().peers[peer] = &ranks_.at(peer).desk();
-            for (auto& of_peer : rank.desk().fifos)
+                rank.state().peers[peer] = &ranks_.at(peer).state();
+            for (auto& of_peer : rank.state().fifos)
                 for (abi::DeviceFifo& fifo : of_peer)
                     for (abi::DeviceCounters& counters : fifo.counters)
                         counters = {messages, messages, messages, messages};
@@ -78,7 +78,7 @@ class ProgramPair : public BareRanks {
     }
 
    private:
-    static constexpr std::size_t kCount = 40'003;  // several windows of words, and of lines
+    static constexpr std::size_t kCount = 40'003;  // several windows of LL, and of LL128
     std::array<ProgramRank, kNumberedRanks> ranks_{ProgramRank(0), ProgramRank(1)};
 };
 
@@ -92,7 +92,7 @@ TEST_P(EmulatedMessageNumbersTest, GoOnWhereTheyWrap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, EmulatedMessageNumbersTest,
-                         ::testing::Values(Protocol::kWords, Protocol::kLines, Protocol::kDirect),
+                         ::testing::Values(Protocol::kLL, Protocol::kLL128, Protocol::kDirect),
                          [](const auto& each) { return std::string(device::name_of(each.param)); });
 
 }  // namespace

@@ -16,13 +16,13 @@ namespace {
 
 using enum CollectiveKind;
 using kernels::kFewThreads;
-using kernels::kFewThreadsInTurns;
+using kernels::kFewThreadsStaggered;
 using kernels::Plan;
 using kernels::Protocol;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Plan kOneWord{.protocol = Protocol::kWords, .blocks = 1, .threads = 32};
+constexpr Plan kOneWord{.protocol = Protocol::kLL, .blocks = 1, .threads = 32};
 
 constexpr Case kSum{.type = DataType::kFloat32, .count = 64};
 constexpr Case kLongSum{.type = DataType::kFloat32, .count = 5000, .plan = kFewThreads};
@@ -30,7 +30,7 @@ constexpr Case kRing{.count = 512, .algorithm = "ring"};
 constexpr Case kRingBroadcast{.kind = kBroadcast, .count = 512, .algorithm = "ring"};
 
 /// What two ranks call in one place, and how the error names it.
-struct Dispute {
+struct Mismatch {
     std::string name;
     std::vector<Case> ours;
     std::vector<Case> theirs;
@@ -38,9 +38,9 @@ struct Dispute {
     std::string their_call;
     bool is_long = false;
 };
-std::ostream& operator<<(std::ostream& out, const Dispute& of) { return out << of.name; }
+std::ostream& operator<<(std::ostream& out, const Mismatch& of) { return out << of.name; }
 
-class EmulatedMismatchTest : public ::testing::TestWithParam<Dispute> {};
+class EmulatedMismatchTest : public ::testing::TestWithParam<Mismatch> {};
 
 /// How a call ends, of which some rank has called another.
 Status end_of(const RunTogether& run, const fakes::DeviceRank& member) {
@@ -50,16 +50,18 @@ Status end_of(const RunTogether& run, const fakes::DeviceRank& member) {
     return status;
 }
 
-void expect_dispute(const Status& status, const Dispute& dispute, Rank rank) {
+void expect_mismatch(const Status& status, const Mismatch& mismatch, Rank rank) {
     EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.to_string();
     EXPECT_NE(status.peer(), rank) << status.to_string();
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("ranks disagree: rank"), HasSubstr("rank 2"),
-                                        HasSubstr(dispute.our_call), HasSubstr(dispute.their_call),
-                                        HasSubstr("in the same order")));
+    EXPECT_THAT(
+        status.message(),
+        AllOf(HasSubstr("ranks disagree: rank"), HasSubstr("rank 2"), HasSubstr(mismatch.our_call),
+              HasSubstr(mismatch.their_call), HasSubstr("in the same order")));
 }
 
-/// All have done something together before: by lines, and by schedules, so that the ranks know each
-/// other's desks when they run these again, and differ in the steps. Returns when all are through.
+/// All have done something together before: by LL, and by schedules, so that the ranks have each
+/// other's program states when they run these again, and differ in the steps. Returns when all are
+/// through.
 void agree_at_first(fakes::DeviceRank& member) {
     const Case by_lines{.kind = kAllGather, .count = 8};
     for (const Case& each : {by_lines, kRing, kRingBroadcast})
@@ -69,13 +71,13 @@ void agree_at_first(fakes::DeviceRank& member) {
 
 /// Rank 2 differs from two that agree.
 TEST_P(EmulatedMismatchTest, NamesBothCallsOnEveryRank) {
-    const Dispute& dispute = GetParam();
-    if (dispute.is_long && !kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
+    const Mismatch& mismatch = GetParam();
+    if (mismatch.is_long && !kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
     fakes::run_device_ranks({.size = 3}, [&](fakes::DeviceRank& member) {
         agree_at_first(member);
         const Rank rank = member.group.rank();
-        const RunTogether run(rank == 2 ? dispute.theirs : dispute.ours, member);
-        expect_dispute(end_of(run, member), dispute, rank);
+        const RunTogether run(rank == 2 ? mismatch.theirs : mismatch.ours, member);
+        expect_mismatch(end_of(run, member), mismatch, rank);
     });
 }
 
@@ -86,14 +88,14 @@ const std::string kRingText = "all_reduce #4 (sum of 512 int32)";
 const std::string kInOtherWays =
     "with other split sizes, another plan or capsule, or other calls together";
 
-const std::vector<Dispute> kDisputes = {
+const std::vector<Mismatch> kMismatches = {
     {"Type", {kSum}, {{.count = 64}}, kSumText, "all_reduce #4 (sum of 64 int32)"},
     {"Operator",
      {kSum},
      {{.type = DataType::kFloat32, .count = 64, .op = ReduceOp::kMax}},
      kSumText,
      "all_reduce #4 (max of 64 float32)"},
-    {"LengthByWords",
+    {"LengthByLL",
      {kSum},
      {{.type = DataType::kFloat32, .count = 65}},
      kSumText,
@@ -123,8 +125,8 @@ const std::vector<Dispute> kDisputes = {
      {{.kind = kAllToAll, .count = 100, .plan = kFewThreads, .has_split_sizes = true}},
      "all_to_all #4 (100 int32)",
      "all_to_all #4 (100 int32, with split sizes or lists)"},
-    {"WordsAndDirect", {kSum}, {kLongSum}, kSumText, kLongSumText},
-    {"DirectAndWords", {kLongSum}, {kSum}, kLongSumText, kSumText},
+    {"LLAndDirect", {kSum}, {kLongSum}, kSumText, kLongSumText},
+    {"DirectAndLL", {kLongSum}, {kSum}, kLongSumText, kSumText},
     {"LengthDirectly",
      {kLongSum},
      {{.type = DataType::kFloat32, .count = 5001, .plan = kFewThreads}},
@@ -132,16 +134,16 @@ const std::vector<Dispute> kDisputes = {
      "all_reduce #4 (sum of 5001 float32)"},
     {"KindDirectly",
      {kLongSum},
-     {{.kind = kAllToAll, .type = DataType::kFloat32, .count = 5000, .plan = kFewThreadsInTurns}},
+     {{.kind = kAllToAll, .type = DataType::kFloat32, .count = 5000, .plan = kFewThreadsStaggered}},
      kLongSumText,
      "all_to_all #4 (5000 float32)"},
-    {"EnginesAndWords",
-     {{.kind = kAllGather, .count = 500, .plan = Plan{Protocol::kEngines, 2, 64}}},
+    {"CopyEnginesAndLL",
+     {{.kind = kAllGather, .count = 500, .plan = Plan{Protocol::kCopyEngine, 2, 64}}},
      {kSum},
      "all_gather #4 (500 int32)",
      kSumText},
     {"ScheduleAndDirect", {kRing}, {kLongSum}, kRingText, kLongSumText},
-    {"ScheduleAndWords", {kRing}, {kSum}, kRingText, kSumText},
+    {"ScheduleAndLL", {kRing}, {kSum}, kRingText, kSumText},
     {"Schedules",
      {kRing},
      {{.kind = kReduceScatter, .count = 512, .algorithm = "ring"}},
@@ -176,19 +178,19 @@ const std::vector<Dispute> kDisputes = {
      kSumText,
      kInOtherWays},
 };
-INSTANTIATE_TEST_SUITE_P(Calls, EmulatedMismatchTest, ::testing::ValuesIn(kDisputes),
+INSTANTIATE_TEST_SUITE_P(Calls, EmulatedMismatchTest, ::testing::ValuesIn(kMismatches),
                          [](const auto& each) { return each.param.name; });
 
 /// Rank 1 comes when the others have found out about each other, and are gone.
-TEST(EmulatedLateTest, WhoComesAfterADisputeHearsOfIt) {
-    const Dispute dispute{
+TEST(EmulatedLateTest, WhoComesAfterAMismatchGetsTheReason) {
+    const Mismatch mismatch{
         "Late", {kLongSum}, {kSum}, kLongSumText, "all_reduce #4 (sum of 64 float32)"};
     fakes::run_device_ranks({.size = 3}, [&](fakes::DeviceRank& member) {
         agree_at_first(member);
         const Rank rank = member.group.rank();
         if (rank == 1) member.together.arrive_and_wait();
-        const RunTogether run(rank == 2 ? dispute.theirs : dispute.ours, member);
-        expect_dispute(end_of(run, member), dispute, rank);
+        const RunTogether run(rank == 2 ? mismatch.theirs : mismatch.ours, member);
+        expect_mismatch(end_of(run, member), mismatch, rank);
         if (rank != 1) member.together.arrive_and_wait();
     });
 }

@@ -88,7 +88,7 @@ TEST_P(EmulatedLongLanesTest, GiveTheSameByEachProtocol) {
     fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {
         const auto wanted = sum_by(ring, member);
         for (const auto protocol :
-             {kernels::Protocol::kDirect, kernels::Protocol::kWords, kernels::Protocol::kLines}) {
+             {kernels::Protocol::kDirect, kernels::Protocol::kLL, kernels::Protocol::kLL128}) {
             const kernels::Plan plan{.protocol = protocol, .blocks = 4, .threads = 192};
             for (int call = 0; call < 3; ++call) EXPECT_EQ(wanted, sum_by(star, member, plan));
         }
@@ -207,7 +207,7 @@ TEST(EmulatedLoadedScheduleTest, BlocksOfSeveralLengthsGoByKernels) {
 TEST(EmulatedLoadedScheduleTest, GoesByTheProtocolThatItsCapsuleAsksFor) {
     using enum schedule::MessageProtocol;
     const auto star = schedule::source_of(schedule::testing::star(kScheduleRanks)).value();
-    for (const auto protocol : {kWords, kLines, kDirect}) {
+    for (const auto protocol : {kLL, kLL128, kDirect}) {
         const auto asking = std::make_shared<schedule::ScheduleSource>(*star);
         asking->protocol = protocol;
         fakes::run_device_ranks({.size = kScheduleRanks}, [&](fakes::DeviceRank& member) {

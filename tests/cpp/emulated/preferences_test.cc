@@ -24,9 +24,9 @@ using kernels::Protocol;
 constexpr int kMostBlocks = 3;
 constexpr std::array kAllKinds{kAllReduce, kReduceScatter, kReduce, kAllGather,
                                kAllToAll,  kBroadcast,     kGather, kScatter};
-constexpr std::array<std::optional<Protocol>, 6> kPreferences{std::nullopt,       Protocol::kWords,
-                                                              Protocol::kDirect,  Protocol::kTurns,
-                                                              Protocol::kEngines, Protocol::kLines};
+constexpr std::array<std::optional<Protocol>, 6> kPreferences{
+    std::nullopt,         Protocol::kLL,         Protocol::kDirect,
+    Protocol::kStaggered, Protocol::kCopyEngine, Protocol::kLL128};
 
 class EmulatedPreferencesTest : public ::testing::TestWithParam<std::optional<Protocol>> {
    protected:

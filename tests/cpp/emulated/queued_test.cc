@@ -40,7 +40,7 @@ Messages message(BareRanks& ranks, int rank, const Tensor& tensor) {
     Messages launch{.team = ranks.team(rank)};
     Message& message = rank == 0 ? launch.sent[launch.sends++] : launch.received[launch.receives++];
     message = {.data = data_of(tensor),
-               .posting = std::bit_cast<std::uint64_t>(tensor.data()),
+               .peer_address = std::bit_cast<std::uint64_t>(tensor.data()),
                .bytes = bytes_of(tensor),
                .peer = 1 - rank};
     return launch;
@@ -101,7 +101,7 @@ class Scheduled : public BareRanks {
                                Plan{protocol, 2, 192});
         EXPECT_TRUE(run.is_ok()) << run.status().to_string();
         run->team = team(rank);
-        for (std::uint64_t& desk : run->postings.inputs) desk = own.desk();
+        for (std::uint64_t& state : run->peer_pointers.inputs) state = own.state();
         return *run;
     }
 
@@ -111,7 +111,7 @@ class Scheduled : public BareRanks {
 };
 
 TEST(EmulatedQueuedTest, ALaterBroadcastIsNotTakenForOneThatWasGivenUp) {
-    for (const Protocol protocol : {Protocol::kDirect, Protocol::kWords}) {
+    for (const Protocol protocol : {Protocol::kDirect, Protocol::kLL}) {
         Scheduled ranks;
         const Tensor first = numbers_from(1);
         const Tensor second = numbers_from(-5000);
@@ -119,7 +119,7 @@ TEST(EmulatedQueuedTest, ALaterBroadcastIsNotTakenForOneThatWasGivenUp) {
         std::array runs{ranks.broadcast(0, first, protocol), ranks.broadcast(1, got, protocol)};
         on_both_ranks([&](int rank) {
             const kernels::Run& run = runs.at(static_cast<std::size_t>(rank));
-            EXPECT_TRUE(launch_meeting(run, nullptr).is_ok());
+            EXPECT_TRUE(launch_state_exchange(run, nullptr).is_ok());
         });
         runs[0].team.timeout_ns = kAMomentNs;
         EXPECT_TRUE(launch_program(runs[0], nullptr).is_ok());

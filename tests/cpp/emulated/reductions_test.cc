@@ -127,9 +127,9 @@ TEST_P(EmulatedAverageTest, OfIntegersAreExactByEveryKernel) {
     fakes::run_device_ranks({.size = GetParam()}, [](fakes::DeviceRank& member) {
         average_all(member, {});
         for (const auto protocol :
-             {kernels::Protocol::kWords, kernels::Protocol::kDirect, kernels::Protocol::kTurns}) {
-            kernels::Plan plan = kernels::words_plan(kReducedCount * sizeof(std::uint64_t));
-            if (protocol != kernels::Protocol::kWords) plan = {.blocks = 2, .threads = 64};
+             {kernels::Protocol::kLL, kernels::Protocol::kDirect, kernels::Protocol::kStaggered}) {
+            kernels::Plan plan = kernels::ll_plan(kReducedCount * sizeof(std::uint64_t));
+            if (protocol != kernels::Protocol::kLL) plan = {.blocks = 2, .threads = 64};
             plan.protocol = protocol;
             average_all(member, {.plan = plan});
         }

@@ -22,7 +22,7 @@ using schedule::TimedStep;
 using schedule::TimedSteps;
 
 constexpr int kTimelineRanks = 3;
-constexpr std::size_t kTimelineCount = 100'003;  // several windows of words and lines
+constexpr std::size_t kTimelineCount = 100'003;  // several windows of LL and LL128
 
 void add_up(fakes::DeviceRank& member, Protocol protocol, std::string_view algorithm) {
     std::vector<std::int32_t> data(kTimelineCount, 1);
@@ -134,7 +134,7 @@ TEST_P(EmulatedTimelinesTest, HaveMessagesThatEndAfterTheyBegan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedTimelinesTest,
-                         ::testing::Combine(::testing::Values(Protocol::kWords, Protocol::kLines,
+                         ::testing::Combine(::testing::Values(Protocol::kLL, Protocol::kLL128,
                                                               Protocol::kDirect),
                                             ::testing::Values("ring", "double_binary_tree")),
                          [](const auto& each) {
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmulatedTimelinesTest,
 TEST(EmulatedTimelineRoomTest, WhatFindsNoneIsCountedAndRuns) {
     fakes::run_device_ranks({.size = kTimelineRanks}, [&](fakes::DeviceRank& member) {
         EXPECT_TRUE(member.group.record_timeline(3).is_ok());
-        add_up(member, Protocol::kWords, "ring");
+        add_up(member, Protocol::kLL, "ring");
         const auto taken = member.group.take_timeline();
         ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
         EXPECT_TRUE(taken->steps.empty());
@@ -153,7 +153,7 @@ TEST(EmulatedTimelineRoomTest, WhatFindsNoneIsCountedAndRuns) {
         EXPECT_EQ(member.group.record_timeline(device::DeviceGroup::kMostTimedSteps + 1).code(),
                   StatusCode::kInvalidArgument);
         EXPECT_TRUE(member.group.record_timeline(0).is_ok());
-        add_up(member, Protocol::kWords, "ring");
+        add_up(member, Protocol::kLL, "ring");
         EXPECT_EQ(member.group.take_timeline()->lost, 0U);
     });
 }

@@ -162,7 +162,7 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
 /// What follows on the heap counts on it (csrc/abi/device_team.h), also where nobody waits for data
 /// of who is late: here the root is done when the first of a chain has its message.
 TEST(EmulatedScheduleTest, NobodyLeavesBeforeAllHaveCome) {
-    for (const Protocol protocol : {Protocol::kWords, Protocol::kDirect}) {
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kDirect}) {
         std::atomic<bool> has_come = false;
         fakes::run_device_ranks({.size = 4}, [&](fakes::DeviceRank& member) {
             const Case broadcast{.kind = CollectiveKind::kBroadcast,
@@ -188,11 +188,11 @@ constexpr Case kSmall{.type = DataType::kBfloat16};
 constexpr Case kLong{.type = DataType::kBfloat16, .count = 150'000};
 
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedWaitTest,
-                         ::testing::Values(Cases{{.plan = Plan{Protocol::kWords, 1, 32}}},
+                         ::testing::Values(Cases{{.plan = Plan{Protocol::kLL, 1, 32}}},
                                            Cases{{.plan = kFewThreads}},
-                                           Cases{{.plan = Plan{Protocol::kTurns, 2, 64}}},
+                                           Cases{{.plan = Plan{Protocol::kStaggered, 2, 64}}},
                                            Cases{{.kind = CollectiveKind::kAllGather,
-                                                  .plan = Plan{Protocol::kEngines, 2, 64}}},
+                                                  .plan = Plan{Protocol::kCopyEngine, 2, 64}}},
                                            Cases{{.algorithm = "ring"}}, Cases{kSmall, kSmall},
                                            Cases{kSmall, kRunsLongOnes ? kLong : kSmall}));
 

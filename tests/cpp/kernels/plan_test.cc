@@ -52,27 +52,27 @@ TEST_P(PlanTest, EveryPlanCarriesItsMessage) {
         }
 }
 
-TEST_P(PlanTest, EveryBlockOfAPlanByWordsHasAWord) {
+TEST_P(PlanTest, EveryBlockOfAPlanByLLHasALine) {
     for (int ranks = 2; ranks <= abi::kMostDevices; ++ranks)
         for (const std::size_t bytes : sizes()) {
             const Plan plan = GetParam().plan(bytes, ranks);
-            if (plan.protocol != Protocol::kWords) continue;
+            if (plan.protocol != Protocol::kLL) continue;
             const std::size_t words = (bytes + 7) / 8;
             EXPECT_GT(words, static_cast<std::size_t>((plan.blocks - 1) * plan.threads)) << bytes;
         }
 }
 
-TEST_P(PlanTest, SmallMessagesGoByWordsAndLargeOnesDoNot) {
-    EXPECT_EQ(GetParam().plan(1024, 8).protocol, Protocol::kWords);
-    EXPECT_NE(GetParam().plan(std::size_t{1} << 28, 8).protocol, Protocol::kWords);
+TEST_P(PlanTest, SmallMessagesGoByLLAndLargeOnesDoNot) {
+    EXPECT_EQ(GetParam().plan(1024, 8).protocol, Protocol::kLL);
+    EXPECT_NE(GetParam().plan(std::size_t{1} << 28, 8).protocol, Protocol::kLL);
 }
 
-TEST(EnginesTest, MoveWhatIsLargeAmongSeveral) {
+TEST(CopyEnginesTest, MoveWhatIsLargeAmongSeveral) {
     constexpr std::size_t kLarge = std::size_t{256} << 20;
     for (const auto plan : {plan_all_gather, plan_all_to_all}) {
-        EXPECT_EQ(plan(kLarge, 4).protocol, Protocol::kEngines);
-        EXPECT_NE(plan(kLarge, 2).protocol, Protocol::kEngines);
-        EXPECT_NE(plan(kLarge / 16, 4).protocol, Protocol::kEngines);
+        EXPECT_EQ(plan(kLarge, 4).protocol, Protocol::kCopyEngine);
+        EXPECT_NE(plan(kLarge, 2).protocol, Protocol::kCopyEngine);
+        EXPECT_NE(plan(kLarge / 16, 4).protocol, Protocol::kCopyEngine);
     }
 }
 
@@ -83,10 +83,10 @@ TEST(AllReduceTest, OnlyTheLargestAmongSeveralGoInTwo) {
 }
 
 TEST(CheckPlanTest, RefusesWhatWouldNotFit) {
-    const Plan words{.protocol = Protocol::kWords, .blocks = 2, .threads = 64};
+    const Plan words{.protocol = Protocol::kLL, .blocks = 2, .threads = 64};
     EXPECT_TRUE(check_plan(words, 1024).is_ok());
     EXPECT_EQ(check_plan(words, 1025).code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(check_plan({.protocol = Protocol::kWords, .blocks = 65, .threads = 64}, 1).code(),
+    EXPECT_EQ(check_plan({.protocol = Protocol::kLL, .blocks = 65, .threads = 64}, 1).code(),
               StatusCode::kInvalidArgument);
     EXPECT_EQ(check_plan({.blocks = 0}, 1).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(check_plan({.blocks = 129}, 1).code(), StatusCode::kInvalidArgument);

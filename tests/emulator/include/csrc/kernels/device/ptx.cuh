@@ -34,15 +34,15 @@ void store_relaxed(T* to, std::type_identity_t<T> value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 
-/// A line as its halves, which travel whole. A greeting also says that what its sender's stream
+/// A line as its halves, which travel whole. An entry line also means that what its sender's stream
 /// held before the launch is there: that is a launch's doing, and the line's here.
 struct Halves {
     std::uint64_t low;
     std::uint64_t high;
 };
-static_assert(sizeof(Halves) == sizeof(abi::Line));
+static_assert(sizeof(Halves) == sizeof(abi::LLLine));
 
-inline void store_line(abi::Line* to, const abi::Line& line) {
+inline void store_line(abi::LLLine* to, const abi::LLLine& line) {
     Halves halves;
     std::memcpy(&halves, &line, sizeof halves);
     auto* const there = reinterpret_cast<std::uint64_t*>(to);
@@ -50,16 +50,16 @@ inline void store_line(abi::Line* to, const abi::Line& line) {
     __atomic_store_n(there + 1, halves.high, __ATOMIC_RELEASE);
 }
 
-inline abi::Line load_line(const abi::Line* from) {
+inline abi::LLLine load_line(const abi::LLLine* from) {
     const auto* const there = reinterpret_cast<const std::uint64_t*>(from);
     const Halves halves{__atomic_load_n(there, __ATOMIC_ACQUIRE),
                         __atomic_load_n(there + 1, __ATOMIC_ACQUIRE)};
-    abi::Line line;
+    abi::LLLine line;
     std::memcpy(&line, &halves, sizeof line);
     return line;
 }
 
-inline constexpr int kNumberedPiece = sizeof(abi::WideLine) / sizeof(uint4) - 1;
+inline constexpr int kNumberedPiece = sizeof(abi::LL128Line) / sizeof(uint4) - 1;
 
 inline void store_halves(std::uint64_t* to, const uint4& bytes) {
     Halves halves;
@@ -69,7 +69,7 @@ inline void store_halves(std::uint64_t* to, const uint4& bytes) {
 }
 
 /// Whole, since the piece with the number comes last.
-inline void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
+inline void store_piece(abi::LL128Line* to, int piece, const uint4& bytes) {
     auto* const there = to == nullptr ? nullptr : reinterpret_cast<std::uint64_t*>(to) + 2 * piece;
     const bool is_last = piece == kNumberedPiece;
     if (there != nullptr && !is_last) store_halves(there, bytes);
@@ -79,14 +79,14 @@ inline void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
 
 /// Every thread looks at the number, before it loads: threads load one after the other here. Of
 /// lines that are torn, nothing else is there when the number is.
-inline bool load_piece(const abi::WideLine* from, int piece, std::uint32_t number, uint4& bytes) {
+inline bool load_piece(const abi::LL128Line* from, int piece, std::uint32_t number, uint4& bytes) {
     const std::uint64_t both = number | static_cast<std::uint64_t>(number) << 32;
     const bool is_here = __atomic_load_n(&from->number, __ATOMIC_ACQUIRE) == both;
     const auto* const there = reinterpret_cast<const std::uint64_t*>(from) + 2 * piece;
     const Halves halves{__atomic_load_n(there, __ATOMIC_RELAXED),
                         __atomic_load_n(there + 1, __ATOMIC_RELAXED)};
     std::memcpy(&bytes, &halves, sizeof bytes);
-    if (emulator::tears_lines() && piece != kNumberedPiece) bytes = {};
+    if (emulator::tears_ll128_lines() && piece != kNumberedPiece) bytes = {};
     return is_here;
 }
 

@@ -1,11 +1,11 @@
-// Whether wide lines come whole from each GPU of a group to each (abi::WideLine): that is a matter
-// of GPUs and links, which no specification promises, so it is tried.
+// Whether LL128 lines come whole from each GPU of a group to each (abi::LL128Line): that is a
+// matter of GPUs and links, which no specification promises, so it is tried.
 //
 // In every round all ranks send each other lines, and look at those that came while they still
 // come. Who has got a rank's lines of one round knows that this one has got those of the round
 // before from it, so that two places are enough.
-#include "csrc/kernels/device/sync.cuh"
-#include "csrc/kernels/device/wide_lines.cuh"
+#include "csrc/kernels/device/epoch_scope.cuh"
+#include "csrc/kernels/device/ll128.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -34,73 +34,74 @@ class Tester {
     }
 
    private:
-    [[nodiscard]] __device__ abi::WideLine* lines(int receiver, int sender,
-                                                  std::uint32_t round) const {
+    [[nodiscard]] __device__ abi::LL128Line* lines(int receiver, int sender,
+                                                   std::uint32_t round) const {
         return team_.heaps[receiver]->trial[sender].lines[round % 2][threadIdx.x / 32] +
-               2 * seat_.pair;
+               2 * thread_.pair;
     }
-    /// What this thread's seat sends in a round: no 4 bytes as two rounds before.
+    /// What this thread sends in a round: no 4 bytes as two rounds before.
     [[nodiscard]] __device__ static PairPackets packets(int sender, std::uint32_t round) {
         const std::uint32_t any = round * 0x9e3779b1U + (sender << 16) + threadIdx.x * 8;
         return {{{any, any + 1, any + 2, any + 3}, {any + 4, any + 5, any + 6, any + 7}}};
     }
     __device__ void send(int peer, std::uint32_t round) const {
-        seat_.send(packets(team_.rank, round), lines(peer, team_.rank, round), round);
+        thread_.send(packets(team_.rank, round), lines(peer, team_.rank, round), round);
     }
     [[nodiscard]] __device__ bool receive(int peer, std::uint32_t round, bool& is_whole) const {
         PairPackets got{};
-        if (!seat_.receive(team_, {lines(team_.rank, peer, round), true, round, peer}, got))
+        if (!thread_.receive(team_, {lines(team_.rank, peer, round), true, round, peer}, got))
             return false;
-        is_whole = is_whole && seat_.are_alike(got, packets(peer, round));
+        is_whole = is_whole && thread_.are_alike(got, packets(peer, round));
         return true;
     }
 
     const abi::DeviceTeam& team_;
-    const LineSeat seat_;
+    const LL128Thread thread_;
 };
 
-/// Tells the peers how their lines came, hears how this rank's did, and tells the host. False where
-/// somebody did not say it.
+/// Reports to the peers how their lines came, reads how this rank's did, and reports to the host.
+/// False where a peer did not report.
 __device__ bool conclude(const abi::DeviceTeam& team, bool is_whole) {
     const auto outcome = [](bool whole) {
-        return static_cast<std::uint32_t>(whole ? abi::LineTrial::kWhole : abi::LineTrial::kTorn);
+        return static_cast<std::uint32_t>(whole ? abi::LL128Trial::kWhole : abi::LL128Trial::kTorn);
     };
     const int peer = static_cast<int>(threadIdx.x);
     bool came = true;
     bool all_whole = true;
     if (peer < team.size) {
-        store_release(&team.heaps[peer]->line_trials[team.rank], outcome(is_whole));
-        const std::uint32_t* const said = &team.heaps[team.rank]->line_trials[peer];
-        came = await_mark(team, {abi::DevicePhase::kStep, said, peer, outcome(true)},
+        store_release(&team.heaps[peer]->ll128_trials[team.rank], outcome(is_whole));
+        const std::uint32_t* const reported = &team.heaps[team.rank]->ll128_trials[peer];
+        came = await_mark(team, {abi::DevicePhase::kStep, reported, peer, outcome(true)},
                           [](std::uint32_t seen) { return seen != 0; });
-        all_whole = load_acquire(said) == outcome(true);
+        all_whole = load_acquire(reported) == outcome(true);
     }
-    const bool is_said = __syncthreads_and(came) != 0;
+    const bool is_complete = __syncthreads_and(came) != 0;
     all_whole = __syncthreads_and(all_whole) != 0;
-    if (is_said && threadIdx.x == 0) store_release(&team.control->line_trial, outcome(all_whole));
-    return is_said;
+    if (is_complete && threadIdx.x == 0)
+        store_release(&team.control->ll128_trial, outcome(all_whole));
+    return is_complete;
 }
 
 __global__ void __launch_bounds__(32 * abi::kTrialWarps)
-    try_lines(const __grid_constant__ Trial trial) {
-    const Visit visit(trial.team);
-    visit.announce({});
+    try_ll128(const __grid_constant__ Trial trial) {
+    const EpochScope scope(trial.team);
+    scope.announce({});
     bool came = false;
     const bool is_whole = Tester(trial.team).run(came);
     came = __syncthreads_and(came) != 0;
     const bool all_whole = __syncthreads_and(is_whole && trial.is_expected) != 0;
     if (came && conclude(trial.team, all_whole)) {
-        visit.see_all();
-        visit.end();
+        scope.await_entries();
+        scope.end();
     } else {
-        visit.end_apart();
+        scope.end_withdrawn();
     }
 }
 
 }  // namespace
 
-Status launch_line_trial(const Trial& trial, Stream stream) {
-    return launch_kernel(try_lines, trial,
+Status launch_ll128_trial(const Trial& trial, Stream stream) {
+    return launch_kernel(try_ll128, trial,
                          {.blocks = trial.is_loading ? 0 : 1, .threads = 32 * abi::kTrialWarps},
                          stream);
 }

@@ -37,10 +37,10 @@ struct GpuMessage {
     at::Tensor tensor;
 };
 
-class GpuLane {
+class GpuBackend {
    public:
-    struct Options {
-        std::shared_ptr<bootstrap::Store> store;  // of this lane alone
+    struct GpuBackendOptions {
+        std::shared_ptr<bootstrap::Store> store;  // of this backend alone
         std::string name{};
         std::vector<std::uint64_t> global_ranks{};
         Rank rank = 0;
@@ -51,7 +51,7 @@ class GpuLane {
         std::shared_ptr<Observer> observer{};
         std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
     };
-    explicit GpuLane(Options options) : options_(std::move(options)) {}
+    explicit GpuBackend(GpuBackendOptions options) : options_(std::move(options)) {}
 
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     /// All calls in one work. Throws what the launch of one says.
@@ -63,8 +63,8 @@ class GpuLane {
     [[nodiscard]] bool connect(const at::Device& device);
     /// Lets the peers map the memory of `tensor` before it is first used.
     void announce(const at::Tensor& tensor);
-    /// Waits until the GPU has done the collectives of this lane, and what the current stream has
-    /// got. Throws where the group is over.
+    /// Waits until the GPU has done the collectives of this backend, and what the current stream
+    /// has got. Throws where the group is over.
     void synchronize();
     /// ok, or why the group of GPUs is over.
     [[nodiscard]] Status health() const;
@@ -80,7 +80,7 @@ class GpuLane {
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
     /// Of later launches.
     void set_timeout(std::chrono::milliseconds timeout);
-    /// For the lane of a group that is made of this one, by a name that is used once.
+    /// For the backend of a group that is made of this one, by a name that is used once.
     [[nodiscard]] std::shared_ptr<bootstrap::Store> store_for(const std::string& child) const {
         return bootstrap::prefixed(options_.store, child);
     }
@@ -107,18 +107,18 @@ class GpuLane {
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const ForkMark made_in_;
-    const Options options_;
+    const GpuBackendOptions options_;
     std::atomic<std::chrono::milliseconds> timeout_{options_.timeout};
     // One launch at a time; guards what follows, but for reads of group_. Signal handlers run under
     // it while a group is made.
     std::recursive_mutex mutex_;
-    bool is_meeting_ = false;
+    bool is_connecting_ = false;
     std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
     enum class Route { kUnknown, kNvlink, kHost };
     std::atomic<Route> route_{Route::kUnknown};
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
-    int meetings_ = 0;
+    int rendezvous_count_ = 0;
     std::size_t timed_steps_ = 0;                        // that a group, once it is made, records
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
     std::unique_ptr<Lookout, LeaveToParent> lookout_;    // once a work is watched

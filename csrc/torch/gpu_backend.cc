@@ -1,4 +1,4 @@
-#include "csrc/torch/gpu_lane.h"
+#include "csrc/torch/gpu_backend.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
@@ -100,13 +100,13 @@ class Interruption {
 
    private:
     static constexpr std::chrono::milliseconds kBetweenSurveys{2000};
-    static constexpr std::chrono::milliseconds kPatience{300};
+    static constexpr std::chrono::milliseconds kSurveyTimeout{300};
 
     /// A rank that is gone has not told anybody.
     [[nodiscard]] Status look_for_lost() const {
         const auto known = communicator_.lock();
         if (known == nullptr) return Status::ok();
-        const auto peers = known->survey(kPatience);
+        const auto peers = known->survey(kSurveyTimeout);
         PCCL_TRY(peers.status());
         for (const comm::PeerHealth& peer : *peers)
             if (peer.state == comm::PeerHealth::State::kGone)
@@ -131,8 +131,8 @@ void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::u
 }  // namespace
 
 template <typename Body>
-GpuLane::WorkPtr GpuLane::issue(const Request& request, const at::Device& device, Channel channel,
-                                Body body) {
+GpuBackend::WorkPtr GpuBackend::issue(const Request& request, const at::Device& device,
+                                      Channel channel, Body body) {
     const std::lock_guard lock(mutex_);
     const c10::OptionalDeviceGuard on_device(device);
     const auto group = group_on(device, request.title);
@@ -155,7 +155,7 @@ GpuLane::WorkPtr GpuLane::issue(const Request& request, const at::Device& device
     return work;
 }
 
-GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) {
+GpuBackend::WorkPtr GpuBackend::launch(const Request& request, std::span<Call> calls) {
     const at::Device device = calls.front().device();
     return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
         void* const stream = native_handle(streams_of(device), on);
@@ -171,7 +171,8 @@ GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) 
     });
 }
 
-GpuLane::WorkPtr GpuLane::exchange(const Request& request, std::span<const GpuMessage> messages) {
+GpuBackend::WorkPtr GpuBackend::exchange(const Request& request,
+                                         std::span<const GpuMessage> messages) {
     const at::Device device = messages.front().tensor.device();
     const bool is_sending = std::ranges::all_of(messages, &GpuMessage::is_sent);
     const Channel channel = is_sending ? Channel::kSends : Channel::kReceives;
@@ -185,7 +186,7 @@ GpuLane::WorkPtr GpuLane::exchange(const Request& request, std::span<const GpuMe
     });
 }
 
-void GpuLane::watch(const Request& request, const std::shared_ptr<GpuTimer>& timer) {
+void GpuBackend::watch(const Request& request, const std::shared_ptr<GpuTimer>& timer) {
     if (!lookout_) {
         const auto prepare = [group = group_.load()] { static_cast<void>(group->adopt_thread()); };
         lookout_.reset(new Lookout(Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare}));
@@ -196,14 +197,14 @@ void GpuLane::watch(const Request& request, const std::shared_ptr<GpuTimer>& tim
     lookout_->watch({.is_over = [timer] { return is_over(*timer); }, .tell = tell});
 }
 
-void GpuLane::check_process() const {
+void GpuBackend::check_process() const {
     if (made_in_.is_child())
         throw_status("pccl:connect",
                      Status::unavailable("a process does not share its GPUs with one that it "
                                          "forked; start processes with spawn"));
 }
 
-bool GpuLane::connect(const at::Device& device) {
+bool GpuBackend::connect(const at::Device& device) {
     check_process();
     if (route_ == Route::kUnknown) {
         const auto released = without_gil();
@@ -214,7 +215,7 @@ bool GpuLane::connect(const at::Device& device) {
     return route_ == Route::kNvlink;
 }
 
-void GpuLane::announce(const at::Tensor& tensor) {
+void GpuBackend::announce(const at::Tensor& tensor) {
     if (tensor.numel() == 0 || !connect(tensor.device())) return;
     const c10::OptionalDeviceGuard on_device(tensor.device());
     const Status announced = group_.load()->announce(tensor.const_data_ptr());
@@ -222,7 +223,7 @@ void GpuLane::announce(const at::Tensor& tensor) {
     if (announced.code() != StatusCode::kUnsupported) throw_unless_ok("pccl:allocate", announced);
 }
 
-void GpuLane::synchronize() {
+void GpuBackend::synchronize() {
     check_process();
     const std::lock_guard lock(mutex_);
     if (group_.load() == nullptr) return;
@@ -233,24 +234,24 @@ void GpuLane::synchronize() {
     throw_unless_ok("pccl:barrier", group_.load()->health());
 }
 
-Status GpuLane::health() const {
+Status GpuBackend::health() const {
     const auto group = group_.load();
     return group == nullptr ? Status::ok() : group->health();
 }
 
-void GpuLane::choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue) {
+void GpuBackend::choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue) {
     const std::lock_guard lock(mutex_);
     if (const auto group = group_.load()) group->choose_from(catalogue);
 }
 
-Status GpuLane::record_timeline(std::size_t most) {
+Status GpuBackend::record_timeline(std::size_t most) {
     const std::lock_guard lock(mutex_);
     timed_steps_ = most;
     const auto group = group_.load();
     return group == nullptr ? Status::ok() : group->record_timeline(most);
 }
 
-Result<schedule::TimedSteps> GpuLane::take_timeline() {
+Result<schedule::TimedSteps> GpuBackend::take_timeline() {
     const std::lock_guard lock(mutex_);
     timed_steps_ = 0;
     const auto group = group_.load();
@@ -258,13 +259,13 @@ Result<schedule::TimedSteps> GpuLane::take_timeline() {
     return group->take_timeline();
 }
 
-void GpuLane::set_timeout(std::chrono::milliseconds timeout) {
+void GpuBackend::set_timeout(std::chrono::milliseconds timeout) {
     timeout_ = timeout;
     if (const auto group = group_.load()) group->set_timeout(timeout);
 }
 
-std::shared_ptr<device::DeviceGroup> GpuLane::group_on(const at::Device& device,
-                                                       const char* title) {
+std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& device,
+                                                          const char* title) {
     auto group = group_.load();
     if (group == nullptr) return make_group(device);
     TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
@@ -272,12 +273,12 @@ std::shared_ptr<device::DeviceGroup> GpuLane::group_on(const at::Device& device,
     return group;
 }
 
-device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
+device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
     const auto communicator = options_.communicator.lock();
     // What an earlier meeting wrote there is not for this one.
     return {.rank = options_.rank,
             .size = options_.size,
-            .store = bootstrap::prefixed(options_.store, std::to_string(++meetings_)),
+            .store = bootstrap::prefixed(options_.store, std::to_string(++rendezvous_count_)),
             .name = options_.name,
             .global_ranks = options_.global_ranks,
             .device = device.index(),
@@ -290,10 +291,10 @@ device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .explain = explanation_by(options_.communicator)};
 }
 
-std::shared_ptr<device::DeviceGroup> GpuLane::make_group(const at::Device& device) {
-    TORCH_CHECK(!is_meeting_, "a signal handler may only abort a group whose GPUs are meeting");
-    is_meeting_ = true;
-    const ScopeExit met([this] { is_meeting_ = false; });
+std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& device) {
+    TORCH_CHECK(!is_connecting_, "a signal handler may only abort a group whose GPUs are meeting");
+    is_connecting_ = true;
+    const ScopeExit met([this] { is_connecting_ = false; });
     const auto released = without_gil();
     auto made = device::create_interruptibly(group_options(device),
                                              Interruption(is_aborted_, options_.communicator));
@@ -313,21 +314,21 @@ std::shared_ptr<device::DeviceGroup> GpuLane::make_group(const at::Device& devic
     return group_.load();
 }
 
-c10::Stream GpuLane::own_stream(const at::Device& device, Channel channel) {
+c10::Stream GpuBackend::own_stream(const at::Device& device, Channel channel) {
     auto& stream = streams_[static_cast<std::size_t>(channel)];
     if (!stream) stream = streams_of(device).getStreamFromGlobalPool(device, true);
     return *stream;
 }
 
-void GpuLane::abort() {
+void GpuBackend::abort() {
     is_aborted_ = true;
     // Not under the lock: a launch may hold it while it waits for peers.
     if (const auto group = group_.load()) group->abort();
 }
 
-void GpuLane::close() {
+void GpuBackend::close() {
     const std::lock_guard lock(mutex_);
-    is_aborted_ = is_meeting_;
+    is_aborted_ = is_connecting_;
     const auto group = group_.load();
     if (group == nullptr) return;
     const c10::OptionalDeviceGuard on_device(device_);

@@ -1,4 +1,4 @@
-#include "csrc/device/device_meeting.h"
+#include "csrc/device/device_rendezvous.h"
 
 #include <chrono>
 #include <utility>
@@ -16,30 +16,30 @@ constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 
 constexpr std::size_t kLongestText = 1 * kKiB;
 
-/// What a rank has to say, and whether it is well.
-std::string vote_of(const Status& status, std::string_view word = {}) {
+/// What a rank publishes, and whether it is well.
+std::string vote_of(const Status& status, std::string_view text = {}) {
     ByteWriter out;
     out.status(status, kLongestText);
-    out.text(word);
+    out.text(text);
     return out.take();
 }
 
-/// The word of a vote; its objection, if it is one.
-Result<std::string> word_in(std::string_view vote) {
+/// The text of a vote; its objection, if it is one.
+Result<std::string> text_in(std::string_view vote) {
     ByteReader in(vote);
     Status objection;
-    std::string word;
+    std::string text;
     PCCL_TRY(in.status(objection, kLongestText));
     PCCL_TRY(objection);
-    PCCL_TRY(in.text(word, kLongestText));
-    return word;
+    PCCL_TRY(in.text(text, kLongestText));
+    return text;
 }
 
-Status said_by(Rank rank, const Status& status) {
+Status named(Rank rank, const Status& status) {
     return status.with_message(concat("rank ", rank, ": ", status.message()));
 }
 
-Deadline deadline_of(const DeviceMeeting::Options& options) {
+Deadline deadline_of(const DeviceRendezvous::RendezvousOptions& options) {
     const Deadline deadline = Deadline::after(options.timeout);
     if (options.cancellation == nullptr) return deadline;
     return deadline.unless(options.cancellation->is_set());
@@ -47,7 +47,7 @@ Deadline deadline_of(const DeviceMeeting::Options& options) {
 
 }  // namespace
 
-Status check(const DeviceMeeting::Options& options) {
+Status check(const DeviceRendezvous::RendezvousOptions& options) {
     if (options.size < 1 || options.size > abi::kMostDevices)
         return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
                                           abi::kMostDevices, " work"));
@@ -57,53 +57,54 @@ Status check(const DeviceMeeting::Options& options) {
     return Status::ok();
 }
 
-DeviceMeeting::DeviceMeeting(Options options)
+DeviceRendezvous::DeviceRendezvous(RendezvousOptions options)
     : options_(std::move(options)), deadline_(deadline_of(options_)) {}
 
-bool DeviceMeeting::is_cancelled() const {
+bool DeviceRendezvous::is_cancelled() const {
     return options_.cancellation != nullptr && options_.cancellation->is_set().load();
 }
 
-std::string DeviceMeeting::key(std::string_view subject, Rank rank) const {
+std::string DeviceRendezvous::key(std::string_view subject, Rank rank) const {
     return concat("pccl/gpu/", subject, "/", rank);
 }
 
-Status DeviceMeeting::say(std::string_view subject, const std::string& what) const {
+Status DeviceRendezvous::publish(std::string_view subject, const std::string& what) const {
     return options_.store->set(key(subject, options_.rank), what);
 }
 
 template <typename Get>
-auto DeviceMeeting::attentively(Rank awaited, Get get) const -> decltype(get(Deadline::never())) {
+auto DeviceRendezvous::get_unless_refused(Rank awaited,
+                                          Get get) const -> decltype(get(Deadline::never())) {
     for (;;) {
         auto got = get(deadline_.within(kBetweenLooks));
         if (got.status().code() != StatusCode::kTimeout || deadline_.passed()) return got;
         PCCL_TRY(objection());
-        say_late(awaited);
+        warn_late(awaited);
     }
 }
 
-void DeviceMeeting::say_late(Rank awaited) const {
+void DeviceRendezvous::warn_late(Rank awaited) const {
     if (const Duration waited = system_clock().now() - begun_; notice_.is_due(waited))
         log(LogLevel::kWarning, "rank ", options_.rank, " of ", options_.size, " has waited ",
             in_seconds(waited), " at ", options_.store->where(), " for rank ", awaited,
             " to come with its GPU");
 }
 
-Result<std::string> DeviceMeeting::hear(Rank peer, std::string_view subject) const {
-    auto said = attentively(
+Result<std::string> DeviceRendezvous::receive(Rank peer, std::string_view subject) const {
+    auto value = get_unless_refused(
         peer, [&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
-    if (said.status().code() != StatusCode::kTimeout) return said;
+    if (value.status().code() != StatusCode::kTimeout) return value;
     return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
 }
 
-Result<bootstrap::GroupIdentity> DeviceMeeting::agree_on_identity() const {
-    return attentively(0, [&](Deadline soon) {
+Result<bootstrap::GroupIdentity> DeviceRendezvous::agree_on_identity() const {
+    return get_unless_refused(0, [&](Deadline soon) {
         return bootstrap::agree_on_identity(*options_.store, options_.rank,
                                             {.size = options_.size, .deadline = soon});
     });
 }
 
-Result<std::unique_ptr<transport::nvlink::PeerSockets>> DeviceMeeting::connect() const {
+Result<std::unique_ptr<transport::nvlink::PeerSockets>> DeviceRendezvous::connect() const {
     constexpr std::string_view kSubject = "address";
     transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
     if (options_.size > 1) {
@@ -113,40 +114,40 @@ Result<std::unique_ptr<transport::nvlink::PeerSockets>> DeviceMeeting::connect()
     }
     PCCL_ASSIGN_OR_RETURN(auto sockets, transport::nvlink::PeerSockets::listen(own));
     if (options_.size == 1) return sockets;
-    PCCL_TRY(say(kSubject, sockets->address()));
+    PCCL_TRY(publish(kSubject, sockets->address()));
     std::vector<std::string> addresses(static_cast<std::size_t>(options_.size));
     for (Rank peer = 0; peer < options_.rank; ++peer) {
-        PCCL_ASSIGN_OR_RETURN(addresses[static_cast<std::size_t>(peer)], hear(peer, kSubject));
+        PCCL_ASSIGN_OR_RETURN(addresses[static_cast<std::size_t>(peer)], receive(peer, kSubject));
     }
     PCCL_TRY(sockets->connect(addresses, deadline_, [this] { return objection(); }));
     return sockets;
 }
 
-Status DeviceMeeting::objection() const {
+Status DeviceRendezvous::objection() const {
     for (Rank rank = 0; rank < options_.size; ++rank) {
-        const auto said = options_.store->get(key("met", rank), Deadline::after(Duration::zero()));
-        if (said.is_ok()) PCCL_TRY(word_in(*said).status());
+        const auto value = options_.store->get(key("met", rank), Deadline::after(Duration::zero()));
+        if (value.is_ok()) PCCL_TRY(text_in(*value).status());
     }
     return Status::ok();
 }
 
-Result<std::vector<std::string>> DeviceMeeting::votes(std::string_view subject) const {
-    std::vector<std::string> words;
+Result<std::vector<std::string>> DeviceRendezvous::votes(std::string_view subject) const {
+    std::vector<std::string> texts;
     for (Rank rank = 0; rank < options_.size; ++rank) {
-        PCCL_ASSIGN_OR_RETURN(const std::string said, hear(rank, subject));
-        PCCL_ASSIGN_OR_RETURN(std::string word, word_in(said));
-        words.push_back(std::move(word));
+        PCCL_ASSIGN_OR_RETURN(const std::string value, receive(rank, subject));
+        PCCL_ASSIGN_OR_RETURN(std::string text, text_in(value));
+        texts.push_back(std::move(text));
     }
-    return words;
+    return texts;
 }
 
-Status DeviceMeeting::agree_on_host(const Status& here) {
+Status DeviceRendezvous::agree_on_host(const Status& here) {
     PCCL_ASSIGN_OR_RETURN(const std::string identity, sys::host_identity());
     PCCL_ASSIGN_OR_RETURN(const std::string kernel, sys::kernel_identity());
     const std::string host = concat(identity, "/", kernel, "/", sys::user_identity());
-    Status heard = as_heard(here);
-    if (options_.size == 1) return heard;
-    PCCL_TRY(say("host", vote_of(heard, host)));
+    Status published = as_published(here);
+    if (options_.size == 1) return published;
+    PCCL_TRY(publish("host", vote_of(published, host)));
     PCCL_ASSIGN_OR_RETURN(const auto hosts, votes("host"));
     for (std::size_t rank = 1; rank < hosts.size(); ++rank)
         if (hosts[rank] != hosts.front())
@@ -155,25 +156,25 @@ Status DeviceMeeting::agree_on_host(const Status& here) {
     return Status::ok();
 }
 
-Status DeviceMeeting::as_heard(const Status& why) const {
+Status DeviceRendezvous::as_published(const Status& why) const {
     const StatusCode code = why.code();
     if (code == StatusCode::kOk || code == StatusCode::kPeerLost || code == StatusCode::kMismatch)
         return why;
-    if (code == StatusCode::kUnavailable) return said_by(options_.rank, why);
+    if (code == StatusCode::kUnavailable) return named(options_.rank, why);
     const bool is_leaving = code == StatusCode::kAborted;
-    return said_by(options_.rank, is_leaving ? Status::peer_lost(options_.rank, why.message())
-                                             : Status::unsupported(why.message()));
+    return named(options_.rank, is_leaving ? Status::peer_lost(options_.rank, why.message())
+                                           : Status::unsupported(why.message()));
 }
 
-Status DeviceMeeting::vote_on(const Status& met) const {
-    Status heard = met.is_ok() ? met : objection();
-    if (heard.is_ok()) heard = as_heard(met);
-    return say("met", vote_of(heard));
+Status DeviceRendezvous::vote_on(const Status& met) const {
+    Status published = met.is_ok() ? met : objection();
+    if (published.is_ok()) published = as_published(met);
+    return publish("met", vote_of(published));
 }
 
-Status DeviceMeeting::call_off() const {
+Status DeviceRendezvous::call_off() const {
     const Status& why = options_.cancellation->why();
-    if (options_.size > 1) PCCL_TRY(say("met", vote_of(as_heard(why))));
+    if (options_.size > 1) PCCL_TRY(publish("met", vote_of(as_published(why))));
     return why;
 }
 

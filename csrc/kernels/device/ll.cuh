@@ -1,17 +1,18 @@
-// Small messages: every thread sends one word of 8 bytes to each peer and gets one from each. The
-// words come with their epochs (abi::Line), so there is no flag to wait for and no fence.
+// LL, for small messages: every thread sends one word of 8 bytes to each peer and gets one from
+// each. The words come with their epochs (abi::LLLine), so there is no flag to wait for and no
+// fence.
 //
 // All polls are in flight together: polling one peer after another costs half as much again.
 #pragma once
 
+#include "csrc/kernels/device/epoch_scope.cuh"
 #include "csrc/kernels/device/reduce.cuh"
-#include "csrc/kernels/device/sync.cuh"
 
 namespace pccl::kernels::device {
 
 using Word = std::uint64_t;
 inline constexpr std::size_t kWordBytes = sizeof(Word);
-static_assert(kWordBytes == abi::kLineBytes);
+static_assert(kWordBytes == abi::kLLDataBytes);
 
 // Byte by byte, where a word is not aligned or the last one is not whole: apart, so that the code
 // beside it is short. A block begins a launch without any of it in its instruction cache.
@@ -50,39 +51,39 @@ using Words = Word[abi::kMostDevices];
 
 /// Sends word_for(peer) to every peer, as line threadIdx.x.
 template <typename WordFor>
-__device__ __forceinline__ void send_words(const abi::DeviceTeam& team, const Visit& visit,
-                                           WordFor word_for) {
+__device__ __forceinline__ void send_ll(const abi::DeviceTeam& team, const EpochScope& scope,
+                                        WordFor word_for) {
 #pragma unroll
     for (int step = 1; step < abi::kMostDevices; ++step) {
         if (step >= team.size) break;
         const int peer = (team.rank + step) % team.size;
-        store_line(visit.lines(peer, team.rank) + threadIdx.x, visit.line_of(word_for(peer)));
+        store_line(scope.lines(peer, team.rank) + threadIdx.x, scope.line_of(word_for(peer)));
     }
 }
 
 /// Gets what the peers sent; words[team.rank] is `own`. False when a peer's word did not come.
-__device__ __forceinline__ bool receive_words(const abi::DeviceTeam& team, const Visit& visit,
-                                              Word own, Words& words) {
-    const abi::Line* const first = visit.lines(team.rank, 0) + threadIdx.x;
-    Patience patience(team);
+__device__ __forceinline__ bool receive_ll(const abi::DeviceTeam& team, const EpochScope& scope,
+                                           Word own, Words& words) {
+    const abi::LLLine* const first = scope.lines(team.rank, 0) + threadIdx.x;
+    WaitDeadline deadline(team);
     for (;;) {
         int missing = -1;
         std::uint32_t seen = 0;
-        abi::Line lines[abi::kMostDevices];
+        abi::LLLine lines[abi::kMostDevices];
 #pragma unroll
         for (int peer = 0; peer < abi::kMostDevices; ++peer)
-            if (peer < team.size) lines[peer] = load_line(first + peer * abi::kLinesPerBlock);
+            if (peer < team.size) lines[peer] = load_line(first + peer * abi::kLLLinesPerBlock);
 #pragma unroll
         for (int peer = 0; peer < abi::kMostDevices; ++peer) {
             if (peer >= team.size) continue;
-            words[peer] = peer == team.rank ? own : Visit::data_of(lines[peer]);
-            if (peer == team.rank || visit.is_here(lines[peer])) continue;
+            words[peer] = peer == team.rank ? own : EpochScope::data_of(lines[peer]);
+            if (peer == team.rank || scope.is_here(lines[peer])) continue;
             missing = peer;
             seen = lines[peer].low_epoch;
         }
         if (missing < 0) return true;
-        if (!patience.is_over(abi::DevicePhase::kData, missing)) continue;
-        patience.give_up({abi::DevicePhase::kData, missing, visit.epoch(), seen});
+        if (!deadline.is_over(abi::DevicePhase::kData, missing)) continue;
+        deadline.give_up({abi::DevicePhase::kData, missing, scope.epoch(), seen});
         return false;
     }
 }

@@ -1,4 +1,4 @@
-"""Capsules by each protocol, lines of 128 bytes among them, where GPUs keep these whole."""
+"""Capsules by each protocol, LL128 among them, where GPUs keep its lines whole."""
 
 from __future__ import annotations
 
@@ -51,14 +51,13 @@ def test_all_protocols_give_the_same_bits(world_size: int) -> None:
     if why := why_in_turns(world_size):
         pytest.skip(why)
     plain, *others = (
-        run_gpu_ranks(world_size, by_protocol, protocol)
-        for protocol in ("direct", "words", "lines")
+        run_gpu_ranks(world_size, by_protocol, protocol) for protocol in ("direct", "ll", "ll128")
     )
     assert all(other == plain for other in others)
 
 
 def chosen(rank: int, ranks: int, store: Any) -> list[str]:
-    meet(rank, ranks, store, options=pccl.Options(protocol="lines"))
+    meet(rank, ranks, store, options=pccl.Options(protocol="ll128"))
     pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
     dist.all_reduce(torch.ones(5, device="cuda"))
     launches = pccl.explain("all_reduce", 1 << 20, device="cuda").launches
@@ -70,5 +69,5 @@ def test_the_choice_is_one_on_all_ranks() -> None:
     first, *others = run_gpu_ranks(RANKS, chosen)
     assert all(each == first for each in others)
     print(f"1 MiB by {first[0]}: {first[1]}")
-    if first[0] != "lines":
-        pytest.skip(f"lines do not come whole between these GPUs: {first[1]}")
+    if first[0] != "ll128":
+        pytest.skip(f"LL128 lines do not come whole between these GPUs: {first[1]}")

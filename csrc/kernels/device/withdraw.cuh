@@ -3,7 +3,7 @@
 //
 // It takes back where they are, and tells the others that it gives up (waits.cuh). Who has not come
 // so far then finds nothing to touch. Who has come had said so before it looked where the tensors
-// are, so it is awaited: until it departs, or gives up as well, which it does within milliseconds
+// are, so it is awaited: until it exits, or gives up as well, which it does within milliseconds
 // where it waits for anybody. Nothing of this costs those who do not give up.
 #pragma once
 
@@ -34,28 +34,28 @@ __device__ bool await_exit(const abi::DeviceTeam& team, int peer, IsIn is_in) {
     return false;
 }
 
-/// Takes back a greeting that `where` had room for, and is gone when this returns.
-__device__ __forceinline__ void take_back(abi::Greeting& where) {
+/// Takes back entry lines that `where` had room for, and is gone when this returns.
+__device__ __forceinline__ void take_back(abi::EntryLines& where) {
     __threadfence_system();  // behind what this block has stored at the peer
-    store_line(&where.input, abi::Line{});
-    store_line(&where.output, abi::Line{});
+    store_line(&where.input, abi::LLLine{});
+    store_line(&where.output, abi::LLLine{});
     __threadfence_system();
 }
 
 /// Of this block, for `peer`'s block of the same index; by one thread. A peer that is in doubt gets
-/// no result from what it still loads: this rank has not departed for it.
-__device__ __noinline__ inline void retreat_from(const abi::DeviceTeam& team, std::uint32_t epoch,
-                                                 int peer) {
+/// no result from what it still loads: this rank has not exited for it.
+__device__ __noinline__ inline void withdraw_from(const abi::DeviceTeam& team, std::uint32_t epoch,
+                                                  int peer) {
     abi::Channel& here = team.heaps[team.rank]->channels[blockIdx.x];
     abi::Channel& there = team.heaps[peer]->channels[blockIdx.x];
-    take_back(there.greetings[team.rank]);
+    take_back(there.entries[team.rank]);
     const Numbered now(team, epoch, team.fingerprint);
     const auto is_in = [&] {
-        return now.is_here(load_line(&here.greetings[peer].output)) &&
-               load_acquire(&here.departed[peer]) != epoch;
+        return now.is_here(load_line(&here.entries[peer].output)) &&
+               load_acquire(&here.exited[peer]) != epoch;
     };
     if (await_exit(team, peer, is_in)) return;
-    store_relaxed(&there.departed[team.rank], 0);
+    store_relaxed(&there.exited[team.rank], 0);
     __threadfence_system();
 }
 

@@ -1,4 +1,4 @@
-// Schedules by wide lines, on the emulated GPU.
+// Schedules by LL128, on the emulated GPU.
 
 #include <gtest/gtest.h>
 
@@ -21,12 +21,12 @@ using enum CollectiveKind;
 using kernels::Plan;
 using kernels::Protocol;
 
-constexpr Plan kByLines{Protocol::kLines, 4, 192};
+constexpr Plan kByLL128{Protocol::kLL128, 4, 192};
 
-class EmulatedLinesTest : public ::testing::TestWithParam<int> {};
+class EmulatedLL128Test : public ::testing::TestWithParam<int> {};
 
 /// Bytes around what a line, a pair of them, a warp's share and a slot hold.
-TEST_P(EmulatedLinesTest, CarryBlocksOfEveryLength) {
+TEST_P(EmulatedLL128Test, CarryBlocksOfEveryLength) {
     std::vector<Case> cases;
     for (const std::size_t bytes :
          {1, 15, 16, 119, 120, 121, 239, 240, 241, 959, 960, 961, 30'719, 30'720, 30'721, 100'003})
@@ -35,12 +35,12 @@ TEST_P(EmulatedLinesTest, CarryBlocksOfEveryLength) {
                              .type = DataType::kUint8,
                              .count = bytes,
                              .offset = cases.size() % 3,
-                             .plan = kByLines,
+                             .plan = kByLL128,
                              .algorithm = "ring"});
     run_cases(GetParam(), cases);
 }
 
-TEST_P(EmulatedLinesTest, CarryEveryTypeAndOperatorThatWordsCarry) {
+TEST_P(EmulatedLL128Test, CarriesEveryTypeAndOperatorThatLLCarries) {
     std::vector<Case> cases;
     for (const DataType type : {DataType::kInt32, DataType::kUint8, DataType::kBfloat16,
                                 DataType::kFloat16, DataType::kFloat32})
@@ -51,7 +51,7 @@ TEST_P(EmulatedLinesTest, CarryEveryTypeAndOperatorThatWordsCarry) {
                                  .op = op,
                                  .offset = cases.size() % 2,
                                  .in_place = cases.size() % 3 == 0,
-                                 .plan = kByLines,
+                                 .plan = kByLL128,
                                  .algorithm = "ring"});
     run_cases(GetParam(), cases);
 }
@@ -78,12 +78,12 @@ std::vector<T> sums_by(Protocol protocol, fakes::DeviceRank& member, DataType ty
 template <typename T>
 void expect_the_same(fakes::DeviceRank& member, DataType type) {
     const auto wanted = sums_by<T>(Protocol::kDirect, member, type);
-    const auto found = sums_by<T>(Protocol::kLines, member, type);
+    const auto found = sums_by<T>(Protocol::kLL128, member, type);
     EXPECT_EQ(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(T)), 0)
         << "type " << static_cast<int>(type);
 }
 
-TEST_P(EmulatedLinesTest, GiveTheBitsThatPlainMessagesGive) {
+TEST_P(EmulatedLL128Test, GiveTheBitsThatPlainMessagesGive) {
     fakes::run_device_ranks({.size = GetParam()}, [](fakes::DeviceRank& member) {
         expect_the_same<std::int8_t>(member, DataType::kInt8);
         expect_the_same<std::uint16_t>(member, DataType::kUint16);
@@ -97,7 +97,7 @@ TEST_P(EmulatedLinesTest, GiveTheBitsThatPlainMessagesGive) {
     });
 }
 
-TEST_P(EmulatedLinesTest, AddInTheProgramsOrder) {
+TEST_P(EmulatedLL128Test, AddInTheProgramsOrder) {
     const int ranks = GetParam();
     const auto ring = schedule::testing::lone_ring(ranks);
     constexpr std::size_t kCount = 50'001;
@@ -107,29 +107,29 @@ TEST_P(EmulatedLinesTest, AddInTheProgramsOrder) {
         const Block block{reinterpret_cast<std::byte*>(data.data()), kCount};
         const Status status = member.group.launch(
             {.type = DataType::kFloat32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-            {.plan = Plan{Protocol::kLines, 8, 192}, .schedule = ring});
+            {.plan = Plan{Protocol::kLL128, 8, 192}, .schedule = ring});
         EXPECT_TRUE(status.is_ok()) << status.to_string();
         member.together.arrive_and_wait();
         EXPECT_TRUE(data == wanted) << "rank " << member.group.rank();
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, EmulatedLinesTest, testing::Values(2, 3, 5),
+INSTANTIATE_TEST_SUITE_P(Ranks, EmulatedLL128Test, testing::Values(2, 3, 5),
                          [](const auto& each) { return std::to_string(each.param) + "Ranks"; });
 
-class EmulatedTornLinesTest : public ::testing::Test {
+class EmulatedTornLL128Test : public ::testing::Test {
    protected:
-    void SetUp() override { emulator::tear_lines(true); }
-    void TearDown() override { emulator::tear_lines(false); }
+    void SetUp() override { emulator::tear_ll128_lines(true); }
+    void TearDown() override { emulator::tear_ll128_lines(false); }
 };
 
 /// On all ranks alike; what prefers them goes as if it did not.
-TEST_F(EmulatedTornLinesTest, AreFoundAndNotUsed) {
+TEST_F(EmulatedTornLL128Test, AreFoundAndNotUsed) {
     const std::vector<Case> cases{{.count = 100'003, .algorithm = "ring"},
                                   {.count = 5, .algorithm = "ring"},
-                                  {.count = 5003, .plan = kByLines, .algorithm = "ring"}};
+                                  {.count = 5003, .plan = kByLL128, .algorithm = "ring"}};
     fakes::run_device_ranks(
-        {.size = 3, .preferences = {.most_blocks = 6, .protocol = Protocol::kLines}},
+        {.size = 3, .preferences = {.most_blocks = 6, .protocol = Protocol::kLL128}},
         [&](fakes::DeviceRank& member) {
             for (const Case& each : cases) {
                 const CaseRun run(each, member);

@@ -1,5 +1,5 @@
-// Messages of a middling length: in wide lines (abi::WideLine), which need no fence and no flag
-// beside them, as words do, and carry 15 bytes of data for each of overhead.
+// LL128, for messages of a middling length: lines (abi::LL128Line) need no fence and no flag
+// beside them, as those of LL, and carry 15 bytes of data for each of overhead.
 //
 // Eight threads write and read a line, 16 bytes each, in one instruction of their warp: so it
 // travels whole. The last of them has the line's number in its upper half. It takes one packet of
@@ -12,10 +12,10 @@
 #include <cstring>
 
 #include "csrc/abi/device_program.h"
+#include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 #include "csrc/kernels/device/reduce.cuh"
 #include "csrc/kernels/device/waits.cuh"
-#include "csrc/kernels/device/words.cuh"
 
 namespace pccl::kernels::device {
 
@@ -85,7 +85,7 @@ struct PairPackets {
 
 /// A pair of lines that a thread waits for, of a message; not, where a chunk ends before it.
 struct Awaited {
-    const abi::WideLine* pair;
+    const abi::LL128Line* pair;
     bool is_sent;
     std::uint32_t number;
     int sender;
@@ -93,10 +93,11 @@ struct Awaited {
 
 /// Which part of which lines a thread writes and reads. All threads of a warp call its functions at
 /// once.
-class LineSeat {
+class LL128Thread {
    public:
-    __device__ LineSeat()
-        : pair(threadIdx.x % kWarpThreads / kSeats), seat_(threadIdx.x % kSeats) {}
+    __device__ LL128Thread()
+        : pair(threadIdx.x % kWarpThreads / kThreadsPerLine),
+          part_(threadIdx.x % kThreadsPerLine) {}
 
     /// Of those that the warp has at once.
     const unsigned pair;
@@ -104,15 +105,17 @@ class LineSeat {
     [[nodiscard]] __device__ std::size_t first_pair() const {
         return threadIdx.x / kWarpThreads * kPairsOfWarp;
     }
-    [[nodiscard]] __device__ std::size_t pairs_at_once() const { return blockDim.x / kSeats; }
+    [[nodiscard]] __device__ std::size_t pairs_at_once() const {
+        return blockDim.x / kThreadsPerLine;
+    }
     [[nodiscard]] __device__ PairPlace place(std::size_t of_pair) const {
         const std::size_t begin = of_pair * abi::kPairBytes;
         if (is_last()) return {begin + 2 * kLast * kPacketBytes, ~std::size_t{0}};
-        return {begin + seat_ * kPacketBytes, begin + (kLast + seat_) * kPacketBytes};
+        return {begin + part_ * kPacketBytes, begin + (kLast + part_) * kPacketBytes};
     }
 
     /// `to` is null where this thread has nothing to send.
-    __device__ __forceinline__ void send(const PairPackets& packets, abi::WideLine* to,
+    __device__ __forceinline__ void send(const PairPackets& packets, abi::LL128Line* to,
                                          std::uint32_t number) const {
         uint4 pieces[2] = {packets.packets[0], packets.packets[1]};
         if (is_last()) {
@@ -122,22 +125,22 @@ class LineSeat {
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-            store_piece(to == nullptr ? nullptr : to + i, static_cast<int>(seat_), pieces[i]);
+            store_piece(to == nullptr ? nullptr : to + i, static_cast<int>(part_), pieces[i]);
     }
 
     /// False, on all threads of the warp, when a line did not come.
     __device__ __forceinline__ bool receive(const abi::DeviceTeam& team, const Awaited& awaited,
                                             PairPackets& got) const {
-        Patience patience(team);
+        WaitDeadline deadline(team);
         uint4 pieces[2]{};
         for (;;) {
             __syncwarp();
             const bool came = !awaited.is_sent || load_pair(awaited, pieces);
             if (__all_sync(kWholeWarp, came) != 0) break;
-            const bool is_over = !came && patience.is_over(abi::DevicePhase::kStep, awaited.sender);
+            const bool is_over = !came && deadline.is_over(abi::DevicePhase::kStep, awaited.sender);
             if (__any_sync(kWholeWarp, is_over) == 0) continue;
             if (is_over)
-                patience.give_up(
+                deadline.give_up(
                     {abi::DevicePhase::kStep, awaited.sender, awaited.number, pieces[0].w});
             return false;
         }
@@ -157,18 +160,18 @@ class LineSeat {
         return one.x == other.x && one.y == other.y && one.z == other.z && one.w == other.w;
     }
 
-    static constexpr unsigned kSeats = sizeof(abi::WideLine) / kPacketBytes;
-    static constexpr unsigned kLast = kSeats - 1;
-    static constexpr unsigned kPairsOfWarp = kWarpThreads / kSeats;
+    static constexpr unsigned kThreadsPerLine = sizeof(abi::LL128Line) / kPacketBytes;
+    static constexpr unsigned kLast = kThreadsPerLine - 1;
+    static constexpr unsigned kPairsOfWarp = kWarpThreads / kThreadsPerLine;
     static_assert(2 * kLast + 1 == abi::kPairPackets);
 
-    [[nodiscard]] __device__ bool is_last() const { return seat_ == kLast; }
+    [[nodiscard]] __device__ bool is_last() const { return part_ == kLast; }
 
     [[nodiscard]] __device__ bool load_pair(const Awaited& awaited, uint4 (&pieces)[2]) const {
         const bool first =
-            load_piece(awaited.pair, static_cast<int>(seat_), awaited.number, pieces[0]);
+            load_piece(awaited.pair, static_cast<int>(part_), awaited.number, pieces[0]);
         const bool second =
-            load_piece(awaited.pair + 1, static_cast<int>(seat_), awaited.number, pieces[1]);
+            load_piece(awaited.pair + 1, static_cast<int>(part_), awaited.number, pieces[1]);
         return first && second;
     }
     [[nodiscard]] __device__ PairPackets packets_of(const uint4 (&pieces)[2]) const {
@@ -176,7 +179,7 @@ class LineSeat {
         return {{{pieces[0].x, pieces[0].y, pieces[1].x, pieces[1].y}, {}}};
     }
 
-    const unsigned seat_;
+    const unsigned part_;
 };
 
 }  // namespace pccl::kernels::device

@@ -1,4 +1,4 @@
-#include "csrc/device/puller.h"
+#include "csrc/device/copy_engine_gather.h"
 
 #include <bit>
 
@@ -11,13 +11,13 @@ using sys::cuda::DeviceAddress;
 
 }  // namespace
 
-Puller::~Puller() {
+CopyEngineGather::~CopyEngineGather() {
     if (side_) static_cast<void>(options_.driver.destroy_stream(*side_));
 }
 
-Status Puller::launch(kernels::Pull& pull, schedule::CollectiveKind kind, const std::byte* own,
-                      kernels::Stream stream) {
-    follow_hints(pull, kind, own);
+Status CopyEngineGather::launch(kernels::Pull& pull, schedule::CollectiveKind kind,
+                                const std::byte* own, kernels::Stream stream) {
+    use_cached_pointers(pull, kind, own);
     const int ranks = pull.team.size;
     const bool keeps = pull.pulled[at(pull.team.rank)] != nullptr;
     if (keeps) PCCL_TRY(copy_own(pull, stream));
@@ -29,19 +29,19 @@ Status Puller::launch(kernels::Pull& pull, schedule::CollectiveKind kind, const 
     return kernels::launch_pull_end(pull, stream);
 }
 
-void Puller::follow_hints(kernels::Pull& pull, schedule::CollectiveKind kind,
-                          const std::byte* own) {
+void CopyEngineGather::use_cached_pointers(kernels::Pull& pull, schedule::CollectiveKind kind,
+                                           const std::byte* own) {
     const std::size_t self = at(pull.team.rank);
-    pull.hint = &hints_.of({kind, own, pull.outputs[self], pull.bytes[self]});
+    pull.cached_pointers = &pointer_cache_.of({kind, own, pull.outputs[self], pull.bytes[self]});
     for (int peer = 0; peer < pull.team.size; ++peer) {
-        const std::uint64_t input = Hints::input_of(*pull.hint, peer);
+        const std::uint64_t input = PointerCache::input_of(*pull.cached_pointers, peer);
         const bool is_pulled = input != 0 && options_.is_mapped(input, pull.bytes[at(peer)]);
         pull.pulled[at(peer)] = is_pulled ? std::bit_cast<const std::byte*>(input) : nullptr;
     }
     pull.pulled[self] = own == pull.outputs[self] ? nullptr : own;
 }
 
-Status Puller::copy(const kernels::Pull& pull, int peer, kernels::Stream stream) {
+Status CopyEngineGather::copy(const kernels::Pull& pull, int peer, kernels::Stream stream) {
     const std::byte* const from = pull.pulled[at(peer)];
     const std::size_t bytes = pull.bytes[at(peer)];
     if (from == nullptr || bytes == 0) return Status::ok();
@@ -50,7 +50,7 @@ Status Puller::copy(const kernels::Pull& pull, int peer, kernels::Stream stream)
 }
 
 /// Beside the others: it does not cross NVLink.
-Status Puller::copy_own(const kernels::Pull& pull, kernels::Stream stream) {
+Status CopyEngineGather::copy_own(const kernels::Pull& pull, kernels::Stream stream) {
     if (!side_) {
         PCCL_ASSIGN_OR_RETURN(side_, options_.driver.create_stream(options_.device));
     }
