@@ -22,6 +22,7 @@
 #include "csrc/capsule/sizes.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/extension/former_names.h"
 #include "csrc/schedule/generators/generators.h"
 
 namespace pccl::bindings {
@@ -62,6 +63,10 @@ Result<std::optional<schedule::MessageProtocol>> protocol_called(const std::stri
 CapsuleFile make_capsule(const schedule::Schedule& schedule, const std::string& author,
                          const std::string& licence, const std::string& note,
                          const std::string& sizes, const std::string& protocol) {
+    constexpr int kCallerOfCapsuleOf = 2;
+    if (const auto known = schedule::message_protocol_named(protocol))
+        extension::warn_of_former_protocol(protocol, schedule::to_string(*known),
+                                           kCallerOfCapsuleOf);
     return released([&]() -> Result<CapsuleFile> {
         capsule::Description description{
             .name = schedule.name, .author = author, .licence = licence, .note = note};

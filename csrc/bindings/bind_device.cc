@@ -26,6 +26,7 @@
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/interruptible.h"
 #include "csrc/device/launch/protocol_names.h"
+#include "csrc/extension/former_names.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -39,6 +40,7 @@ namespace {
 kernels::Plan make_plan(const std::string& protocol, int blocks, int threads) {
     const auto found = device::protocol_named(protocol);
     if (!found.is_ok()) throw_status(found.status());
+    extension::warn_of_former_protocol(protocol, device::name_of(*found));
     return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 

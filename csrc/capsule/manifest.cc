@@ -55,7 +55,7 @@ json described(const Description& description, const Shape& shape) {
                   {"sizes", to_text(description.sizes)},
                   {"collective", schedule::to_string(shape.kind)},
                   {"root", shape.root}};
-    if (description.protocol) manifest["protocol"] = schedule::to_string(*description.protocol);
+    if (description.protocol) manifest["protocol"] = schedule::file_name_of(*description.protocol);
     return manifest;
 }
 

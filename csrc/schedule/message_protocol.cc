@@ -10,6 +10,7 @@ namespace pccl::schedule {
 namespace {
 
 constexpr std::array<std::string_view, 3> kNames{"ll", "ll128", "direct"};
+constexpr std::array<std::string_view, 3> kFileNames{"words", "lines", "direct"};
 
 }  // namespace
 
@@ -17,14 +18,20 @@ std::string_view to_string(MessageProtocol protocol) {
     return kNames.at(static_cast<std::size_t>(protocol));
 }
 
+std::string_view file_name_of(MessageProtocol protocol) {
+    return kFileNames.at(static_cast<std::size_t>(protocol));
+}
+
 std::string names_of_message_protocols() {
     return concat(kNames[0], ", ", kNames[1], ", ", kNames[2]);
 }
 
 std::optional<MessageProtocol> message_protocol_named(std::string_view name) {
-    const auto* const found = std::ranges::find(kNames, name);
-    if (found == kNames.end()) return std::nullopt;
-    return static_cast<MessageProtocol>(found - kNames.begin());
+    for (const auto& names : {kNames, kFileNames}) {
+        const auto* const found = std::ranges::find(names, name);
+        if (found != names.end()) return static_cast<MessageProtocol>(found - names.begin());
+    }
+    return std::nullopt;
 }
 
 }  // namespace pccl::schedule

@@ -18,6 +18,7 @@
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/launch/planned_launches.h"
 #include "csrc/device/launch/protocol_names.h"
+#include "csrc/extension/former_names.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
@@ -219,6 +220,7 @@ void set_protocol(PcclOptions& options, const std::string& name) {
     if (name.empty()) return options.protocol.reset();
     const auto protocol = device::protocol_named(name);
     throw_unless_ok("pccl.Options", protocol.status());
+    extension::warn_of_former_protocol(name, device::name_of(*protocol));
     options.protocol = *protocol;
 }
 

@@ -2605,11 +2605,11 @@ class JobTopology:
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
-    ``"ll"`` for small messages, ``"direct"``, ``"staggered"`` for large ones, and ``"copy_engine"`` for
-    large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
-    same as direct where there is no such kernel). Of schedules, ``"ll"`` and ``"direct"``, and
-    between them ``"ll128"`` of 120 bytes with their arrival flag (NCCL's LL128), where GPUs and
-    links keep these whole.
+    ``"ll"`` for small messages, ``"direct"``, ``"staggered"`` for large ones, and
+    ``"copy_engine"`` for large all_gathers and all_to_alls that leave multiprocessors to others
+    (the last two are the same as direct where there is no such kernel). Of schedules, ``"ll"``
+    and ``"direct"``, and between them ``"ll128"`` of 120 bytes with their arrival flag (NCCL's
+    LL128), where GPUs and links keep these whole.
 
     Parameters
     ----------

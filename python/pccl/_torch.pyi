@@ -33,8 +33,8 @@ class Options(Backend.Options):
         give the same, as of ``protocol``: else the first collective of CUDA tensors raises
         ``pccl.MismatchError``. Another number raises ``ValueError``.
     protocol
-        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``: how collectives of
-        CUDA tensors go, where they can (docs/gpus.md); empty for the fastest. ``pccl.explain``
+        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``: how collectives
+        of CUDA tensors go, where they can (docs/gpus.md); empty for the fastest. ``pccl.explain``
         shows what comes of it. Another name raises ``ValueError``.
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which

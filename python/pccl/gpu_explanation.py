@@ -91,7 +91,7 @@ class GpuExplanation:
         lines = self._heading()
         for each in self.launches:
             shape = f"{each.blocks} x {each.threads} threads"
-            lines.append(f"* {each.kernel:<16} {each.protocol:<8} {shape:<20} {each.why}")
+            lines.append(f"* {each.kernel:<16} {each.protocol:<11} {shape:<20} {each.why}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -62,7 +62,8 @@ def test_an_algorithm_may_ask_for_a_protocol_of_messages() -> None:
                 c.input(source).copy_to(rank)
 
     capsule = spread.build(ranks=3)
-    assert capsule.protocol == capsule.manifest["protocol"] == "ll128"
+    # The bytes of capsules keep the name that they have had.
+    assert (capsule.protocol, capsule.manifest["protocol"]) == ("ll128", "lines")
     assert pccl.Capsule.parse(capsule.data).protocol == "ll128"
     assert algorithms.ring.build(ranks=3).protocol == ""
     alone = pl.Steps("all_gather", ranks=1, protocol="ll")
@@ -95,6 +96,19 @@ def test_a_protocol_that_there_is_not_is_refused(make: Any) -> None:
     message = "'LL' is no protocol of messages; there are ll, ll128, direct"
     with pytest.raises(pccl.InvalidArgumentError, match=message):
         make("all_reduce", protocol="LL")
+
+
+@pytest.mark.parametrize(("former", "name"), [("words", "ll"), ("lines", "ll128")])
+def test_former_names_of_protocols_are_taken_with_a_warning(former: Any, name: str) -> None:
+    ring = schedule.generate("ring", "all_gather", 2)
+    for make in (
+        lambda: pccl.Capsule.of(ring, protocol=former),
+        lambda: pl.from_generator("ring", "all_gather", 2, protocol=former),
+        lambda: pl.from_generator("ring", "all_gather", protocol=former).build(ranks=2),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"'{former}' is now called '{name}'") as caught:
+            assert make().protocol == name
+        assert [warning.filename for warning in caught] == [__file__]
 
 
 # Thakur, Rabenseifner and Gropp 2005: lg p rounds, in which (p - 1) blocks are sent by each.

@@ -152,6 +152,9 @@ def test_options_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="'LL' is no protocol: ll, direct, staggered, copy_engine"):
         options.protocol = "LL"
     assert options.protocol == "ll"
+    with pytest.warns(DeprecationWarning, match="'turns' is now called 'staggered'"):
+        options.protocol = "turns"
+    assert options.protocol == "staggered"
 
 
 def test_an_explanation_is_a_table_in_a_notebook() -> None:

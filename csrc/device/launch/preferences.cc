@@ -37,7 +37,7 @@ Status check_alike(Rank rank, const Preferences& own, const Preferences& leading
 
 std::string to_string(const Preferences& preferences) {
     return concat(preferences.copy_engines ? "1 " : "0 ", preferences.most_blocks, " ",
-                  protocol_of(preferences));
+                  preferences.protocol ? wire_name_of(*preferences.protocol) : kAny);
 }
 
 Result<Preferences> parse_preferences(std::string_view& line) {

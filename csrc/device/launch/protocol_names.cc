@@ -13,6 +13,9 @@ using kernels::Protocol;
 constexpr std::array kProtocols = {Protocol::kLL, Protocol::kDirect, Protocol::kStaggered,
                                    Protocol::kCopyEngine, Protocol::kLL128};
 
+constexpr std::array<std::string_view, kProtocols.size()> kWireNames = {"words", "direct", "turns",
+                                                                        "engines", "lines"};
+
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
@@ -21,8 +24,14 @@ std::string_view name_of(Protocol protocol) {
     return kNames.at(static_cast<std::size_t>(protocol));
 }
 
+std::string_view wire_name_of(Protocol protocol) {
+    return kWireNames.at(static_cast<std::size_t>(protocol));
+}
+
 Result<Protocol> protocol_named(std::string_view name) {
-    const auto* const found = std::ranges::find(kProtocols, name, name_of);
+    const auto* const found = std::ranges::find_if(kProtocols, [&](Protocol each) {
+        return name == name_of(each) || name == wire_name_of(each);
+    });
     if (found != kProtocols.end()) return *found;
     return Status::invalid_argument(
         concat("'", name, "' is no protocol: ll, direct, staggered, copy_engine, ll128"));

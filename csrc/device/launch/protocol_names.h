@@ -12,7 +12,11 @@ namespace pccl::device {
 /// "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/gpus.md explains them.
 [[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
 
-/// kInvalidArgument lists those that there are.
+/// Returns the name by which ranks tell each other of a protocol. These were the names that users
+/// wrote before.
+[[nodiscard]] PCCL_API std::string_view wire_name_of(kernels::Protocol protocol);
+
+/// Takes names of both kinds. kInvalidArgument lists those that users write.
 [[nodiscard]] PCCL_API Result<kernels::Protocol> protocol_named(std::string_view name);
 
 }  // namespace pccl::device

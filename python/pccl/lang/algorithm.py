@@ -321,7 +321,7 @@ def algorithm(
         raise InvalidArgumentError(
             f"'{collective}' is no collective; there are {', '.join(COLLECTIVES)}"
         )
-    check_protocol(protocol)
+    protocol = check_protocol(protocol)
     known = ranks if ranks is None or isinstance(ranks, int) else numbers_of(ranks)
 
     def make(function: Callable[..., object]) -> Algorithm:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pccl import _core
 from pccl.capsule import Capsule
 from pccl.errors import InvalidArgumentError
-from pccl.lang.geometry import PROTOCOLS
+from pccl.lang.geometry import FORMER_PROTOCOLS, PROTOCOLS
 from pccl.lang.lowering import Lowered
 from pccl.lang.origin import ProgramError, blame
 
 if TYPE_CHECKING:
-    from pccl.lang.geometry import Geometry
+    from pccl.lang.geometry import Geometry, Protocol
     from pccl.lang.origin import Line
 
 __all__ = ["About", "capsule_of", "check_protocol", "replicated"]
@@ -31,11 +32,17 @@ class About(NamedTuple):
     protocol: str = ""
 
 
-def check_protocol(protocol: str) -> None:
-    """Raise InvalidArgumentError where messages cannot be asked to travel so."""
+def check_protocol(protocol: Protocol) -> Protocol:
+    """Return the present name of a protocol of messages; raise InvalidArgumentError for another."""
+    if protocol in FORMER_PROTOCOLS:
+        name = FORMER_PROTOCOLS[protocol]
+        text = f"protocol '{protocol}' is now called '{name}'"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        return name
     if protocol not in PROTOCOLS:
         names = ", ".join(filter(None, PROTOCOLS))
         raise InvalidArgumentError(f"'{protocol}' is no protocol of messages; there are {names}")
+    return protocol
 
 
 def capsule_of(

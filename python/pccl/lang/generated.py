@@ -82,6 +82,7 @@ def from_generator(
     for value, argument in ((ranks, "ranks"), (root, "root"), (chunks, "chunks"), (slots, "slots")):
         if value is not None:
             require_int(value, argument)
+    protocol = check_protocol(protocol)
     generator = _Generator(algorithm, collective, root, chunks, slots)
     if ranks is None:
         return generator.algorithm(protocol)
@@ -109,8 +110,6 @@ class _Generator(NamedTuple):
         )
 
     def algorithm(self, protocol: Protocol) -> Algorithm:
-        check_protocol(protocol)
-
         def generated(program: Program) -> None:
             made = self._replace(chunks=program.chunks, root=program.root)
             replayed(made.schedule(program.ranks), program._trace)

@@ -25,6 +25,8 @@ Protocol: TypeAlias = Literal["", "ll", "ll128", "direct"]
 
 COLLECTIVES = get_args(Collective)
 PROTOCOLS = get_args(Protocol)
+# Still taken, with a DeprecationWarning.
+FORMER_PROTOCOLS: dict[str, Protocol] = {"words": "ll", "lines": "ll128"}
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 _INPUT_AT_ROOT = ("broadcast", "scatter")

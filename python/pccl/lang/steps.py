@@ -60,8 +60,7 @@ class Steps:
         slots: int = 2,
         protocol: Protocol = "",
     ) -> None:
-        check_protocol(protocol)
-        self._protocol = protocol
+        self._protocol = check_protocol(protocol)
         self._geometry = Geometry(collective, ranks, chunks, root)
         self._slots = slots
         self._line = caller()

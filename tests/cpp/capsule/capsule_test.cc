@@ -134,7 +134,7 @@ TEST(CapsuleTest, SaysHowItsMessagesTravelBetweenGpusOnlyWhereItsAuthorDid) {
         const std::string bytes = std::string(
             Capsule::make({.name = "mine", .protocol = protocol}, star).value().bytes());
         const Capsule again = Capsule::parse(bytes).value();
-        EXPECT_EQ(json::parse(again.manifest())["protocol"], to_string(protocol));
+        EXPECT_EQ(json::parse(again.manifest())["protocol"], file_name_of(protocol));
         EXPECT_EQ(again.source()->protocol, protocol);
         EXPECT_EQ(again.bytes(), bytes);
         EXPECT_NE(again.digest(), without.digest());

@@ -101,5 +101,16 @@ TEST(PreferencesTest, WhatCannotBeIsRefused) {
                 HasSubstr("'LL' is no protocol: ll, direct, staggered, copy_engine"));
 }
 
+// What ranks send each other does not change with the names that users write.
+TEST(PreferencesTest, KeepTheirTextBetweenRanks) {
+    const Preferences own{.most_blocks = 8, .protocol = Protocol::kStaggered};
+    EXPECT_EQ(to_string(own), "0 8 turns");
+    for (std::string_view text : {"0 8 turns", "0 8 staggered"}) {
+        const auto read = parse_preferences(text);
+        ASSERT_TRUE(read.is_ok());
+        EXPECT_EQ(read->protocol, own.protocol);
+    }
+}
+
 }  // namespace
 }  // namespace pccl::device
