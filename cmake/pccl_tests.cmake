@@ -161,7 +161,7 @@ else()
 endif()
 
 # The collectives once more, by ways that the cost model does not choose between threads of one host:
-# a schedule over links, and the board's other algorithms.
+# a schedule over links, and the segment's other algorithms.
 function(pccl_test_algorithm name)
   list(JOIN ARGN "," algorithms)
   add_test(NAME comm_${name} COMMAND pccl_comm_test --gtest_filter=Shm/CollectiveTest*:UnevenCollectivesTest*)

@@ -38,27 +38,27 @@ HOST = """
     Group::timeout_of GroupPhases::await_release Selector::choose signature_of
     Selector::wanted_for CollectiveQueue::prepare CollectiveQueue::take_spare history_after
     common_part collective:digest_of CollectiveOperation::prepare CollectiveOperation::begin
-    CollectiveOperation::advance CollectiveOperation::start CollectiveQueue::give_back
+    CollectiveOperation::progress CollectiveOperation::start CollectiveQueue::give_back
     runs_widened overlaps_badly hull_of timeout_of
 """
 BOARD = """
-    Group::try_at_once CollectiveOperation::start_on_board BoardExecutor::start
-    BoardExecutor::count_beats BoardExecutor::advance BoardExecutor::step BoardExecutor::give
-    BoardExecutor::publish BoardExecutor::give_whole BoardExecutor::set_piece
-    BoardExecutor::goes_directly BoardExecutor::keep_own BoardExecutor::take
-    BoardExecutor::check BoardExecutor::reduce BoardExecutor::begin_beat BoardExecutor::end_beat
-    BoardExecutor::source BoardExecutor::source_count BoardExecutor::window_of
-    BoardExecutor::incoming BoardExecutor::outgoing BoardExecutor::own_contribution beat_of
-    compare Board::may_write Board::set_header Board::make_room Board::post Board::has_posted
-    Board::header Board::part Board::have_read Board::next_sequence Reduction::Reduction
-    Reduction::apply Reduction::apply_block Board::has_read
+    Group::try_at_once CollectiveOperation::start_on_shm ShmExecutor::start
+    ShmExecutor::count_rounds ShmExecutor::progress ShmExecutor::step ShmExecutor::give
+    ShmExecutor::publish ShmExecutor::give_whole ShmExecutor::set_piece
+    ShmExecutor::goes_directly ShmExecutor::keep_own ShmExecutor::take
+    ShmExecutor::check ShmExecutor::reduce ShmExecutor::begin_round ShmExecutor::end_round
+    ShmExecutor::source ShmExecutor::source_count ShmExecutor::window_of
+    ShmExecutor::incoming ShmExecutor::outgoing ShmExecutor::own_contribution round_of
+    compare ShmSegment::may_write ShmSegment::set_header ShmSegment::make_slot ShmSegment::post ShmSegment::has_posted
+    ShmSegment::header ShmSegment::part ShmSegment::have_read ShmSegment::next_sequence Reduction::Reduction
+    Reduction::apply Reduction::apply_block ShmSegment::has_read
 """
 LINKS = """
-    Group::help Group::help_until Group::advance Group::advance_all EndedOperations::tell
-    EndedOperations::add CollectiveQueue::advance CollectiveQueue::end_front
+    Group::progress Group::progress_until Group::progress_all EndedOperations::tell
+    EndedOperations::add CollectiveQueue::progress CollectiveQueue::end_front
     CollectiveOperation::start_on_links CollectiveOperation::finish_results LinkExecutor::start
-    LinkExecutor::advance LinkExecutor::advance_lane LinkExecutor::enter LinkExecutor::next_step
-    LinkExecutor::may_run LinkExecutor::advance_step LinkExecutor::receive
+    LinkExecutor::progress LinkExecutor::progress_lane LinkExecutor::enter LinkExecutor::next_step
+    LinkExecutor::may_run LinkExecutor::progress_step LinkExecutor::receive
     LinkExecutor::receive_copying LinkExecutor::receive_reducing LinkExecutor::combine_piece
     LinkExecutor::send LinkExecutor::outgoing LinkExecutor::target LinkExecutor::piece
     LinkExecutor::chunks_at LinkExecutor::adjoining LinkExecutor::open_send

@@ -10,10 +10,10 @@ inline constexpr std::uint16_t kCollectiveMagic = 0xC012;  // of version 2
 inline constexpr std::uint16_t kMessageMagic = 0x5E9D;
 
 /// What a collective of host memory goes over.
-enum class Over : std::uint8_t { kLinks, kBoard };
+enum class Over : std::uint8_t { kLinks, kShm };
 
 /// Opens the bytes of one collective on one link: what this rank believes it is doing. With two
-/// numbers beside it, it fills a cache line of a board: not a byte more.
+/// numbers beside it, it fills a cache line of a segment: not a byte more.
 struct CollectiveHeader {
     std::uint16_t magic;
     std::uint8_t kind;       // schedule::CollectiveKind
@@ -24,7 +24,7 @@ struct CollectiveHeader {
     std::uint32_t sequence;    // of collectives in this group, modulo 2^32
     std::uint32_t generation;  // of the links: the number of the switch of phases that led to them
     std::uint64_t count;       // elements in the longest block
-    std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a board's algorithm
+    std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a segment's algorithm
     std::uint32_t window;      // bytes of a block in one round of the program
     std::uint32_t lengths;  // digest of counts that differ, and of overlaps; kLengthsOfPairs; or 0
     std::uint32_t history;  // digest of the collectives of this group before this one

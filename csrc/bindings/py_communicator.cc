@@ -219,9 +219,10 @@ py::object PyCommunicator::health(Seconds timeout) const {
                 ? py::object(py::float_(std::chrono::duration<double>(*peer.last_sign).count()))
                 : py::none();
         all.append(make(peer.rank, std::string(to_string(peer.state)), peer.detail, last,
-                        peer.situation.sequence, peer.situation.operation,
-                        py::tuple(py::cast(peer.situation.awaited)), peer.situation.gpu_operation,
-                        py::tuple(py::cast(peer.situation.gpu_awaited))));
+                        peer.rank_status.sequence, peer.rank_status.operation,
+                        py::tuple(py::cast(peer.rank_status.awaited)),
+                        peer.rank_status.gpu_operation,
+                        py::tuple(py::cast(peer.rank_status.gpu_awaited))));
     }
     return py::module_::import("pccl.table").attr("Table")(all);
 }

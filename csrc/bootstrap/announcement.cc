@@ -53,14 +53,14 @@ Result<Announcement> announcement_of(Endpoint endpoint, Status failure) {
     return made;
 }
 
-Status announce(Store& lobby, const Announcement& own) {
-    return lobby.set(presence_key(own.endpoint.rank), own.serialise());
+Status announce(Store& pre_join, const Announcement& own) {
+    return pre_join.set(presence_key(own.endpoint.rank), own.serialise());
 }
 
-Result<Announcement> announced(Store& lobby, Rank rank) {
+Result<Announcement> announced(Store& pre_join, Rank rank) {
     const std::string key = presence_key(rank);
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
-                          lobby.get(key, Deadline::after(Duration::zero())));
+                          pre_join.get(key, Deadline::after(Duration::zero())));
     if (blob.empty()) return Status::timeout(concat("rank ", rank, " has joined"), rank);
     PCCL_TRY(check_unsealed(blob));
     PCCL_ASSIGN_OR_RETURN(Announcement found, Announcement::deserialise(blob));
@@ -69,12 +69,12 @@ Result<Announcement> announced(Store& lobby, Rank rank) {
         concat("rank ", found.endpoint.rank, " is announced as rank ", rank));
 }
 
-Result<Announcement> unproven_announcement(Store& lobby, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(const std::string blob, unproven_value(lobby, presence_key(rank)));
+Result<Announcement> unproven_announcement(Store& pre_join, Rank rank) {
+    PCCL_ASSIGN_OR_RETURN(const std::string blob, unproven_value(pre_join, presence_key(rank)));
     return Announcement::deserialise(blob);
 }
 
-Status withdraw(Store& lobby, Rank rank) { return lobby.set(presence_key(rank), {}); }
+Status withdraw(Store& pre_join, Rank rank) { return pre_join.set(presence_key(rank), {}); }
 
 void begin_attempt() { attempt_start().store(wall_clock_ms()); }
 

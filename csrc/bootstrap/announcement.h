@@ -36,14 +36,14 @@ struct PCCL_API Announcement {
 [[nodiscard]] Result<Announcement> announcement_of(Endpoint endpoint, Status failure = {});
 
 /// Puts it where announced() finds it, in place of what an earlier process of that rank left.
-[[nodiscard]] Status announce(Store& lobby, const Announcement& own);
+[[nodiscard]] Status announce(Store& pre_join, const Announcement& own);
 /// What `rank` has announced last; kTimeout where that is nothing, kInvalidArgument where it cannot
 /// be read.
-[[nodiscard]] Result<Announcement> announced(Store& lobby, Rank rank);
+[[nodiscard]] Result<Announcement> announced(Store& pre_join, Rank rank);
 /// The same, whether it proves the job's secret or not.
-[[nodiscard]] Result<Announcement> unproven_announcement(Store& lobby, Rank rank);
+[[nodiscard]] Result<Announcement> unproven_announcement(Store& pre_join, Rank rank);
 /// Takes the announcement of a rank that has joined back.
-[[nodiscard]] Status withdraw(Store& lobby, Rank rank);
+[[nodiscard]] Status withdraw(Store& pre_join, Rank rank);
 
 /// Begins a new attempt of this process: what is in the stores now no longer counts to it.
 PCCL_API void begin_attempt();

@@ -98,12 +98,12 @@ Result<Incarnation> Incarnation::deserialise(std::string_view bytes) {
 }
 
 std::shared_ptr<Store> Incarnations::store() const {
-    return prefixed(room_at(meeting_.lobby, current_->identity),
+    return prefixed(group_namespace(rendezvous_.pre_join, current_->identity),
                     prefix_of(current_->identity.group));
 }
 
 Result<std::optional<Incarnation>> Incarnations::read() {
-    const auto blob = meeting_.lobby->get(kIncarnationKey, now());
+    const auto blob = rendezvous_.pre_join->get(kIncarnationKey, now());
     is_there_ = blob.status().code() != StatusCode::kTimeout;
     if (!is_there_) return std::optional<Incarnation>();
     if (blob.status().code() == StatusCode::kInvalidArgument) return judged(blob.status());
@@ -116,19 +116,19 @@ Result<std::optional<Incarnation>> Incarnations::read() {
 }
 
 Result<std::optional<Incarnation>> Incarnations::judged(const Status& unusable) const {
-    const auto raw = unproven_value(*meeting_.lobby, kIncarnationKey);
+    const auto raw = unproven_value(*rendezvous_.pre_join, kIncarnationKey);
     const auto found = raw.is_ok() ? Incarnation::deserialise(*raw) : raw.status();
-    if (!found.is_ok() || !meeting_.contemporaries->counts(found->root))
+    if (!found.is_ok() || !rendezvous_.contemporaries->counts(found->root))
         return std::optional<Incarnation>();
     return unusable;
 }
 
 Result<GroupIdentity> Incarnations::open() {
     PCCL_ASSIGN_OR_RETURN(const GroupIdentity fresh, fresh_identity());
-    Incarnation opened{.identity = fresh, .size = meeting_.size, .root = own_};
+    Incarnation opened{.identity = fresh, .size = rendezvous_.size, .root = own_};
     PCCL_ASSIGN_OR_RETURN(const std::optional<Incarnation> before, read());
     if (before) opened.remains = remains_of(*before);
-    PCCL_TRY(meeting_.lobby->set(kIncarnationKey, opened.serialise()));
+    PCCL_TRY(rendezvous_.pre_join->set(kIncarnationKey, opened.serialise()));
     PCCL_ASSIGN_OR_RETURN(opened.identity, with_job_secret(opened.identity));
     current_ = std::move(opened);
     return current_->identity;
@@ -136,7 +136,7 @@ Result<GroupIdentity> Incarnations::open() {
 
 std::vector<Incarnation::Remains> Incarnations::remains_of(const Incarnation& before) {
     std::vector<Incarnation::Remains> remains;
-    const auto clean = meeting_.lobby->get(kCleanKey, now());
+    const auto clean = rendezvous_.pre_join->get(kCleanKey, now());
     if (!clean.is_ok() || *clean != prefix_of(before.identity.group)) remains = before.remains;
     if (remains.size() == kMostRemains) remains.erase(remains.begin());
     remains.push_back({before.identity.group, before.size});
@@ -160,14 +160,14 @@ Result<GroupIdentity> Incarnations::next() {
 
 /// nullopt for one of another time.
 Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
-    if (has_looked_) meeting_.contemporaries->saw_alive(found.root);
+    if (has_looked_) rendezvous_.contemporaries->saw_alive(found.root);
     current_ = std::move(found);
     is_passed_over_ = false;
     if (!has_roster(*store())) {
-        if (current_->size == meeting_.size) return std::optional(current_->identity);
+        if (current_->size == rendezvous_.size) return std::optional(current_->identity);
         if (counts())
             return Status::mismatch(0, concat("rank 0 made a group of ", current_->size,
-                                              " ranks, this rank one of ", meeting_.size));
+                                              " ranks, this rank one of ", rendezvous_.size));
     }
     is_passed_over_ = true;
     return std::optional<GroupIdentity>();
@@ -176,16 +176,16 @@ Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
 /// One that is there, and of no use, is looked at again and again; else the store waits.
 Status Incarnations::wait_for_change() {
     if (is_there_) {
-        system_clock().sleep_for(std::min(pause_, meeting_.deadline.remaining()));
+        system_clock().sleep_for(std::min(pause_, rendezvous_.deadline.remaining()));
         pause_ = std::min(2 * pause_, kLongestLook);
     } else {
         static_cast<void>(
-            meeting_.lobby->get(kIncarnationKey, meeting_.deadline.within(kStoreSlice)));
+            rendezvous_.pre_join->get(kIncarnationKey, rendezvous_.deadline.within(kStoreSlice)));
     }
-    if (meeting_.deadline.passed()) return why_late(Status::timeout("", 0));
+    if (rendezvous_.deadline.passed()) return timeout_cause(Status::timeout("", 0));
     if (system_clock().now() - looked_around_ < kStoreSlice) return Status::ok();
     looked_around_ = system_clock().now();
-    return look_for_lost(*meeting_.lobby, {kIncarnationKey, 0, {}}, meeting_);
+    return look_for_lost(*rendezvous_.pre_join, {kIncarnationKey, 0, {}}, rendezvous_);
 }
 
 Status Incarnations::check_current() {
@@ -200,10 +200,10 @@ Status Incarnations::check_current() {
 
 bool Incarnations::counts() const {
     if (own_.endpoint.rank == 0) return true;
-    return current_ && !is_passed_over_ && meeting_.contemporaries->counts(current_->root);
+    return current_ && !is_passed_over_ && rendezvous_.contemporaries->counts(current_->root);
 }
 
-Status Incarnations::why_late(const Status& late) const {
+Status Incarnations::timeout_cause(const Status& late) const {
     if (own_.endpoint.rank == 0 || counts()) return late;
     const std::string before =
         current_ ? concat(" (a group of ", current_->size, " met here before, of ",
@@ -216,14 +216,15 @@ Status Incarnations::why_late(const Status& late) const {
 void Incarnations::remove_remains() const {
     const Rank self = own_.endpoint.rank;
     for (const Incarnation::Remains& left : current_->remains) {
-        const auto store = prefixed(meeting_.lobby, prefix_of(left.group));
+        const auto store = prefixed(rendezvous_.pre_join, prefix_of(left.group));
         if (self < left.size) remove_part(*store, self, left.size);
         // Of ranks that there are no more.
-        for (Rank rank = meeting_.size; self == 0 && rank < left.size; ++rank)
+        for (Rank rank = rendezvous_.size; self == 0 && rank < left.size; ++rank)
             remove_part(*store, rank, left.size);
     }
     if (self == 0 && !current_->remains.empty())
-        static_cast<void>(meeting_.lobby->set(kCleanKey, prefix_of(current_->identity.group)));
+        static_cast<void>(
+            rendezvous_.pre_join->set(kCleanKey, prefix_of(current_->identity.group)));
 }
 
 }  // namespace pccl::bootstrap

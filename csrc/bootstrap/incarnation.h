@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "csrc/bootstrap/announcement.h"
-#include "csrc/bootstrap/meeting.h"
+#include "csrc/bootstrap/rendezvous_context.h"
 #include "csrc/bootstrap/roster.h"
 
 namespace pccl::bootstrap {
@@ -60,8 +60,9 @@ struct PCCL_API Incarnation {
 /// A rank among the incarnations of its group. One call of open() or next() after the other.
 class PCCL_API Incarnations final : public CurrentIncarnation {
    public:
-    /// `meeting` outlives it, and has a lobby.
-    Incarnations(const Announcement& own, const Meeting& meeting) : own_(own), meeting_(meeting) {}
+    /// `rendezvous` outlives it, and has a pre-join store.
+    Incarnations(const Announcement& own, const RendezvousContext& rendezvous)
+        : own_(own), rendezvous_(rendezvous) {}
 
     /// Rank 0 opens one.
     [[nodiscard]] Result<GroupIdentity> open();
@@ -78,7 +79,7 @@ class PCCL_API Incarnations final : public CurrentIncarnation {
     /// The process that has opened the current one.
     [[nodiscard]] const Announcement& root() const { return current_->root; }
     /// Names rank 0, which `late` (kTimeout) has waited for, and what was there instead.
-    [[nodiscard]] Status why_late(const Status& late) const;
+    [[nodiscard]] Status timeout_cause(const Status& late) const;
     /// To be called once all have joined the current one: removes what earlier ones left, of which
     /// every rank has its part. What cannot be removed stays.
     void remove_remains() const;
@@ -92,7 +93,7 @@ class PCCL_API Incarnations final : public CurrentIncarnation {
     [[nodiscard]] std::vector<Incarnation::Remains> remains_of(const Incarnation& before);
 
     const Announcement own_;
-    const Meeting& meeting_;
+    const RendezvousContext& rendezvous_;
     std::optional<Incarnation> current_;
     bool has_looked_ = false;
     bool is_there_ = false;        // an entry, of whatever use

@@ -9,7 +9,7 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/bootstrap/gathering.h"
+#include "csrc/bootstrap/tree_gather.h"
 #include "csrc/topo/machine/calibration.h"
 
 namespace pccl::bootstrap {
@@ -46,10 +46,10 @@ void log_warnings(const topo::JobTopology& job) {
 }
 
 Result<topo::HostTopology> await_host(Store& store, const std::vector<Rank>& ranks,
-                                      const Meeting& meeting) {
+                                      const RendezvousContext& rendezvous) {
     const Rank first = ranks.front();
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
-                          await_text(store, {host_key(first), first}, kMostHostBytes, meeting));
+                          await_text(store, {host_key(first), first}, kMostHostBytes, rendezvous));
     auto host = topo::decode_host(blob);
     if (host.is_ok() && host->ranks == ranks) return host;
     const std::string why = host.is_ok() ? "it has other ranks" : host.status().message();
@@ -58,11 +58,11 @@ Result<topo::HostTopology> await_host(Store& store, const std::vector<Rank>& ran
 }
 
 Result<std::string> collect_job(Store& store, const std::vector<std::vector<Rank>>& hosts,
-                                topo::HostTopology own, const Meeting& meeting) {
+                                topo::HostTopology own, const RendezvousContext& rendezvous) {
     std::vector<topo::HostTopology> found;
     found.push_back(std::move(own));
     for (std::size_t host = 1; host < hosts.size(); ++host) {
-        PCCL_ASSIGN_OR_RETURN(topo::HostTopology other, await_host(store, hosts[host], meeting));
+        PCCL_ASSIGN_OR_RETURN(topo::HostTopology other, await_host(store, hosts[host], rendezvous));
         found.push_back(std::move(other));
     }
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make(std::move(found)));
@@ -98,45 +98,49 @@ Result<std::string> job_on_one_host(const Locality& locality, const Roster& rost
     return encode(job);
 }
 
-Status exchange_job(Store& store, Roster& roster, const OwnHost& own, const Meeting& meeting) {
+Status exchange_job(Store& store, Roster& roster, const OwnHost& own,
+                    const RendezvousContext& rendezvous) {
     const auto hosts = ranks_by_host(roster);
     if (hosts.size() == 1) return Status::ok();
     const auto led = std::ranges::find_if(
         hosts, [&own](const auto& ranks) { return ranks.front() == own.self; });
     if (led == hosts.end()) {
-        PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
+        PCCL_ASSIGN_OR_RETURN(roster.job,
+                              await_text(store, {kJobKey, 0}, kMostJobBytes, rendezvous));
         return Status::ok();
     }
     PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(own.locality, roster, *led));
     if (own.self == 0) {
-        PCCL_ASSIGN_OR_RETURN(roster.job, collect_job(store, hosts, std::move(host), meeting));
+        PCCL_ASSIGN_OR_RETURN(roster.job, collect_job(store, hosts, std::move(host), rendezvous));
         return Status::ok();
     }
     if (own.time_way) host.way = own.time_way(roster);
     PCCL_TRY(publish_text(store, host_key(own.self), encode(host)));
-    PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
+    PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, rendezvous));
     return Status::ok();
 }
 
-Status agree_on_digest(Store& store, const std::string& digest, Rank self, const Meeting& meeting) {
+Status agree_on_digest(Store& store, const std::string& digest, Rank self,
+                       const RendezvousContext& rendezvous) {
     std::vector<std::string> digests;
-    const Gathering found{
-        .key = kDigestKey, .longest = kLongestDigest, .take = [&](Rank, const std::string& word) {
-            digests.push_back(word);
-            return Status::ok();
-        }};
-    const Status gathered = gather(store, found, {self, digest}, meeting);
+    const TreeGather found{.key = kDigestKey,
+                           .longest = kLongestDigest,
+                           .take = [&](Rank, const std::string& contribution) {
+                               digests.push_back(contribution);
+                               return Status::ok();
+                           }};
+    const Status gathered = gather(store, found, {self, digest}, rendezvous);
     if (gathered.code() == StatusCode::kTimeout && gathered.peer() == kNoRank)
-        return nobody_said(store, meeting.size);
+        return nobody_said(store, rendezvous.size);
     PCCL_TRY(gathered);
-    if (self != 0) return await(store, {kAgreedKey, 0}, meeting).status();
+    if (self != 0) return await(store, {kAgreedKey, 0}, rendezvous).status();
     PCCL_TRY(topo::check_agreement(digests));
     return store.set(kAgreedKey, digest);
 }
 
 void remove_job(Store& store, Rank self, int size) {
     remove_text(store, host_key(self));
-    remove_word(store, kDigestKey, self, size);
+    remove_contribution(store, kDigestKey, self, size);
     if (self != 0) return;
     remove_text(store, kJobKey);
     static_cast<void>(store.remove(kAgreedKey));

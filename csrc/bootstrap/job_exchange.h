@@ -28,14 +28,14 @@ struct OwnHost {
 /// Sets `job` of the roster of a group on several hosts; others are left alone. Errors as those of
 /// exchange_roster().
 [[nodiscard]] Status exchange_job(Store& store, Roster& roster, const OwnHost& own,
-                                  const Meeting& meeting);
+                                  const RendezvousContext& rendezvous);
 
 /// What `self` has told of its host and its digest, once nobody needs it any more.
 void remove_job(Store& store, Rank self, int size);
 
 /// kMismatch, naming a rank, unless all ranks come with equal digests.
 [[nodiscard]] Status agree_on_digest(Store& store, const std::string& digest, Rank self,
-                                     const Meeting& meeting);
+                                     const RendezvousContext& rendezvous);
 
 /// The job of `survivors` alone, who get their places there as ranks; empty for an empty one.
 [[nodiscard]] Result<std::string> job_of_survivors(const std::string& job,

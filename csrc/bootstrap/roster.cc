@@ -7,10 +7,10 @@
 #include "csrc/base/config.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
-#include "csrc/bootstrap/alike_texts.h"
-#include "csrc/bootstrap/gathering.h"
+#include "csrc/bootstrap/front_coding.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 #include "csrc/bootstrap/secret_file.h"
+#include "csrc/bootstrap/tree_gather.h"
 #include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::bootstrap {
@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kIdentityKey = "pccl/identity";
 constexpr const char* kEndpointKey = "endpoint";
 constexpr const char* kRosterKey = "roster";
-constexpr transport::GroupId kLobby{'p', 'c', 'c', 'l', ' ', 'l', 'o', 'b', 'b', 'y'};
+constexpr transport::GroupId kPreJoin{'p', 'c', 'c', 'l', ' ', 'l', 'o', 'b', 'b', 'y'};
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
 Status nobody_came(Store& store, int size) {
@@ -38,16 +38,17 @@ Status nobody_came(Store& store, int size) {
 
 /// Rank 0, as far as it is for this rank to look whether it is there. Rank 0 would not bear to be
 /// looked at by all: gatherers do, and those for whom it gathers itself.
-std::vector<Endpoint> root_seen_by(Rank self, const Meeting& meeting) {
-    const Rank gatherer = gatherer_of(self, meeting.size);
-    const bool looks = meeting.root != nullptr && (gatherer == 0 || gatherer == self);
-    return looks ? std::vector{*meeting.root} : std::vector<Endpoint>();
+std::vector<Endpoint> root_seen_by(Rank self, const RendezvousContext& rendezvous) {
+    const Rank gatherer = gatherer_of(self, rendezvous.size);
+    const bool looks = rendezvous.root != nullptr && (gatherer == 0 || gatherer == self);
+    return looks ? std::vector{*rendezvous.root} : std::vector<Endpoint>();
 }
 
-Result<std::string> fetch(Store& store, std::span<const Endpoint> present, const Meeting& meeting) {
-    const std::size_t most = static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) +
+Result<std::string> fetch(Store& store, std::span<const Endpoint> present,
+                          const RendezvousContext& rendezvous) {
+    const std::size_t most = static_cast<std::size_t>(rendezvous.size) * (kMaxEndpoint + 4) +
                              kMostTuningBytes + kMostCostsBytes + kMostJobBytes + 16;
-    return await_text(store, {kRosterKey, 0, present}, most, meeting);
+    return await_text(store, {kRosterKey, 0, present}, most, rendezvous);
 }
 
 std::string serialise(const Roster& roster) {
@@ -56,7 +57,7 @@ std::string serialise(const Roster& roster) {
     std::vector<std::string> endpoints;
     endpoints.reserve(roster.endpoints.size());
     for (const Endpoint& endpoint : roster.endpoints) endpoints.push_back(endpoint.serialise());
-    write_alike(endpoints, out);
+    write_front_coded(endpoints, out);
     out.text(roster.tuning);
     out.text(roster.costs);
     out.text(roster.job);
@@ -71,7 +72,7 @@ Result<Roster> parse(const std::string& text, int size) {
     if (count != static_cast<std::uint32_t>(size))
         return Status::mismatch(
             0, concat("rank 0 made a group of ", count, " ranks, this rank one of ", size));
-    PCCL_ASSIGN_OR_RETURN(const auto blobs, read_alike(in, count, kMaxEndpoint));
+    PCCL_ASSIGN_OR_RETURN(const auto blobs, read_front_coded(in, count, kMaxEndpoint));
     for (const std::string& blob : blobs) {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
     }
@@ -107,42 +108,44 @@ struct Gathered {
     std::vector<Endpoint> watched;    // of the own group, and on rank 0 of those who gather
 };
 
-Result<Gathered> gather_endpoints(Store& store, const Endpoint& mine, const Meeting& meeting) {
+Result<Gathered> gather_endpoints(Store& store, const Endpoint& mine,
+                                  const RendezvousContext& rendezvous) {
     Gathered gathered;
     const auto take = [&](Rank rank, const std::string& blob) -> Status {
         PCCL_ASSIGN_OR_RETURN(gathered.endpoints.emplace_back(), endpoint_in(blob, rank));
-        const Rank gatherer = gatherer_of(rank, meeting.size);
+        const Rank gatherer = gatherer_of(rank, rendezvous.size);
         if (gatherer == mine.rank || gatherer == rank)
             gathered.watched.push_back(gathered.endpoints.back());
         return Status::ok();
     };
-    const Gathering endpoints{
+    const TreeGather endpoints{
         .key = kEndpointKey, .longest = kMaxEndpoint, .take = take, .present = [&] {
             return std::span<const Endpoint>(gathered.watched);
         }};
-    PCCL_TRY(gather(store, endpoints, {mine.rank, mine.serialise()}, meeting));
+    PCCL_TRY(gather(store, endpoints, {mine.rank, mine.serialise()}, rendezvous));
     return gathered;
 }
 
-Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all, const Meeting& meeting) {
+Result<Roster> publish_roster(Store& store, std::vector<Endpoint> all,
+                              const RendezvousContext& rendezvous) {
     Roster roster;
-    roster.tuning = meeting.tuning;
-    roster.costs = meeting.costs;
+    roster.tuning = rendezvous.tuning;
+    roster.costs = rendezvous.costs;
     roster.endpoints = std::move(all);
-    if (meeting.describe) {
-        PCCL_ASSIGN_OR_RETURN(roster.job, meeting.describe(roster));
+    if (rendezvous.describe) {
+        PCCL_ASSIGN_OR_RETURN(roster.job, rendezvous.describe(roster));
     }
     PCCL_TRY(publish_text(store, kRosterKey, serialise(roster)));
     return roster;
 }
 
-Result<Roster> meet(Store& store, const Endpoint& mine, const Meeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(Gathered gathered, gather_endpoints(store, mine, meeting));
-    if (mine.rank == 0) return publish_roster(store, std::move(gathered.endpoints), meeting);
-    for (Endpoint& root : root_seen_by(mine.rank, meeting))
+Result<Roster> meet(Store& store, const Endpoint& mine, const RendezvousContext& rendezvous) {
+    PCCL_ASSIGN_OR_RETURN(Gathered gathered, gather_endpoints(store, mine, rendezvous));
+    if (mine.rank == 0) return publish_roster(store, std::move(gathered.endpoints), rendezvous);
+    for (Endpoint& root : root_seen_by(mine.rank, rendezvous))
         gathered.watched.push_back(std::move(root));
-    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered.watched, meeting));
-    PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
+    PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, gathered.watched, rendezvous));
+    PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, rendezvous.size));
     PCCL_TRY(check_own_place(met, mine));
     return met;
 }
@@ -154,16 +157,17 @@ Roster without(transport::TransportFlags kinds, Roster roster) {
     return roster;
 }
 
-Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store) {
+Result<std::shared_ptr<Store>> pre_join_at(std::shared_ptr<Store> store) {
     if (store == nullptr) return store;
-    PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kLobby));
+    PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kPreJoin));
     if (!job) return store;
     return std::shared_ptr<Store>(new SealedStore(std::move(store), *job));
 }
 
-std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby, const GroupIdentity& identity) {
-    if (lobby == nullptr || process_config().secret_file.empty()) return lobby;
-    return std::make_shared<SealedStore>(std::move(lobby), identity.secret);
+std::shared_ptr<Store> group_namespace(std::shared_ptr<Store> pre_join,
+                                       const GroupIdentity& identity) {
+    if (pre_join == nullptr || process_config().secret_file.empty()) return pre_join;
+    return std::make_shared<SealedStore>(std::move(pre_join), identity.secret);
 }
 
 Result<GroupIdentity> fresh_identity() {
@@ -175,7 +179,7 @@ Result<GroupIdentity> fresh_identity() {
 
 namespace {
 
-Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& meeting) {
+Result<GroupIdentity> share_identity(Store& store, Rank rank, const RendezvousContext& rendezvous) {
     GroupIdentity identity;
     if (rank == 0) {
         PCCL_ASSIGN_OR_RETURN(identity, fresh_identity());
@@ -185,7 +189,7 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& mee
         PCCL_TRY(store.set(kIdentityKey, out.take()));
         return identity;
     }
-    const auto blob = await(store, {kIdentityKey, 0, {}}, meeting);
+    const auto blob = await(store, {kIdentityKey, 0, {}}, rendezvous);
     if (blob.status().code() == StatusCode::kTimeout)
         return Status::timeout("timed out: rank 0 has not joined; is every rank running?", 0);
     PCCL_TRY(blob.status());
@@ -199,8 +203,9 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& mee
 
 }  // namespace
 
-Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, const Meeting& meeting) {
-    PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, meeting));
+Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
+                                        const RendezvousContext& rendezvous) {
+    PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, rendezvous));
     PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(identity.group));
     identity.secret = job.value_or(identity.secret);
     return identity;
@@ -213,20 +218,20 @@ std::vector<Rank> unpublished(Store& store, int size) {
 bool has_roster(Store& store) { return has_text(store, kRosterKey); }
 
 void remove_roster(Store& store, Rank self, int size) {
-    remove_word(store, kEndpointKey, self, size);
+    remove_contribution(store, kEndpointKey, self, size);
     if (self != 0) return;
     remove_text(store, kRosterKey);
     remove_failure(store);
 }
 
-Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting) {
+Result<Roster> exchange_roster(Store& store, Endpoint mine, const RendezvousContext& rendezvous) {
     std::uint64_t& nonce = mine.nonce;
     if (nonce == 0)
         PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&nonce), sizeof nonce}));
-    auto roster = meet(store, mine, meeting);
+    auto roster = meet(store, mine, rendezvous);
     const Status status = roster.status();
     if (status.code() == StatusCode::kTimeout && status.peer() == kNoRank)
-        return nobody_came(store, meeting.size);
+        return nobody_came(store, rendezvous.size);
     if (status.code() == StatusCode::kInvalidArgument) return unreadable(0, status);
     return roster;
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "csrc/bootstrap/endpoint.h"
-#include "csrc/bootstrap/meeting.h"
 #include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/bootstrap/rendezvous_context.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::bootstrap {
@@ -35,12 +35,12 @@ inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 
 /// `store` for what ranks say before they know the group: as it is, or sealed under
 /// PCCL_SECRET_FILE, where that is set. kInvalidArgument as secret_from_file() has it.
-[[nodiscard]] Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store);
+[[nodiscard]] Result<std::shared_ptr<Store>> pre_join_at(std::shared_ptr<Store> store);
 /// The same for what they say of it afterwards: sealed under its secret besides.
-[[nodiscard]] std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby,
-                                             const GroupIdentity& identity);
+[[nodiscard]] std::shared_ptr<Store> group_namespace(std::shared_ptr<Store> pre_join,
+                                                     const GroupIdentity& identity);
 
-// In this order, with the group enrolled in its runtime between the two: whoever holds the roster
+// In this order, with the group registered in its runtime between the two: whoever holds the roster
 // may connect at once, for every rank in it knows the secret and accepts.
 
 /// For a group of one rank, and for rank 0 to publish.
@@ -48,7 +48,7 @@ inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 
 /// kTimeout when rank 0 has not come, kPeerLost when it is gone.
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
-                                                      const Meeting& meeting);
+                                                      const RendezvousContext& rendezvous);
 
 /// The first ranks that have not published, of those worth naming.
 [[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
@@ -58,10 +58,11 @@ inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 
 /// Publishes `mine`, with a nonce if it has none, and returns what rank 0 collected from all ranks.
 /// Errors: kTimeout names the ranks that have not published; kPeerLost a rank that is gone or
-/// publishes nonsense; kMismatch another process that is in the roster in this one's place;
+/// publishes malformed bytes; kMismatch another process that is in the roster in this one's place;
 /// superseded() where that is this process at an earlier call, or another incarnation of the group
 /// is open; kUnavailable when the store fails.
-[[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting);
+[[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine,
+                                             const RendezvousContext& rendezvous);
 
 /// What `self` published for it, once nobody needs it any more.
 void remove_roster(Store& store, Rank self, int size);

@@ -85,18 +85,18 @@ Result<CapsuleFile> CapsuleFile::read(const std::string& path) {
 std::vector<int> CapsuleFile::ranks() const {
     std::vector<int> ranks;
     ranks.reserve(members_.size());
-    for (const Member& each : members_) ranks.push_back(each.ranks);
+    for (const ProgramEntry& each : members_) ranks.push_back(each.ranks);
     return ranks;
 }
 
 bool CapsuleFile::has(int ranks) const {
-    return std::ranges::binary_search(members_, ranks, {}, &Member::ranks);
+    return std::ranges::binary_search(members_, ranks, {}, &ProgramEntry::ranks);
 }
 
 std::string CapsuleFile::ranks_text() const { return capsule::ranks_text(ranks()); }
 
 Result<Capsule> CapsuleFile::for_ranks(int ranks) const {
-    const auto found = std::ranges::lower_bound(members_, ranks, {}, &Member::ranks);
+    const auto found = std::ranges::lower_bound(members_, ranks, {}, &ProgramEntry::ranks);
     if (found != members_.end() && found->ranks == ranks) return capsule_of(*found);
     return in_this_file(
         refuse("capsule ", description_.name, " is for ", ranks_text(), " ranks, not for ", ranks));
@@ -112,7 +112,7 @@ Result<Capsule> CapsuleFile::only() const {
 Result<CapsuleFile> CapsuleFile::proven() const {
     CapsuleFile file = *this;
     Extent together;
-    for (Member& each : file.members_) {
+    for (ProgramEntry& each : file.members_) {
         PCCL_ASSIGN_OR_RETURN(each.capsule, capsule_of(each));
         together += extent_of(each.capsule->schedule());
         PCCL_TRY(in_this_file(check_extent(together)));
@@ -130,7 +130,7 @@ CapsuleFile CapsuleFile::signed_with(const sys::SecretKey& secret) const {
     return copy;
 }
 
-Result<Capsule> CapsuleFile::capsule_of(const Member& member) const {
+Result<Capsule> CapsuleFile::capsule_of(const ProgramEntry& member) const {
     if (member.capsule) return *member.capsule;
     const auto capsule = Capsule::parse(member.bytes);
     if (capsule.is_ok()) return capsule->from_file(digest_);

@@ -65,13 +65,13 @@ class PCCL_API CapsuleFile {
     [[nodiscard]] CapsuleFile signed_with(const sys::SecretKey& secret) const;
 
    private:
-    struct Member {
+    struct ProgramEntry {
         int ranks = 0;
         std::string_view bytes;          // in bytes_
         std::optional<Capsule> capsule;  // once it is proven
     };
     CapsuleFile() = default;
-    [[nodiscard]] Result<Capsule> capsule_of(const Member& member) const;
+    [[nodiscard]] Result<Capsule> capsule_of(const ProgramEntry& member) const;
     [[nodiscard]] Status in_this_file(const Status& why) const;
 
     std::shared_ptr<const std::string> bytes_;
@@ -80,7 +80,7 @@ class PCCL_API CapsuleFile {
     Description description_;
     sys::Digest digest_{};
     std::optional<Seal> seal_;
-    std::vector<Member> members_;
+    std::vector<ProgramEntry> members_;
 };
 
 }  // namespace pccl::capsule

@@ -5,9 +5,9 @@
 namespace pccl::cluster {
 
 std::string beginning_json(const std::string& from, const std::string& to,
-                           const std::vector<Member>& members) {
+                           const std::vector<SwitchMember>& members) {
     OrderedJson switches = OrderedJson::array();
-    for (const Member& each : members)
+    for (const SwitchMember& each : members)
         switches.push_back(
             {{"name", each.name}, {"from", in_json(each.from)}, {"to", in_json(each.to)}});
     return dumped({{"event", "begin"},

@@ -242,8 +242,8 @@ Result<ClusterContext::Goal> ClusterContext::goal_of(const std::vector<Switch*>&
     return goal;
 }
 
-std::vector<Member> ClusterContext::members_of(const Goal& goal) {
-    std::vector<Member> members;
+std::vector<SwitchMember> ClusterContext::members_of(const Goal& goal) {
+    std::vector<SwitchMember> members;
     for (const auto& each : switches_) {
         const std::string& name = each->name();
         if (goal.from.at(name) == goal.to.at(name)) continue;
@@ -264,7 +264,7 @@ std::vector<Member> ClusterContext::members_of(const Goal& goal) {
 
 Result<std::unique_ptr<Transaction>> ClusterContext::begin(const Goal& goal,
                                                            const SwitchOptions& options) {
-    std::vector<Member> members = members_of(goal);
+    std::vector<SwitchMember> members = members_of(goal);
     if (members.empty()) PCCL_TRY(check_shown(goal.to, options));
     PCCL_TRY(audit_.add(beginning_json(current_, std::string(goal_name(goal.phase)), members),
                         (1 + members.size()) * kRoomForEnd));

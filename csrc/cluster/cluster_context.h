@@ -130,7 +130,7 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Result<Goal> goal_of(const std::string& phase, const SwitchOptions& options);
     [[nodiscard]] Result<Goal> goal_of(const std::vector<Switch*>& commanded,
                                        const SwitchOptions& options);
-    [[nodiscard]] std::vector<Member> members_of(const Goal& goal);
+    [[nodiscard]] std::vector<SwitchMember> members_of(const Goal& goal);
     /// Writes it into the audit log; nothing is asked of a switch that is to change.
     [[nodiscard]] Result<std::unique_ptr<Transaction>> begin(const Goal& goal,
                                                              const SwitchOptions& options);

@@ -16,8 +16,8 @@ struct Look {
     const Interrupted& interrupted;
 };
 
-Status scatter_to(Step step, std::vector<Part>& parts, const Indices& who, const Look& look) {
-    std::vector<Part> chosen;
+Status scatter_to(Step step, std::vector<SwitchTask>& parts, const Indices& who, const Look& look) {
+    std::vector<SwitchTask> chosen;
     chosen.reserve(who.size());
     for (const std::size_t i : who) chosen.push_back(parts[i]);
     const Status interruption =
@@ -26,12 +26,12 @@ Status scatter_to(Step step, std::vector<Part>& parts, const Indices& who, const
     return interruption;
 }
 
-Indices succeeded(const std::vector<Part>& parts, Indices who) {
+Indices succeeded(const std::vector<SwitchTask>& parts, Indices who) {
     std::erase_if(who, [&](std::size_t i) { return !parts[i].status.is_ok(); });
     return who;
 }
 
-Status read_all(std::vector<Part>& parts, const Look& look) {
+Status read_all(std::vector<SwitchTask>& parts, const Look& look) {
     Indices left(parts.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
     for (int attempt = 0; attempt < 2 && !left.empty(); ++attempt) {
@@ -46,8 +46,8 @@ Status read_all(std::vector<Part>& parts, const Look& look) {
 }
 
 /// Those that answered before an interruption were not read to the end, either.
-void mark_interrupted(std::vector<Part>& parts, const Status& interruption) {
-    for (Part& part : parts)
+void mark_interrupted(std::vector<SwitchTask>& parts, const Status& interruption) {
+    for (SwitchTask& part : parts)
         if (part.status.is_ok()) part.status = interruption;
 }
 
@@ -55,14 +55,14 @@ void mark_interrupted(std::vector<Part>& parts, const Status& interruption) {
 
 std::vector<Sight> look_at(const std::vector<NamedDriver>& switches, Duration timeout,
                            const Interrupted& interrupted) {
-    std::vector<Part> parts;
+    std::vector<SwitchTask> parts;
     parts.reserve(switches.size());
     for (const NamedDriver& each : switches)
         parts.push_back({.driver = each.driver, .intent = {}, .status = {}});
     mark_interrupted(parts, read_all(parts, {.timeout = timeout, .interrupted = interrupted}));
     std::vector<Sight> sights;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const Part& part = parts[i];
+        const SwitchTask& part = parts[i];
         Sight sight{switches[i].name, part.status, {}, {}};
         if (part.status.is_ok()) {
             sight.circuits = part.driver->circuits();

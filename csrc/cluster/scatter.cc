@@ -11,11 +11,11 @@
 namespace pccl::cluster {
 namespace {
 
-using Ended = std::function<void(Part&)>;
+using Ended = std::function<void(SwitchTask&)>;
 
 /// Lets each advance; takes those off that are done.
-void advance_all(std::vector<Part*>& pending, TimePoint begun, const Ended& ended) {
-    std::erase_if(pending, [&](Part* part) {
+void advance_all(std::vector<SwitchTask*>& pending, TimePoint begun, const Ended& ended) {
+    std::erase_if(pending, [&](SwitchTask* part) {
         const auto done = part->driver->advance();
         if (done.is_ok() && !*done) return false;
         part->status = done.status();
@@ -25,10 +25,10 @@ void advance_all(std::vector<Part*>& pending, TimePoint begun, const Ended& ende
     });
 }
 
-void await_news(const std::vector<Part*>& pending, Duration longest) {
+void await_news(const std::vector<SwitchTask*>& pending, Duration longest) {
     constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);
     std::vector<sys::Interest> interests;
-    for (const Part* part : pending) {
+    for (const SwitchTask* part : pending) {
         const Readiness ready = part->driver->readiness();
         if (ready.fd < 0) longest = std::min(longest, kBetweenLooks);
         interests.push_back({.fd = ready.fd, .input = ready.input, .output = ready.output});
@@ -36,7 +36,7 @@ void await_news(const std::vector<Part*>& pending, Duration longest) {
     sys::wait_for_any(interests, longest);
 }
 
-Status late(Step step, const Driver& driver, Duration timeout, const Status& interruption) {
+Status timed_out(Step step, const Driver& driver, Duration timeout, const Status& interruption) {
     const std::string awaited = driver.awaited();
     const std::string who = awaited.empty() ? "" : concat(" of ", awaited, ",");
     if (!interruption.is_ok())
@@ -49,14 +49,15 @@ Status late(Step step, const Driver& driver, Duration timeout, const Status& int
 
 }  // namespace
 
-Status scatter(Step step, std::span<Part> parts, Duration timeout, const ScatterCalls& calls) {
-    const Ended tell = [&](Part& part) {
+Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
+               const ScatterCalls& calls) {
+    const Ended tell = [&](SwitchTask& part) {
         if (calls.ended) calls.ended(static_cast<std::size_t>(&part - parts.data()));
     };
     const TimePoint begun = system_clock().now();
     const Deadline deadline = Deadline::from(begun, timeout);
-    std::vector<Part*> pending;
-    for (Part& part : parts) {
+    std::vector<SwitchTask*> pending;
+    for (SwitchTask& part : parts) {
         part.status = Status::ok();
         part.driver->begin(step, part.intent);
         pending.push_back(&part);
@@ -67,8 +68,8 @@ Status scatter(Step step, std::span<Part> parts, Duration timeout, const Scatter
         if (deadline.passed() || !interruption.is_ok()) break;
         await_news(pending, deadline.slice());
     }
-    for (Part* part : pending) {
-        part->status = late(step, *part->driver, timeout, interruption);
+    for (SwitchTask* part : pending) {
+        part->status = timed_out(step, *part->driver, timeout, interruption);
         part->took = system_clock().now() - begun;
         part->driver->abandon(part->status);
         tell(*part);

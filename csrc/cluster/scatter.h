@@ -12,7 +12,7 @@
 namespace pccl::cluster {
 
 /// A switch's share of a step, and what became of it.
-struct Part {
+struct SwitchTask {
     Driver* driver = nullptr;
     Intent intent;
     Status status;
@@ -30,7 +30,7 @@ struct ScatterCalls {
 /// Begins the step everywhere, then waits for all of them. What has no answer within `timeout`, or
 /// when the wait is interrupted, ends with kTimeout, and its session with it. Returns what
 /// interrupted it.
-PCCL_API Status scatter(Step step, std::span<Part> parts, Duration timeout,
+PCCL_API Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
                         const ScatterCalls& calls = {});
 
 }  // namespace pccl::cluster

@@ -20,10 +20,10 @@ bool leaves_doubt(const Status& status) {
 /// Whether this session may hold the lock after kLock ended so: what follows it may have failed.
 bool may_be_locked(const Status& status) { return status.code() != StatusCode::kUnavailable; }
 
-std::vector<std::string> names_of(const std::vector<Member>& members) {
+std::vector<std::string> names_of(const std::vector<SwitchMember>& members) {
     std::vector<std::string> names;
     names.reserve(members.size());
-    for (const Member& each : members) names.push_back(each.name);
+    for (const SwitchMember& each : members) names.push_back(each.name);
     return names;
 }
 
@@ -31,7 +31,7 @@ std::vector<std::string> names_of(const std::vector<Member>& members) {
 
 class Transaction::Steps {
    public:
-    Steps(std::vector<Member> members, SwitchOptions options)
+    Steps(std::vector<SwitchMember> members, SwitchOptions options)
         : members_(std::move(members)),
           options_(std::move(options)),
           begun_(options_.clock->now()),
@@ -104,7 +104,7 @@ class Transaction::Steps {
     }
 
     Status compare_with_origin(std::size_t i) {
-        const Member& member = members_[i];
+        const SwitchMember& member = members_[i];
         const Circuits& found = report_.members[i].found;
         if (found == member.from) return Status::ok();
         const Change change = change_between(member.from, found);
@@ -140,7 +140,7 @@ class Transaction::Steps {
     Status settle() {
         constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
         Duration left{};
-        for (const Member& member : members_) left = std::max(left, member.settle);
+        for (const SwitchMember& member : members_) left = std::max(left, member.settle);
         if (left > Duration::zero()) teller_.begin("settle", everybody_);
         for (; left > Duration::zero(); left -= kBetweenQuestions) {
             options_.clock->sleep_for(std::min(left, kBetweenQuestions));
@@ -163,7 +163,7 @@ class Transaction::Steps {
         // Its session's end has it take the commit back, if it has not confirmed it.
         for (const std::size_t i : failed) give_up(i, report_.members[i].status);
         await_timers(failed);
-        if (!settle_on(failed, &Member::to)) return degraded();
+        if (!settle_on(failed, &SwitchMember::to)) return degraded();
         save();
         return Ending::kSwitched;
     }
@@ -199,7 +199,7 @@ class Transaction::Steps {
         static_cast<void>(run_step(Step::kCancel, reachable));
         doubtful = chosen([](const State& each) { return each.has_been_told && each.is_in_doubt; });
         await_timers(doubtful);
-        const bool is_back = settle_on(told, &Member::from);
+        const bool is_back = settle_on(told, &SwitchMember::from);
         report_.reason = cause;
         return is_back ? Ending::kRolledBack : degraded();
     }
@@ -216,7 +216,7 @@ class Transaction::Steps {
     }
 
     /// Whether each of them is proven to have these circuits, written anew where it had not.
-    bool settle_on(const Indices& who, Circuits Member::*wanted) {
+    bool settle_on(const Indices& who, Circuits SwitchMember::*wanted) {
         bool is_proven = true;
         for (const std::size_t i : who) {
             const Status settled = settle_one(i, members_[i].*wanted);
@@ -331,9 +331,9 @@ class Transaction::Steps {
     /// The first failure, with the name of its switch. `to`: other circuits than the members'.
     Status run_step(Step step, const Indices& who, const Circuits* to = nullptr) {
         if (who.empty()) return Status::ok();
-        std::vector<Part> parts;
+        std::vector<SwitchTask> parts;
         for (const std::size_t i : who) {
-            const Member& member = members_[i];
+            const SwitchMember& member = members_[i];
             parts.push_back({.driver = member.driver,
                              .intent = {.from = member.from,
                                         .to = to == nullptr ? member.to : *to,
@@ -378,7 +378,7 @@ class Transaction::Steps {
         return options_.interrupted ? options_.interrupted() : Status::ok();
     }
 
-    void take_in(Step step, std::size_t i, const Part& part) {
+    void take_in(Step step, std::size_t i, const SwitchTask& part) {
         MemberReport& report = report_.members[i];
         report.steps.push_back({step, part.took});
         report.status = part.status;
@@ -405,7 +405,7 @@ class Transaction::Steps {
         states_[i].is_in_doubt = true;
     }
 
-    const std::vector<Member> members_;
+    const std::vector<SwitchMember> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
     ProgressTeller teller_;
@@ -416,7 +416,7 @@ class Transaction::Steps {
     bool is_over_ = false;
 };
 
-Transaction::Transaction(std::vector<Member> members, SwitchOptions options)
+Transaction::Transaction(std::vector<SwitchMember> members, SwitchOptions options)
     : steps_(std::make_unique<Steps>(std::move(members), std::move(options))) {}
 
 Transaction::~Transaction() {

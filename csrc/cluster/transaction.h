@@ -27,7 +27,7 @@
 namespace pccl::cluster {
 
 /// A switch that takes part.
-struct Member {
+struct SwitchMember {
     std::string name;
     Driver* driver = nullptr;
     Circuits from;
@@ -79,7 +79,7 @@ struct Report {
 /// it is bounded by options or by the members' confirm timeouts.
 class PCCL_API Transaction {
    public:
-    Transaction(std::vector<Member> members, SwitchOptions options);
+    Transaction(std::vector<SwitchMember> members, SwitchOptions options);
     /// One that is prepared, and neither committed nor left, is left.
     ~Transaction();
     Transaction(const Transaction&) = delete;

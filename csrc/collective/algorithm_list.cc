@@ -5,7 +5,7 @@
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
-#include "csrc/collective/board_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/schedule.h"
 
@@ -37,10 +37,10 @@ std::string listed(const Names& names) {
     return text;
 }
 
-/// Of all that can make it, over a board or links.
+/// Of all that can make it, over shared memory or links.
 Names names_of(CollectiveKind kind, const schedule::Catalogue& catalogue) {
     Names names;
-    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+    for (const ShmAlgorithm algorithm : kShmAlgorithms)
         if (makes(algorithm, kind)) names.push_back(to_string(algorithm));
     for (const schedule::SourcePtr& source : catalogue.of(kind)) names.push_back(source->name);
     return names;
@@ -49,9 +49,9 @@ Names names_of(CollectiveKind kind, const schedule::Catalogue& catalogue) {
 bool is_built_in(std::string_view name) {
     return std::ranges::find(schedule::built_in_names(), name) !=
                schedule::built_in_names().end() ||
-           std::ranges::find(kBoardAlgorithms, name, [](BoardAlgorithm algorithm) {
+           std::ranges::find(kShmAlgorithms, name, [](ShmAlgorithm algorithm) {
                return to_string(algorithm);
-           }) != kBoardAlgorithms.end();
+           }) != kShmAlgorithms.end();
 }
 
 Status check_item(const Item& item) {

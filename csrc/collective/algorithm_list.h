@@ -16,7 +16,7 @@ namespace pccl {
 /// a built-in one, makes other collectives alone. Other names may be those of capsules.
 [[nodiscard]] PCCL_API Status check_algorithm_list(std::string_view list);
 
-/// A line for each algorithm that is neither a board's nor in `catalogue`, with what there is.
+/// A line for each algorithm that is neither a segment's nor in `catalogue`, with what there is.
 [[nodiscard]] PCCL_API std::vector<std::string> unknown_algorithms(
     std::string_view list, const schedule::Catalogue& catalogue);
 

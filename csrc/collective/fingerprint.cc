@@ -9,8 +9,8 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/collective/board_algorithm.h"
 #include "csrc/collective/known_blocks.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 
 namespace pccl {
@@ -100,9 +100,9 @@ CallFields fields_of(const abi::CollectiveHeader& header) {
 }
 
 std::string algorithm_name(const abi::CollectiveHeader& header) {
-    if (header.over == abi::Over::kBoard)
-        return std::string(header.schedule < kBoardAlgorithms.size()
-                               ? to_string(kBoardAlgorithms.at(header.schedule))
+    if (header.over == abi::Over::kShm)
+        return std::string(header.schedule < kShmAlgorithms.size()
+                               ? to_string(kShmAlgorithms.at(header.schedule))
                                : "unknown");
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     if (const auto source = schedule::built_in()->find(header.schedule, kind)) return source->name;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/collective/board_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/source.h"
 
 namespace pccl {
@@ -12,16 +12,16 @@ namespace pccl {
 /// What made a group take a way, first to last: the call or PCCL_ALGORITHM; a capsule that was
 /// loaded for the size; what pccl tune measured; the predictions.
 namespace chosen_by {
-inline constexpr std::string_view kWish = "wish";
+inline constexpr std::string_view kRequested = "wish";
 inline constexpr std::string_view kCapsule = "capsule";
 inline constexpr std::string_view kTuning = "tuning";
 inline constexpr std::string_view kPrediction = "prediction";
 }  // namespace chosen_by
 
 struct Prediction {
-    schedule::SourcePtr source{};  // of a schedule over links; null: over the board
+    schedule::SourcePtr source{};  // of a schedule over links; null: over shared memory
     int aggregation = 0;           // of its shape, where it has a choice
-    BoardAlgorithm on_board = BoardAlgorithm::kOneShot;
+    ShmAlgorithm on_shm = ShmAlgorithm::kOneShot;
     double seconds = 0;
     // Over links, that may be late: of the rank that sends most, or, with a root, one after the
     // other where these are more, and where ranks take turns on cores.
@@ -32,7 +32,7 @@ struct Prediction {
 
     /// As PCCL_ALGORITHM has it.
     [[nodiscard]] std::string_view algorithm() const {
-        return source == nullptr ? to_string(on_board) : source->name;
+        return source == nullptr ? to_string(on_shm) : source->name;
     }
     /// "board" or "links".
     [[nodiscard]] std::string_view over() const { return source == nullptr ? "board" : "links"; }

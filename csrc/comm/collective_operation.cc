@@ -66,34 +66,34 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
     executed_.outputs = outputs_;
     executed_.algorithm = {};
     accumulator_ = {};
-    if (!is_on_board() && reduces(collective.kind))
+    if (!is_on_shm() && reduces(collective.kind))
         accumulator_ = {collective.type, collective.op, decision_.program->shape.ranks};
 }
 
 std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
 
 bool CollectiveOperation::is_flushed() const {
-    return started_ && (is_on_board() ? executors_.over_board->is_flushed()
-                                      : executors_.over_links.is_flushed());
+    return started_ &&
+           (is_on_shm() ? executors_.over_shm->is_flushed() : executors_.over_links.is_flushed());
 }
 
 AwaitedRanks CollectiveOperation::awaited() const {
     if (!started_) return {};
-    return is_on_board() ? executors_.over_board->awaited() : executors_.over_links.awaited();
+    return is_on_shm() ? executors_.over_shm->awaited() : executors_.over_links.awaited();
 }
 
 void CollectiveOperation::start() {
     started_ = true;
     mark_started();
-    if (is_on_board())
-        start_on_board();
+    if (is_on_shm())
+        start_on_shm();
     else
         start_on_links();
 }
 
-void CollectiveOperation::start_on_board() {
+void CollectiveOperation::start_on_shm() {
     if (overlaps_badly(executed_)) copy_inputs_aside();
-    executors_.over_board->start(decision_.on_board, header(), executed_);
+    executors_.over_shm->start(decision_.on_shm, header(), executed_);
 }
 
 void CollectiveOperation::start_on_links() {
@@ -145,10 +145,10 @@ void CollectiveOperation::put_output_aside() {
     outputs_.front().data = aside_.data();
 }
 
-Result<bool> CollectiveOperation::advance(bool& moved) {
+Result<bool> CollectiveOperation::progress(bool& moved) {
     if (!started_) start();
-    if (is_on_board()) return executors_.over_board->advance(moved);
-    PCCL_ASSIGN_OR_RETURN(const bool done, executors_.over_links.advance(moved));
+    if (is_on_shm()) return executors_.over_shm->progress(moved);
+    PCCL_ASSIGN_OR_RETURN(const bool done, executors_.over_links.progress(moved));
     if (done) finish_results();
     return done;
 }

@@ -34,11 +34,11 @@ class CollectiveOperation final : public runtime::Operation {
     }
 
     /// Moves what can move; true when the operation is complete. An error ends it.
-    Result<bool> advance(bool& moved);
+    Result<bool> progress(bool& moved);
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
-    [[nodiscard]] bool is_on_board() const { return decision_.is_on_board(); }
+    [[nodiscard]] bool is_on_shm() const { return decision_.is_on_shm(); }
     /// Of the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return decision_.header.sequence; }
     [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }
@@ -48,7 +48,7 @@ class CollectiveOperation final : public runtime::Operation {
     [[nodiscard]] bool is_widened() const { return accumulator_.is_wide(); }
     void start();
     void start_on_links();
-    void start_on_board();
+    void start_on_shm();
     void widen_aside();
     void copy_inputs_aside();
     void put_output_aside();

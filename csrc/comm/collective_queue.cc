@@ -24,16 +24,18 @@ std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& 
     return operation;
 }
 
-bool CollectiveQueue::is_late() const { return !is_empty() && front().deadline().passed(); }
+bool CollectiveQueue::is_past_deadline() const {
+    return !is_empty() && front().deadline().passed();
+}
 
 AwaitedRanks CollectiveQueue::awaited() const {
     return is_empty() ? AwaitedRanks{} : front().awaited();
 }
 
-Status CollectiveQueue::advance(bool& moved, runtime::EndedOperations& ended) {
+Status CollectiveQueue::progress(bool& moved, runtime::EndedOperations& ended) {
     while (!is_empty()) {
         bool head_moved = false;
-        PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->advance(head_moved));
+        PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->progress(head_moved));
         moved |= head_moved;
         if (!done) return Status::ok();
         moved = true;

@@ -23,10 +23,10 @@ class CollectiveQueue {
    public:
     /// `links` are the group's, and outlive it; its operations are recorded under `flight_group`.
     CollectiveQueue(LinkTable& links, std::uint32_t flight_group)
-        : executors_{.over_links = LinkExecutor(links), .over_board = {}},
+        : executors_{.over_links = LinkExecutor(links), .over_shm = {}},
           flight_group_(flight_group) {}
-    /// To be called once where the group has a board, which outlives it, too.
-    void use(Board& board) { executors_.over_board.emplace(board); }
+    /// To be called once where the group has a segment, which outlives it, too.
+    void use(ShmSegment& segment) { executors_.over_shm.emplace(segment); }
 
     /// The next collective of the group; not in the queue yet.
     [[nodiscard]] std::shared_ptr<CollectiveOperation> prepare(const Collective& collective,
@@ -45,7 +45,7 @@ class CollectiveQueue {
     /// Of a queue that is not empty.
     [[nodiscard]] const CollectiveOperation& front() const { return *collectives_.front(); }
     /// Whether the deadline of the one at the front has passed.
-    [[nodiscard]] bool is_late() const;
+    [[nodiscard]] bool is_past_deadline() const;
     /// Whom the one at the front waits for.
     [[nodiscard]] AwaitedRanks awaited() const;
     /// The header of the latest call; no magic: there was none.
@@ -57,7 +57,7 @@ class CollectiveQueue {
 
     /// Moves what can move and appends what ended and has callbacks, with its status set, to
     /// `ended`. An error is the group's end.
-    Status advance(bool& moved, runtime::EndedOperations& ended);
+    Status progress(bool& moved, runtime::EndedOperations& ended);
     /// Ends every collective with `reason`.
     void fail_all(const Status& reason, runtime::EndedOperations& ended);
 

@@ -10,8 +10,8 @@
 #include "csrc/bootstrap/roster.h"
 #include "csrc/comm/diagnosis/explained.h"
 #include "csrc/comm/group.h"
-#include "csrc/comm/joining.h"
 #include "csrc/comm/members.h"
+#include "csrc/comm/rendezvous.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -33,9 +33,9 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOpt
 
 Result<std::shared_ptr<Communicator>> Communicator::join(const CommunicatorOptions& options,
                                                          const Cancellation& cancellation) {
-    Joining joining(options, cancellation);
-    PCCL_ASSIGN_OR_RETURN(auto group, joining.join());
-    return std::shared_ptr<Communicator>(new Communicator(joining.options(), std::move(group)));
+    Rendezvous rendezvous(options, cancellation);
+    PCCL_ASSIGN_OR_RETURN(auto group, rendezvous.join());
+    return std::shared_ptr<Communicator>(new Communicator(rendezvous.options(), std::move(group)));
 }
 
 Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group)
@@ -148,7 +148,7 @@ void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
 Status Communicator::shutdown() {
     if (!check_process().is_ok()) return Status::ok();
-    runtime_->dismiss({group_->directory().identity().group, rank()});
+    runtime_->unregister_rank({group_->directory().identity().group, rank()});
     const Status found = group_->leave();
     if (!found.is_ok()) log(LogLevel::kError, found.message());
     return found;
@@ -164,19 +164,21 @@ Status Communicator::explained(const Status& cause) const {
     return comm::explained(cause, group_->directory());
 }
 
-Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
+Result<RankStatus> Communicator::ask(Rank rank, Deadline deadline) const {
     PCCL_TRY(check_process());
     if (rank >= 0 && rank < size()) return group_->diagnosis().survey().ask(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
 
-Result<std::vector<PeerHealth>> Communicator::survey(std::chrono::milliseconds patience) const {
+Result<std::vector<PeerHealth>> Communicator::survey(
+    std::chrono::milliseconds answer_timeout) const {
     PCCL_TRY(check_process());
     std::vector<PeerHealth> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
-        all.push_back(group_->diagnosis().survey().health_of(rank, Deadline::after(patience)));
+        all.push_back(
+            group_->diagnosis().survey().health_of(rank, Deadline::after(answer_timeout)));
     return all;
 }
 

@@ -29,7 +29,7 @@
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
-#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/links/timeline.h"
 #include "csrc/comm/memory_context.h"
 #include "csrc/comm/options.h"
@@ -185,9 +185,10 @@ class PCCL_API Communicator {
     /// it blames, and what to do next.
     [[nodiscard]] Status explained(const Status& cause) const;
     /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
-    /// How all ranks fare, in their order; each may take as long as `patience` to answer.
-    [[nodiscard]] Result<std::vector<PeerHealth>> survey(std::chrono::milliseconds patience) const;
+    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
+    /// How all ranks fare, in their order; each may take as long as `answer_timeout` to answer.
+    [[nodiscard]] Result<std::vector<PeerHealth>> survey(
+        std::chrono::milliseconds answer_timeout) const;
 
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);

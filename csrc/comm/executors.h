@@ -3,14 +3,14 @@
 
 #include <optional>
 
-#include "csrc/comm/board/board_executor.h"
 #include "csrc/comm/links/link_executor.h"
+#include "csrc/comm/shm/shm_executor.h"
 
 namespace pccl::comm {
 
 struct Executors {
     LinkExecutor over_links;
-    std::optional<BoardExecutor> over_board;  // of a group that has a board
+    std::optional<ShmExecutor> over_shm;  // of a group that has a segment
 };
 
 }  // namespace pccl::comm

@@ -56,7 +56,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
                                     const Preferences& preferences, Deadline deadline,
-                                    BoardSetup::MemoryVote vote) {
+                                    ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
@@ -64,10 +64,12 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     waiter_->wakes_take(std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
     warn_of_memory_apart(roster, rank(), name());
-    PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, std::move(vote), deadline)));
-    if (Board* const board = peers_.board()) collectives_.use(*board);
+    PCCL_TRY(
+        diagnosis_.timeout_cause(peers_.register_remote_infos(roster, std::move(vote), deadline)));
+    if (ShmSegment* const segment = peers_.segment()) collectives_.use(*segment);
     selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
-                      Selector::Place{rank(), peers_.board(), std::move(layout)}, preferences);
+                      Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},
+                      preferences);
     return Status::ok();
 }
 
@@ -102,7 +104,7 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     if (!collectives_.is_empty() || !try_at_once(*operation)) {
         collectives_.push(operation);
         lock.unlock();
-        if (const Status status = help(*operation, Deadline::never()); !status.is_ok()) {
+        if (const Status status = progress(*operation, Deadline::never()); !status.is_ok()) {
             // The caller's memory must not be used once it has returned.
             if (!operation->is_done()) abort(status);
             return status;
@@ -115,11 +117,11 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     return Status::ok();
 }
 
-/// Most collectives of a board are done at the first try, with nothing in the queue.
+/// Most collectives of a segment are done at the first try, with nothing in the queue.
 bool Group::try_at_once(CollectiveOperation& operation) {
-    if (peers_.board() == nullptr) return false;
+    if (peers_.segment() == nullptr) return false;
     bool moved = false;
-    const Result<bool> done = operation.advance(moved);
+    const Result<bool> done = operation.progress(moved);
     // An error ends it, and the group: to go on after half a step could give wrong results.
     if (!done.is_ok()) diagnosis_.conclude(done.status());
     return done.is_ok() && *done;
@@ -168,7 +170,7 @@ void Group::leave_to_background(const std::shared_ptr<runtime::Operation>& opera
     unattended_.fetch_add(1);
     // A first step here spares short operations the hand-off.
     operation->on_done([this](const Status&) { unattended_.fetch_sub(1); });
-    advance();
+    progress();
     if (!operation->is_done()) runtime_.notify();
 }
 
@@ -186,8 +188,8 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     return collectives_.prepare(collective, *decision);
 }
 
-Status Group::help(runtime::Operation& operation, Deadline deadline) {
-    return help_until([&] { return operation.is_done(); }, operation, deadline);
+Status Group::progress(runtime::Operation& operation, Deadline deadline) {
+    return progress_until([&] { return operation.is_done(); }, operation, deadline);
 }
 
 Status Group::flush(runtime::Operation& operation) {
@@ -196,28 +198,29 @@ Status Group::flush(runtime::Operation& operation) {
         const std::lock_guard lock(mutex_);
         return operation.is_flushed();
     };
-    return help_until(is_flushed, operation, Deadline::never());
+    return progress_until(is_flushed, operation, Deadline::never());
 }
 
 template <typename Reached>
-Status Group::help_until(Reached reached, const runtime::Operation& operation, Deadline deadline) {
+Status Group::progress_until(Reached reached, const runtime::Operation& operation,
+                             Deadline deadline) {
     PCCL_TRY(check_process());
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
     NowAndThen look(transport::Backoff::kSlice);
-    const auto is_late = [&] {
+    const auto is_past_deadline = [&] {
         return Status::timeout(concat(operation.describe(), " in group ", name(),
                                       ": the wait timed out; the operation goes on"));
     };
     runtime_.note_thread();
     const auto waits = diagnosis_.report().note_waiter();
     while (!reached()) {
-        if (advance()) {
+        if (progress()) {
             backoff.reset();
             idle_since = {};
             if (!look.is_due()) continue;
             PCCL_TRY(check_interrupt());
-            if (deadline.passed()) return is_late();
+            if (deadline.passed()) return is_past_deadline();
             continue;
         }
         if (backoff.slept()) {
@@ -226,34 +229,34 @@ Status Group::help_until(Reached reached, const runtime::Operation& operation, D
             if (idle_since == TimePoint{}) idle_since = now;
             look_around(now - idle_since);
         }
-        if (deadline.passed()) return is_late();
+        if (deadline.passed()) return is_past_deadline();
         backoff.pause();
     }
     return operation.is_done() ? operation.status() : Status::ok();
 }
 
-bool Group::advance() {
+bool Group::progress() {
     bool moved = false;
     bool is_broken = false;
     std::unique_lock lock(mutex_);
     const std::size_t before = collectives_.size();
     if (!is_over())
-        if (const Status status = advance_all(moved); !status.is_ok())
+        if (const Status status = progress_all(moved); !status.is_ok())
             is_broken = reconsider(status);
-    const bool late = !moved && collectives_.is_late() && !aborted_.load();
+    const bool late = !moved && collectives_.is_past_deadline() && !aborted_.load();
     const bool any_ended = collectives_.size() != before || !ended_.is_empty();
     ended_.tell(std::move(lock));
     if (any_ended) waiter_->wake();
     if (is_broken) diagnosis_.tell_end();
-    if (late) diagnosis_.when_late();
+    if (late) diagnosis_.on_deadline();
     return moved;
 }
 
-Status Group::advance_all(bool& moved) {
+Status Group::progress_all(bool& moved) {
     if (diagnosis_.has_heard()) return diagnosis_.heard();
     peers_.note_arrivals();
-    PCCL_TRY(collectives_.advance(moved, ended_));
-    return mailbox_.advance(peers_.links(), moved, ended_);
+    PCCL_TRY(collectives_.progress(moved, ended_));
+    return mailbox_.progress(peers_.links(), moved, ended_);
 }
 
 std::optional<Stall> Group::stall() const {
@@ -269,7 +272,7 @@ std::optional<Stall> Group::stall() const {
 }
 
 bool Group::uses_links() const {
-    return !mailbox_.is_idle() || (!collectives_.is_empty() && !collectives_.front().is_on_board());
+    return !mailbox_.is_idle() || (!collectives_.is_empty() && !collectives_.front().is_on_shm());
 }
 
 AwaitedRanks Group::awaited() const {

@@ -1,5 +1,5 @@
 // The moving part of a communicator: the order of its operations, and the lock under which they
-// advance.
+// make progress.
 //
 // Collectives run one at a time in the order of submission; messages beside them. Whoever waits
 // advances the whole group (a synchronous call therefore runs on its caller's thread, start to
@@ -35,7 +35,7 @@
 
 namespace pccl::comm {
 
-class Group final : public WitnessingParticipant,
+class Group final : public ProbedParticipant,
                     public runtime::ProgressEngine,
                     public DiagnosedGroup,
                     public std::enable_shared_from_this<Group> {
@@ -47,7 +47,7 @@ class Group final : public WitnessingParticipant,
     Status register_remote_infos(const bootstrap::Roster& roster,
                                  std::shared_ptr<const bootstrap::Layout> layout,
                                  const Preferences& preferences, Deadline deadline,
-                                 BoardSetup::MemoryVote vote = {});
+                                 ShmSetup::MemoryVote vote = {});
 
     /// Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
@@ -56,7 +56,7 @@ class Group final : public WitnessingParticipant,
     Result<runtime::Event> post(const MessageOperation::Envelope& envelope,
                                 const MessageOptions& options);
 
-    Status help(runtime::Operation& operation, Deadline deadline) override;
+    Status progress(runtime::Operation& operation, Deadline deadline) override;
     Status flush(runtime::Operation& operation) override;
     /// ok, or that this thread was interrupted: the operation goes on.
     [[nodiscard]] Status check_interrupt() const override {
@@ -106,9 +106,9 @@ class Group final : public WitnessingParticipant,
         return &diagnosis_.report();
     }
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
-    bool advance() override;
+    bool progress() override;
     void look_around(Duration idle) override { diagnosis_.look_around(idle); }
-    [[nodiscard]] Witness& witness() override { return diagnosis_.witness(); }
+    [[nodiscard]] GroupProbe& group_probe() override { return diagnosis_.group_probe(); }
 
     // As its diagnosis does:
 
@@ -130,12 +130,12 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
     void leave_to_background(const std::shared_ptr<runtime::Operation>& operation);
     template <typename Reached>
-    Status help_until(Reached reached, const runtime::Operation& operation, Deadline deadline);
+    Status progress_until(Reached reached, const runtime::Operation& operation, Deadline deadline);
 
     // Under mutex_:
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
-    Status advance_all(bool& moved);
+    Status progress_all(bool& moved);
     /// Ends the group with what `why` turns out to be: true, and HangDiagnosis::tell_end() is due.
     /// False where it goes on.
     [[nodiscard]] bool reconsider(const Status& why);

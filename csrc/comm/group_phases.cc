@@ -45,7 +45,7 @@ Status GroupPhases::wait(std::unique_lock<std::mutex>& lock, std::chrono::millis
 }
 
 Result<bool> GroupPhases::drain() {
-    parts_.group.advance();
+    parts_.group.progress();
     const std::lock_guard lock(parts_.group.mutex());
     if (parts_.group.is_over()) return parts_.group.ended().shown;
     return parts_.collectives.is_empty() && parts_.mailbox.is_idle();
@@ -57,7 +57,7 @@ std::string GroupPhases::under_way() const {
                                          : parts_.collectives.front().describe();
 }
 
-Switching::Progress GroupPhases::progress() const {
+Switching::GroupProgress GroupPhases::progress() const {
     std::uint64_t identity = 0;
     for (const std::uint8_t byte : parts_.peers.directory().identity().group)
         identity = identity << 7U ^ byte;
@@ -90,7 +90,7 @@ Status GroupPhases::disagreement() const {
 }
 
 bool GroupPhases::is_disagreement_news() const {
-    return !parts_.diagnosis.report().switching().told().verdict.had_all;
+    return !parts_.diagnosis.report().switching().told().switch_result.had_all;
 }
 
 Status GroupPhases::check_link(const MessageOperation::Envelope& envelope) const {

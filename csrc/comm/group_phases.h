@@ -13,8 +13,8 @@
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/peers.h"
 #include "csrc/comm/phase/phased_group.h"
+#include "csrc/comm/reverse_route.h"
 #include "csrc/comm/selection/selector.h"
-#include "csrc/comm/way_back.h"
 #include "csrc/transport/doorbell.h"
 
 namespace pccl::comm {
@@ -57,16 +57,16 @@ class GroupPhases final : public PhasedGroup {
         return parts_.peers.directory().group_name();
     }
     [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
-    [[nodiscard]] Status check_way_back(Rank source, bool is_fixed) const override {
-        return comm::check_way_back(parts_.peers.directory(), source, is_fixed);
+    [[nodiscard]] Status check_reverse_route(Rank source, bool is_fixed) const override {
+        return comm::check_reverse_route(parts_.peers.directory(), source, is_fixed);
     }
     void hold() override;
     void release() override;
     [[nodiscard]] Result<bool> drain() override;
     [[nodiscard]] std::string under_way() const override;
-    [[nodiscard]] Switching::Progress progress() const override;
+    [[nodiscard]] Switching::GroupProgress progress() const override;
     void enter(GroupPhase phase) override;
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const override {
+    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const override {
         return parts_.diagnosis.survey().ask(rank, deadline);
     }
     [[nodiscard]] SwitchState& switching() override {

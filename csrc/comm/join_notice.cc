@@ -15,7 +15,7 @@ void JoinNotice::look(Rank awaited) {
     const int every = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
     if (options_.rank % every != 0 || !notice_.is_due(waited)) return;
     std::vector<Rank> late;
-    if (room_ != nullptr) late = bootstrap::unpublished(*room_, options_.size);
+    if (store_ != nullptr) late = bootstrap::unpublished(*store_, options_.size);
     if (late.empty()) late = {awaited};
     log(LogLevel::kWarning, "group ", options_.name, ": rank ", options_.rank, " of ",
         options_.size, " has waited ", in_seconds(waited), " at ", options_.store->where(), " for ",

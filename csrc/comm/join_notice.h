@@ -17,8 +17,8 @@ class JoinNotice {
     /// They outlive it.
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
 
-    /// Where this rank has its own word; null: nowhere yet.
-    void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
+    /// Where this rank has published its own entry; null: nowhere yet.
+    void look_in(std::shared_ptr<bootstrap::Store> store) { store_ = std::move(store); }
     void look(Rank awaited);
 
    private:
@@ -26,7 +26,7 @@ class JoinNotice {
 
     const CommunicatorOptions& options_;
     const TimePoint begun_ = system_clock().now();
-    std::shared_ptr<bootstrap::Store> room_;
+    std::shared_ptr<bootstrap::Store> store_;
     WaitNotice notice_;
 };
 

@@ -8,11 +8,11 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
+#include "csrc/comm/all_gather_values.h"
 #include "csrc/comm/capsule_links.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/phased_capsule.h"
-#include "csrc/comm/told_by_all.h"
 
 namespace pccl::comm {
 namespace {
@@ -25,42 +25,42 @@ using schedule::SizeRange;
 enum class Change : std::uint8_t { kLoad, kUnload };
 
 /// What each rank tells all others. Without padding.
-struct Wish {
+struct Vote {
     sys::Digest digest{};  // of the capsule, or of its name
     SizeRange sizes{};
     Change change{};
     std::uint8_t is_able = 0;
     ShortText<190> reason{};  // of one that is not
 };
-static_assert(sizeof(Wish) == 240);
+static_assert(sizeof(Vote) == 240);
 
-Wish wish_of(Change change, const Status& able) {
+Vote vote_for(Change change, const Status& able) {
     return {.change = change,
             .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0),
             .reason = ShortText<190>(able.message())};
 }
 
 /// ok where all ranks are able, and want what `own` does. The same error on all that are able.
-Status agree(const Wish& own, const std::vector<Wish>& wishes) {
-    const auto unable = ranks_where(wishes, [](const Wish& wish) { return wish.is_able != 1; });
+Status agree(const Vote& own, const std::vector<Vote>& votes) {
+    const auto unable = ranks_where(votes, [](const Vote& vote) { return vote.is_able != 1; });
     if (!unable.empty()) {
-        const Wish& first = wishes[static_cast<std::size_t>(unable.front())];
+        const Vote& first = votes[static_cast<std::size_t>(unable.front())];
         return Status::mismatch(unable.front(),
                                 concat(listed(unable), " cannot: ", first.reason.text()));
     }
-    const Wish& reference = wishes.front();
-    const auto others = ranks_where(wishes, [&](const Wish& wish) {
-        return wish.change != reference.change || wish.digest != reference.digest ||
-               wish.sizes != reference.sizes;
+    const Vote& reference = votes.front();
+    const auto others = ranks_where(votes, [&](const Vote& vote) {
+        return vote.change != reference.change || vote.digest != reference.digest ||
+               vote.sizes != reference.sizes;
     });
     if (others.empty()) return Status::ok();
     const bool is_other_capsule = std::ranges::any_of(
-        wishes, [&](const Wish& wish) { return wish.digest != reference.digest; });
-    const auto text = [&](const Wish& wish) {
-        return is_other_capsule ? sys::to_hex(wish.digest).substr(0, 16)
-                                : concat("sizes ", capsule::to_text(wish.sizes));
+        votes, [&](const Vote& vote) { return vote.digest != reference.digest; });
+    const auto text = [&](const Vote& vote) {
+        return is_other_capsule ? sys::to_hex(vote.digest).substr(0, 16)
+                                : concat("sizes ", capsule::to_text(vote.sizes));
     };
-    const auto& other = wishes[static_cast<std::size_t>(others.front())];
+    const auto& other = votes[static_cast<std::size_t>(others.front())];
     return Status::mismatch(
         others.front(),
         concat(listed(others), " and rank 0 do not ", own.change == Change::kLoad ? "" : "un",
@@ -97,16 +97,16 @@ Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
         return capsule;
     };
     Result<Capsule> own = try_own();
-    Wish wish = wish_of(Change::kLoad, own.status());
+    Vote vote = vote_for(Change::kLoad, own.status());
     if (own.is_ok()) {
-        wish.digest = file->digest();
-        wish.sizes = range.value_or(file->description().sizes);
+        vote.digest = file->digest();
+        vote.sizes = range.value_or(file->description().sizes);
     }
-    const auto wishes = told_by_all(
-        size(), wish, [&](const Collective& collective) { return run(collective, limit); });
+    const auto votes = all_gather_values(
+        size(), vote, [&](const Collective& collective) { return run(collective, limit); });
     PCCL_TRY(own.status());
-    PCCL_TRY(wishes.status());
-    PCCL_TRY(agree(wish, *wishes)
+    PCCL_TRY(votes.status());
+    PCCL_TRY(agree(vote, *votes)
                  .with_context(
                      concat("group ", name(), " loads no capsule ", file->description().name)));
     group_->selector()->choose_from(std::move(catalogue));
@@ -116,14 +116,14 @@ Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
 Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const Status own = catalogue->remove(name);
-    Wish wish = wish_of(Change::kUnload, own);
-    wish.digest = sys::sha256(name);
-    const auto wishes = told_by_all(
-        size(), wish, [&](const Collective& collective) { return run(collective, limit); });
+    Vote vote = vote_for(Change::kUnload, own);
+    vote.digest = sys::sha256(name);
+    const auto votes = all_gather_values(
+        size(), vote, [&](const Collective& collective) { return run(collective, limit); });
     PCCL_TRY(own);
-    PCCL_TRY(wishes.status());
+    PCCL_TRY(votes.status());
     PCCL_TRY(
-        agree(wish, *wishes).with_context(concat("group ", this->name(), " keeps capsule ", name)));
+        agree(vote, *votes).with_context(concat("group ", this->name(), " keeps capsule ", name)));
     group_->selector()->choose_from(std::move(catalogue));
     return Status::ok();
 }

@@ -60,7 +60,7 @@ AwaitedRanks MessageOperation::awaited() const {
     return {{envelope_.peer, receives ? Awaited::Act::kSend : Awaited::Act::kReceive}};
 }
 
-Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
+Result<bool> MessageOperation::progress(LinkTable& links, bool& moved) {
     PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link({envelope_.peer, 0}));
     if (link == nullptr) return false;
     const abi::MessageHeader header = header_of(envelope_);
@@ -140,26 +140,26 @@ Status Mailbox::compare(const MessageOperation& receive, Rank source,
     return Status::ok();
 }
 
-Status Mailbox::advance(LinkTable& links, bool& moved, EndedOperations& ended) {
+Status Mailbox::progress(LinkTable& links, bool& moved, EndedOperations& ended) {
     if (pending_ == 0) return Status::ok();
     const std::size_t before = ended.size();
     std::erase_if(receives_,
                   [&](const MessagePtr& receive) { return take_waiting(receive, ended); });
     deliver_to_self(ended);
-    PCCL_TRY(advance_sends(links, moved, ended));
+    PCCL_TRY(progress_sends(links, moved, ended));
     for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank)
-        if (rank != self_) PCCL_TRY(advance_source(rank, links, moved, ended));
+        if (rank != self_) PCCL_TRY(progress_source(rank, links, moved, ended));
     if (!moved) PCCL_TRY(expire(ended));
     moved |= ended.size() > before;
     return Status::ok();
 }
 
-Status Mailbox::advance_sends(LinkTable& links, bool& moved, EndedOperations& ended) {
+Status Mailbox::progress_sends(LinkTable& links, bool& moved, EndedOperations& ended) {
     for (std::size_t peer = 0; peer < outgoing_.size(); ++peer) {
         auto& queue = outgoing_[peer];
         while (!queue.empty() && static_cast<Rank>(peer) != self_) {
             queue.front()->mark_started();
-            PCCL_ASSIGN_OR_RETURN(const bool done, queue.front()->advance(links, moved));
+            PCCL_ASSIGN_OR_RETURN(const bool done, queue.front()->progress(links, moved));
             if (!done) break;
             end(queue.front(), Status::ok(), self_, ended);
             queue.pop_front();
@@ -174,7 +174,7 @@ bool Mailbox::is_wanted(Rank rank) const {
     });
 }
 
-Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, EndedOperations& ended) {
+Status Mailbox::progress_source(Rank rank, LinkTable& links, bool& moved, EndedOperations& ended) {
     Source& source = sources_[static_cast<std::size_t>(rank)];
     while (source.into || source.aside || is_wanted(rank)) {
         transport::RecvLink* link = links.receive_link({rank, 0});
@@ -289,23 +289,23 @@ void Mailbox::deliver_to_self(EndedOperations& ended) {
 }
 
 Status Mailbox::expire(EndedOperations& ended) {
-    const auto late = [](const MessageOperation& message) {
+    const auto timed_out = [](const MessageOperation& message) {
         return Status::timeout(
             concat(message.describe(), " timed out: the timeout passed while waiting for ",
                    to_string(message.awaited())),
             message.envelope().peer);
     };
     std::erase_if(receives_, [&](const MessagePtr& receive) {
-        if (!is_late(*receive)) return false;
-        end(receive, late(*receive), kNoRank, ended);
+        if (!is_past_deadline(*receive)) return false;
+        end(receive, timed_out(*receive), kNoRank, ended);
         return true;
     });
     for (const Source& source : sources_)
-        if (source.into && is_late(*source.into)) return late(*source.into);
+        if (source.into && is_past_deadline(*source.into)) return timed_out(*source.into);
     for (auto& queue : outgoing_) {
-        if (queue.empty() || !is_late(*queue.front())) continue;
-        if (queue.front()->is_under_way()) return late(*queue.front());
-        end(queue.front(), late(*queue.front()), kNoRank, ended);
+        if (queue.empty() || !is_past_deadline(*queue.front())) continue;
+        if (queue.front()->is_under_way()) return timed_out(*queue.front());
+        end(queue.front(), timed_out(*queue.front()), kNoRank, ended);
         queue.pop_front();
     }
     return Status::ok();

@@ -52,7 +52,7 @@ class MessageOperation final : public runtime::Operation {
     [[nodiscard]] bool wants(Rank source, std::int32_t tag) const;
 
     /// Sends; a receive is advanced by the mailbox, which knows what has arrived.
-    Result<bool> advance(LinkTable& links, bool& moved);
+    Result<bool> progress(LinkTable& links, bool& moved);
     [[nodiscard]] bool is_flushed() const override { return true; }
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
@@ -92,7 +92,7 @@ class Mailbox {
     [[nodiscard]] std::string describe_first() const;
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
-    Status advance(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
+    Status progress(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
     /// Whom the messages under way wait for.
     [[nodiscard]] AwaitedRanks awaited() const;
     /// Ends every message with `reason`.
@@ -114,9 +114,9 @@ class Mailbox {
         void reset_front();
     };
 
-    Status advance_sends(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
-    Status advance_source(Rank rank, LinkTable& links, bool& moved,
-                          runtime::EndedOperations& ended);
+    Status progress_sends(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
+    Status progress_source(Rank rank, LinkTable& links, bool& moved,
+                           runtime::EndedOperations& ended);
     Status read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved);
     void match_front(Rank rank, Source& source, runtime::EndedOperations& ended);
     Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
@@ -126,7 +126,7 @@ class Mailbox {
     bool take_waiting(const MessagePtr& receive, runtime::EndedOperations& ended);
     void deliver_to_self(runtime::EndedOperations& ended);
     Status expire(runtime::EndedOperations& ended);
-    [[nodiscard]] bool is_late(const MessageOperation& message) const {
+    [[nodiscard]] bool is_past_deadline(const MessageOperation& message) const {
         return message.deadline().passed() && !is_aborted_.load();
     }
     void end(const MessagePtr& message, Status status, Rank source,

@@ -1,4 +1,4 @@
-// The other ranks of a group: its links, its board and the control plane as one view.
+// The other ranks of a group: its links, its segment and the control plane as one view.
 //
 // Members are called under the group's lock, unless they say otherwise.
 #pragma once
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "csrc/bootstrap/roster.h"
-#include "csrc/comm/board/board.h"
-#include "csrc/comm/board/board_setup.h"
 #include "csrc/comm/diagnosis/peer_view.h"
 #include "csrc/comm/links/connection_context.h"
+#include "csrc/comm/shm/shm_segment.h"
+#include "csrc/comm/shm/shm_setup.h"
 #include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"
 
@@ -24,19 +24,19 @@ class Peers final : public PeerView {
           runtime::PeerDirectory::Self self);
 
     /// To be called once, before anything is sent. Where all ranks share this host, waits until all
-    /// have opened a board (see board()); errors are kTimeout and kPeerLost.
+    /// have opened a segment (see segment()); errors are kTimeout and kPeerLost.
     /// `is_there` of `vote` is not used.
-    Status register_remote_infos(const bootstrap::Roster& roster, BoardSetup::MemoryVote vote,
+    Status register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
                                  Deadline deadline);
-    /// The group's board, or null.
-    [[nodiscard]] Board* board() const { return board_.get(); }
+    /// The group's segment, or null.
+    [[nodiscard]] ShmSegment* segment() const { return segment_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }
     void note_arrivals() { links_.note_arrivals(); }
-    /// The peers that a failure cannot be told to over a link or the board, nearest first.
+    /// The peers that a failure cannot be told to over a link or the segment, nearest first.
     [[nodiscard]] std::vector<Rank> out_of_reach();
     /// ConnectionContext::renew().
     void renew(std::uint32_t generation) { links_.renew(generation); }
-    /// Leaves the board, then releases all links, for good; peers see this rank as lost once they
+    /// Leaves the segment, then releases all links, for good; peers see this rank as lost once they
     /// have read what it sent.
     void close(const Status& reason);
 
@@ -44,11 +44,11 @@ class Peers final : public PeerView {
 
     [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
     [[nodiscard]] Rank reaching() const override;
-    [[nodiscard]] Result<Situation> ask(Rank peer, Deadline deadline) const override {
+    [[nodiscard]] Result<RankStatus> ask(Rank peer, Deadline deadline) const override {
         return ask(directory_.endpoint(peer), deadline);
     }
     /// One that may not have joined yet.
-    [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
+    [[nodiscard]] Result<RankStatus> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
     /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
     [[nodiscard]] Status look_at(std::span<const bootstrap::Endpoint> joined) const;
     Status tell(Rank peer, const Status& reason, Deadline deadline) const override;
@@ -58,17 +58,17 @@ class Peers final : public PeerView {
     }
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::Region> region) {
-        board_setup_.accepted(request, std::move(region));
+        shm_setup_.accepted(request, std::move(region));
     }
     /// Nothing more will be accepted.
-    void fall_short(const Status& why) { board_setup_.fall_short(why); }
+    void fall_short(const Status& why) { shm_setup_.fall_short(why); }
 
     // As PeerView has them:
 
     [[nodiscard]] Status look() override;
     [[nodiscard]] Status look(Rank peer) override;
     [[nodiscard]] Status look_for_failure() override;
-    [[nodiscard]] bool has_board() const override { return board_ != nullptr; }
+    [[nodiscard]] bool has_segment() const override { return segment_ != nullptr; }
     [[nodiscard]] bool has_link_from(Rank peer) override {
         return links_.receive_link({peer, 0}) != nullptr;
     }
@@ -77,9 +77,9 @@ class Peers final : public PeerView {
 
    private:
     runtime::PeerDirectory directory_;
-    BoardSetup board_setup_;
+    ShmSetup shm_setup_;
     ConnectionContext links_;
-    std::unique_ptr<Board> board_;
+    std::unique_ptr<ShmSegment> segment_;
 };
 
 }  // namespace pccl::comm

@@ -17,9 +17,9 @@
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kPatience = std::chrono::milliseconds(500);
+constexpr Duration kAnswerTimeout = std::chrono::milliseconds(500);
 constexpr std::chrono::milliseconds kSurvey{1000};  // of each rank
-constexpr std::chrono::milliseconds kLongestMeeting = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kLongestRendezvous = std::chrono::minutes(1);
 
 Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank> excluded) {
     for (const Rank rank : excluded)
@@ -60,7 +60,7 @@ Status in_old_ranks(const Status& status, const std::vector<Rank>& survivors) {
 std::string last_word(const Shrinking& shrinking) {
     const Status why = Status::aborted(
         concat("it has gone on in a group of ", shrinking.staying, " without others"));
-    return Situation{.broken = why, .shrinking = shrinking}.serialise();
+    return RankStatus{.broken = why, .shrinking = shrinking}.serialise();
 }
 
 /// Whether another list of ranks may help.
@@ -93,7 +93,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
     options.timeout = wanted.timeout.value_or(timeout());
-    const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestMeeting));
+    const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestRendezvous));
     const PeerSurvey& survey = group_->diagnosis().survey();
     ShrinkState& shrinking = group_->diagnosis().report().shrinking();
     PCCL_TRY(shrinking.begin(excluded));
@@ -103,17 +103,17 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
          .staying = survivors,
          .left_out = {excluded.begin(), excluded.end()},
          .terms = layout->digest(),
-         .ask = [&](Rank peer) { return survey.ask(peer, Deadline::after(kPatience)); },
+         .ask = [&](Rank peer) { return survey.ask(peer, Deadline::after(kAnswerTimeout)); },
          .tell = [&](const Shrinking& now) { shrinking.tell(now); },
          .interrupted = options.interrupted,
          .deadline = deadline,
-         .patience = process_config().peer_timeout});
+         .answer_timeout = process_config().peer_timeout});
     std::shared_ptr<Communicator> comm;
     for (bool all_have_confirmed = false; !all_have_confirmed;) {
         PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, agreement.propose());
         const std::shared_ptr<Group> group(new Group(*runtime_, identity, options),
                                            LeaveToParent());
-        runtime_->enroll({identity.group, options.rank}, identity.secret, group);
+        runtime_->register_rank({identity.group, options.rank}, identity.secret, group);
         comm.reset(new Communicator(options, group));
         // Where ranks share memory, one hands it to the others.
         if (is_on_one_host(roster)) {
@@ -126,8 +126,8 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
         shrinking.renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
-    runtime_->leave_word({group_->directory().identity().group, rank()},
-                         group_->directory().identity().secret, last_word(shrinking.told()));
+    runtime_->keep_answer({group_->directory().identity().group, rank()},
+                          group_->directory().identity().secret, last_word(shrinking.told()));
     return comm;
 }
 
@@ -143,7 +143,7 @@ Result<std::vector<Rank>> Communicator::missing() const {
     const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
     for (const PeerHealth& peer : peers) {
-        const Shrinking& theirs = peer.situation.shrinking;
+        const Shrinking& theirs = peer.rank_status.shrinking;
         const bool is_here = peer.state == PeerHealth::State::kHere;
         if (!is_here && theirs.stage == Shrinking::Stage::kDecided)
             return gone_on(peer.rank, theirs);
@@ -158,7 +158,7 @@ Result<std::vector<Rank>> Communicator::missing() const {
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::shrink(const ShrinkOptions& wanted) const {
-    const Deadline deadline = Deadline::after(kLongestMeeting);
+    const Deadline deadline = Deadline::after(kLongestRendezvous);
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> excluded, missing());
         if (excluded.empty())

@@ -18,19 +18,19 @@ namespace pccl::comm {
 namespace {
 
 /// What each rank tells all others.
-struct SplitWish {
+struct SplitRequest {
     std::int64_t color = -1;  // negative: in no group
     std::int64_t key = 0;
     std::int64_t sequence = 0;  // of the old group, which makes the place to meet another each time
 };
-constexpr std::size_t kFields = sizeof(SplitWish) / sizeof(std::int64_t);
+constexpr std::size_t kFields = sizeof(SplitRequest) / sizeof(std::int64_t);
 
-std::vector<Rank> members_of(std::int64_t color, const std::vector<SplitWish>& wishes) {
+std::vector<Rank> members_of(std::int64_t color, const std::vector<SplitRequest>& requests) {
     std::vector<Rank> members;
-    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
-        if (wishes[rank].color == color) members.push_back(static_cast<Rank>(rank));
-    std::ranges::stable_sort(members, {},
-                             [&](Rank rank) { return wishes[static_cast<std::size_t>(rank)].key; });
+    for (std::size_t rank = 0; rank < requests.size(); ++rank)
+        if (requests[rank].color == color) members.push_back(static_cast<Rank>(rank));
+    std::ranges::stable_sort(
+        members, {}, [&](Rank rank) { return requests[static_cast<std::size_t>(rank)].key; });
     return members;
 }
 
@@ -48,21 +48,21 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     if (color.value_or(0) < 0)
         return Status::invalid_argument(
             concat("color ", *color, " of split; it must be 0 or more, or none at all"));
-    SplitWish own{
+    SplitRequest own{
         .color = color.value_or(-1), .key = key, .sequence = static_cast<std::int64_t>(sequence())};
-    std::vector<SplitWish> wishes(static_cast<std::size_t>(size()));
+    std::vector<SplitRequest> requests(static_cast<std::size_t>(size()));
     const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), kFields}}};
     std::vector<Block> outputs;
-    outputs.reserve(wishes.size());
-    for (SplitWish& wish : wishes)
-        outputs.push_back({reinterpret_cast<std::byte*>(&wish), kFields});
+    outputs.reserve(requests.size());
+    for (SplitRequest& request : requests)
+        outputs.push_back({reinterpret_cast<std::byte*>(&request), kFields});
     PCCL_TRY(run({.kind = CollectiveKind::kAllGather,
                   .type = DataType::kInt64,
                   .inputs = input,
                   .outputs = outputs},
                  limit));
     if (!color) return std::shared_ptr<Communicator>();
-    const std::vector<Rank> members = members_of(own.color, wishes);
+    const std::vector<Rank> members = members_of(own.color, requests);
     CommunicatorOptions options = of_members(options_, members);
     options.runtime = runtime_;
     options.timeout = timeout();
@@ -71,7 +71,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     if (options.base_store != nullptr)
         options.store = bootstrap::prefixed(
             options.base_store,
-            place_to_meet(group_->directory().identity().group, wishes.front().sequence, *color));
+            place_to_meet(group_->directory().identity().group, requests.front().sequence, *color));
     return create(options);
 }
 

@@ -8,8 +8,8 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
+#include "csrc/comm/all_gather_values.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/told_by_all.h"
 #include "csrc/transport/memory_descriptor.h"
 
 namespace pccl::comm {
@@ -85,7 +85,7 @@ Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& of
 Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
                                          OptionalTimeout limit) {
     PCCL_ASSIGN_OR_RETURN(auto offers,
-                          told_by_all(comm.size(), own, [&](const Collective& collective) {
+                          all_gather_values(comm.size(), own, [&](const Collective& collective) {
                               return comm.run(collective, limit);
                           }));
     PCCL_TRY(agree_on_workspace(offers).with_context(concat("group ", comm.name())));

@@ -20,10 +20,10 @@ constexpr int kMostTriesRead = 1000;
 constexpr int kMostCores = 65536;
 
 constexpr std::array kFigures = {
-    NamedFigure{"beat", "a cache line handed to another core and back", kMicro, &MachineCosts::beat,
-                true},
+    NamedFigure{"beat", "a cache line handed to another core and back", kMicro,
+                &MachineCosts::core_round_trip, true},
     NamedFigure{"shared_core_beat", "a wake-up and back on one core", kMicro,
-                &MachineCosts::shared_core_beat, false},
+                &MachineCosts::shared_core_round_trip, false},
     NamedFigure{"wake", "a wake-up on another core", kMicro, &MachineCosts::wake, true},
     NamedFigure{"direct_start", "a read of another process's memory, before its bytes", kMicro,
                 &MachineCosts::direct_start, false},
@@ -158,15 +158,15 @@ std::string shown(const Figure& figure, double unit) {
 std::string_view what_two_cores_lack(const MachineCosts& costs) {
     if (costs.is_of_two_cores() || costs.origin.cores == 0) return {};
     if (costs.origin.cores == 1) return ", on its only core: nothing that passes between cores";
-    if (costs.beat.is_measured) return ", without all that passes between cores";
+    if (costs.core_round_trip.is_measured) return ", without all that passes between cores";
     return ", while no other core was free: nothing that passes between cores";
 }
 
 }  // namespace
 
 MachineCosts::MachineCosts()
-    : beat(assumed(0.2 * kMicro)),
-      shared_core_beat(assumed(5 * kMicro)),
+    : core_round_trip(assumed(0.2 * kMicro)),
+      shared_core_round_trip(assumed(5 * kMicro)),
       wake(assumed(5 * kMicro)),
       direct_start(assumed(0.7 * kMicro)),
       tcp_round(assumed(14.5 * kMicro)),

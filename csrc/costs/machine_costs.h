@@ -54,18 +54,18 @@ struct Origin {
 struct MachineCosts {
     MachineCosts();
 
-    Figure beat;              // a cache line handed to another core and back
-    Figure shared_core_beat;  // a wake-up and back, between threads that share a core
-    Figure wake;              // from the call that wakes a sleeper on another core until it runs
-    Figure direct_start;      // of process_vm_readv(2)
-    Figure tcp_round;         // over loopback: from a send until a receiver that looks has it
-    Figure tcp_message;       // of that, the sender's own time
-    Figure tcp_byte;          // of its time, while the other end keeps up
-    ByteFigures copy;         // within one core's reach
-    ByteFigures sum;          // float32, onto others
-    ByteFigures write;        // what another core has read, plainly, as that core does, too
-    ByteFigures take;         // copied, when another core has written it so, as that core does, too
-    ByteFigures stream;       // what another core has read, past the caches, as that core does, too
+    Figure core_round_trip;         // a cache line handed to another core and back
+    Figure shared_core_round_trip;  // a wake-up and back, between threads that share a core
+    Figure wake;          // from the call that wakes a sleeper on another core until it runs
+    Figure direct_start;  // of process_vm_readv(2)
+    Figure tcp_round;     // over loopback: from a send until a receiver that looks has it
+    Figure tcp_message;   // of that, the sender's own time
+    Figure tcp_byte;      // of its time, while the other end keeps up
+    ByteFigures copy;     // within one core's reach
+    ByteFigures sum;      // float32, onto others
+    ByteFigures write;    // what another core has read, plainly, as that core does, too
+    ByteFigures take;     // copied, when another core has written it so, as that core does, too
+    ByteFigures stream;   // what another core has read, past the caches, as that core does, too
     ByteFigures take_streamed;
     ByteFigures direct;        // process_vm_readv(2) of what another core has written
     ByteFigures direct_again;  // of what this core has read so before, and nobody written since
@@ -81,7 +81,7 @@ struct MachineCosts {
 
     /// Whether any figure was.
     [[nodiscard]] PCCL_API bool is_measured() const;
-    /// Whether what passes between two cores was: the beat, the wake-up and TCP.
+    /// Whether what passes between two cores was: the round trip, the wake-up and TCP.
     [[nodiscard]] PCCL_API bool is_of_two_cores() const;
     /// The level that holds `bytes`; the last one, which others use, too, no more than its half.
     [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
@@ -97,7 +97,7 @@ struct MachineCosts {
 }
 
 /// Seconds a byte that goes through memory which ranks share.
-struct Handing {
+struct CoreTransfer {
     double give = 0;
     double take = 0;
 
@@ -105,9 +105,9 @@ struct Handing {
 };
 
 /// Plainly or past the caches, whichever is faster: SharedCopy finds it.
-[[nodiscard]] inline Handing handing_at(Level level, const MachineCosts& costs) {
-    const Handing plain{at(costs.write, level), at(costs.take, level)};
-    const Handing streamed{at(costs.stream, level), at(costs.take_streamed, level)};
+[[nodiscard]] inline CoreTransfer core_transfer_at(Level level, const MachineCosts& costs) {
+    const CoreTransfer plain{at(costs.write, level), at(costs.take, level)};
+    const CoreTransfer streamed{at(costs.stream, level), at(costs.take_streamed, level)};
     return plain.both() <= streamed.both() ? plain : streamed;
 }
 

@@ -5,10 +5,10 @@
 #include "csrc/base/background_thread.h"
 #include "csrc/base/log.h"
 #include "csrc/costs/measure_bytes.h"
-#include "csrc/costs/measure_handing.h"
+#include "csrc/costs/measure_core_latency.h"
 #include "csrc/costs/measure_tcp.h"
-#include "csrc/costs/partner.h"
-#include "csrc/costs/samples.h"
+#include "csrc/costs/ping_pong_thread.h"
+#include "csrc/costs/timing_samples.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::costs {
@@ -50,20 +50,21 @@ MachineCosts measure_here(Duration budget) {
     costs.origin.cores = static_cast<int>(sys::allowed_cores().count());
     take_cache_sizes(costs);
     static_cast<void>(sys::run_on(sys::CoreSet().set(sys::current_core())));
-    Partner partner;
+    PingPongThread peer_thread;
     double spread = 1;
-    const bool has_partner = meet_on_another_core(partner, costs, deadline.within(budget / 4));
-    if (has_partner) {
-        measure_wake(partner, costs, deadline.within(budget / 10));
-        const Status tcp = measure_tcp(partner, costs, deadline.within(budget / 10));
+    const bool has_peer_thread =
+        meet_on_another_core(peer_thread, costs, deadline.within(budget / 4));
+    if (has_peer_thread) {
+        measure_wake(peer_thread, costs, deadline.within(budget / 10));
+        const Status tcp = measure_tcp(peer_thread, costs, deadline.within(budget / 10));
         if (!tcp.is_ok()) log(LogLevel::kInfo, "what TCP costs is not measured: ", tcp.message());
     }
     // Whatever is left, but for the last.
-    measure_bytes(has_partner ? &partner : nullptr, costs,
+    measure_bytes(has_peer_thread ? &peer_thread : nullptr, costs,
                   deadline.within(deadline.remaining() - budget / 10), spread);
     // Before the two take turns on a core.
-    const long interruptions = interruptions_of_this_thread() + partner.interruptions();
-    measure_shared_core(partner, costs, deadline.within(budget / 10));
+    const long interruptions = interruptions_of_this_thread() + peer_thread.interruptions();
+    measure_shared_core(peer_thread, costs, deadline.within(budget / 10));
     forget_implausible(costs);
     const bool has_all = costs.origin.cores == 1 || costs.is_of_two_cores();
     costs.origin.is_quiet =

@@ -11,7 +11,7 @@
 
 #include "csrc/base/streaming.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/costs/samples.h"
+#include "csrc/costs/timing_samples.h"
 #include "csrc/sys/process_memory.h"
 
 #if defined(__SSE2__)
@@ -50,7 +50,7 @@ bool flush([[maybe_unused]] std::span<std::byte> bytes) {
 }
 
 /// A piece that, with another of its size, a level holds and the one before it does not. In a
-/// cache the older ones make room: what is half as much again as it holds is never in it.
+/// cache the older ones make space: what is half as much again as it holds is never in it.
 std::size_t piece_bytes(Level level, const MachineCosts& costs) {
     switch (level) {
         case Level::kFirst:
@@ -68,12 +68,12 @@ std::size_t piece_bytes(Level level, const MachineCosts& costs) {
 /// What one of the two works on.
 struct Side {
     std::span<std::byte> source;
-    std::span<std::byte> room;  // written by it, read by the other
+    std::span<std::byte> slot;  // written by it, read by the other
     std::span<std::byte> result;
 };
 
 /// Where the two wait for each other.
-class Meeting {
+class ThreadBarrier {
    public:
     void wait() {
         const int all = 2 * (arrived_.fetch_add(1) / 2 + 1);
@@ -91,7 +91,7 @@ class Pieces {
     void resize(std::size_t bytes) { bytes_ = bytes; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] Side own() { return {part(0), part(1), part(2)}; }
-    [[nodiscard]] Side partners() { return {part(3), part(4), part(5)}; }
+    [[nodiscard]] Side peers() { return {part(3), part(4), part(5)}; }
 
    private:
     static constexpr std::size_t kParts = 6;
@@ -115,7 +115,8 @@ void past_caches(std::span<std::byte> into, std::span<const std::byte> from) {
 }
 
 /// As one process reads another, which it sees to be alive.
-void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> to, Samples& into) {
+void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> to,
+                         TimingSamples& into) {
     Status read;
     const double seconds = seconds_of([&] {
         read =
@@ -127,15 +128,15 @@ void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> t
 /// The figures of one level.
 class LevelMeasurement {
    public:
-    LevelMeasurement(Level level, Pieces& pieces, Partner* partner)
+    LevelMeasurement(Level level, Pieces& pieces, PingPongThread* peer_thread)
         : pieces_(pieces),
-          partner_(partner),
+          peer_thread_(peer_thread),
           is_memory_(level == Level::kMemory),
           is_shared_(level == Level::kLast) {}
 
     void turn() {
         work_alone();
-        if (partner_ == nullptr) return;
+        if (peer_thread_ == nullptr) return;
         exchange(copy, written_, taken_);
         exchange(past_caches, streamed_, taken_streamed_);
         lend();
@@ -169,7 +170,7 @@ class LevelMeasurement {
 
     void work_alone() {
         const Side own = pieces_.own();
-        copy(own.result, own.source);  // the partner has had them
+        copy(own.result, own.source);  // the other thread has had them
         forget(own.source);
         forget(own.result);
         copied_.add(seconds_of([&] { copy(own.result, own.source); }));
@@ -183,65 +184,65 @@ class LevelMeasurement {
 
     /// Both give and both take, as in a collective: they share the ways to the caches and to
     /// memory.
-    void exchange(Write write, Samples& given, Samples& taken) {
-        Meeting meeting;
-        Samples theirs;
-        const Partner::Task other = [&] {
-            take_part(meeting, pieces_.partners(), pieces_.own(), write, theirs, theirs);
+    void exchange(Write write, TimingSamples& given, TimingSamples& taken) {
+        ThreadBarrier barrier;
+        TimingSamples theirs;
+        const PingPongThread::Task other = [&] {
+            take_part(barrier, pieces_.peers(), pieces_.own(), write, theirs, theirs);
         };
-        partner_->begin(other);
-        take_part(meeting, pieces_.own(), pieces_.partners(), write, given, taken);
-        partner_->end();
+        peer_thread_->begin(other);
+        take_part(barrier, pieces_.own(), pieces_.peers(), write, given, taken);
+        peer_thread_->end();
     }
 
-    /// The other has read the room before, as those have who read the halves of a board; and other
-    /// rooms after it, where so many are used in turn that they leave its own caches.
-    void take_part(Meeting& meeting, const Side& own, const Side& other, Write write,
-                   Samples& given, Samples& taken) const {
+    /// The other has read the slot before, as those have who read the buffers of a segment; and
+    /// other slots after it, where so many are used in turn that they leave its own caches.
+    void take_part(ThreadBarrier& barrier, const Side& own, const Side& other, Write write,
+                   TimingSamples& given, TimingSamples& taken) const {
         if (is_shared_) copy(own.result, own.source);
         forget(own.source);
-        forget(own.room);
-        meeting.wait();
-        given.add(seconds_of([&] { write(own.room, own.source); }));
-        forget(own.room);
+        forget(own.slot);
+        barrier.wait();
+        given.add(seconds_of([&] { write(own.slot, own.source); }));
+        forget(own.slot);
         forget(own.result);
-        meeting.wait();
-        taken.add(seconds_of([&] { copy(own.result, other.room); }));
-        meeting.wait();
+        barrier.wait();
+        taken.add(seconds_of([&] { copy(own.result, other.slot); }));
+        barrier.wait();
     }
 
     /// Each reads what the other has just written, through the kernel, and once more: in
     /// collectives, too, most read at a time.
     void lend() {
-        Meeting meeting;
-        Samples theirs;
-        const Partner::Task other = [&] {
-            read_part(meeting, pieces_.partners(), pieces_.own(), theirs, theirs);
+        ThreadBarrier barrier;
+        TimingSamples theirs;
+        const PingPongThread::Task other = [&] {
+            read_part(barrier, pieces_.peers(), pieces_.own(), theirs, theirs);
         };
-        partner_->begin(other);
-        read_part(meeting, pieces_.own(), pieces_.partners(), read_, read_again_);
-        partner_->end();
+        peer_thread_->begin(other);
+        read_part(barrier, pieces_.own(), pieces_.peers(), read_, read_again_);
+        peer_thread_->end();
     }
 
-    void read_part(Meeting& meeting, const Side& own, const Side& other, Samples& read,
-                   Samples& again) const {
+    void read_part(ThreadBarrier& barrier, const Side& own, const Side& other, TimingSamples& read,
+                   TimingSamples& again) const {
         std::ranges::fill(own.source, std::byte{});
-        if (is_shared_) copy(own.result, own.room);  // so that it leaves this core's own caches
-        for (Samples* const into : {&read, &again}) {
-            meeting.wait();
+        if (is_shared_) copy(own.result, own.slot);  // so that it leaves this core's own caches
+        for (TimingSamples* const into : {&read, &again}) {
+            barrier.wait();
             forget(other.source);
             forget(own.result);
-            meeting.wait();
+            barrier.wait();
             read_through_kernel(other.source, own.result, *into);
         }
-        meeting.wait();
+        barrier.wait();
     }
 
     Pieces& pieces_;
-    Partner* const partner_;
+    PingPongThread* const peer_thread_;
     const bool is_memory_;
     const bool is_shared_;
-    Samples copied_, added_, written_, taken_, streamed_, taken_streamed_, read_, read_again_;
+    TimingSamples copied_, added_, written_, taken_, streamed_, taken_streamed_, read_, read_again_;
 };
 
 /// Of a line: what a call costs beside its bytes.
@@ -249,14 +250,15 @@ void measure_direct_start(MachineCosts& into) {
     constexpr int kReads = 20;
     const CacheLine line{};
     CacheLine copied{};
-    Samples samples;
+    TimingSamples samples;
     for (int i = 0; i < kReads; ++i) read_through_kernel(line.bytes, copied.bytes, samples);
     if (const Figure start = samples.least_of(); start.is_measured) into.direct_start = start;
 }
 
 }  // namespace
 
-void measure_bytes(Partner* partner, MachineCosts& into, Deadline deadline, double& spread) {
+void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline deadline,
+                   double& spread) {
     measure_direct_start(into);
     constexpr std::array kMostUseful = {Level::kSecond, Level::kFirst, Level::kMemory,
                                         Level::kLast};
@@ -267,7 +269,7 @@ void measure_bytes(Partner* partner, MachineCosts& into, Deadline deadline, doub
         const Level level = kMostUseful[done];
         if (level == Level::kMemory && !flush({})) continue;
         pieces.resize(piece_bytes(level, into));
-        LevelMeasurement measurement(level, pieces, partner);
+        LevelMeasurement measurement(level, pieces, peer_thread);
         // The levels to come need their time, too.
         const Deadline own =
             deadline.within(deadline.remaining() / static_cast<int>(kLevels - done));

@@ -3,12 +3,13 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/costs/machine_costs.h"
-#include "csrc/costs/partner.h"
+#include "csrc/costs/ping_pong_thread.h"
 
 namespace pccl::costs {
 
-/// `partner` runs on another core, or is null: then only what one core does by itself. How unlike
-/// repeated measurements were is added to `spread`.
-void measure_bytes(Partner* partner, MachineCosts& into, Deadline deadline, double& spread);
+/// `peer_thread` runs on another core, or is null: then only what one core does by itself. How
+/// unlike repeated measurements were is added to `spread`.
+void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline deadline,
+                   double& spread);
 
 }  // namespace pccl::costs

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
-#include "csrc/costs/samples.h"
+#include "csrc/costs/timing_samples.h"
 #include "csrc/sys/socket/echo.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::costs {
 namespace {
 
-constexpr Duration kPatience = std::chrono::milliseconds(100);
+constexpr Duration kAnswerTimeout = std::chrono::milliseconds(100);
 constexpr std::size_t kFirstStream = 16 * kKiB;
 constexpr std::size_t kLastStream = 256 * kKiB;
 // A stream that takes so long tells what its bytes take.
@@ -32,9 +32,9 @@ Result<Pair> connect_pair() {
     PCCL_ASSIGN_OR_RETURN(const UniqueFd listener, sys::listen_on(any));
     PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::local_address(listener.get()));
     Pair pair;
-    PCCL_ASSIGN_OR_RETURN(pair.here, sys::connect_to(address, Deadline::after(kPatience)));
+    PCCL_ASSIGN_OR_RETURN(pair.here, sys::connect_to(address, Deadline::after(kAnswerTimeout)));
     const sys::Interest connection{.fd = listener.get(), .input = true};
-    static_cast<void>(sys::wait_for_any({&connection, 1}, kPatience));
+    static_cast<void>(sys::wait_for_any({&connection, 1}, kAnswerTimeout));
     PCCL_ASSIGN_OR_RETURN(auto accepted, sys::accept_next(listener.get()));
     if (!accepted) return Status::unavailable("nobody connects on loopback");
     pair.there = *std::move(accepted);
@@ -99,9 +99,9 @@ class Measurement {
     Deadline deadline_;
     std::vector<std::byte> bytes_;
     std::size_t stream_ = 0;
-    Samples rounds_;
-    Samples sends_;
-    Samples streams_;
+    TimingSamples rounds_;
+    TimingSamples sends_;
+    TimingSamples streams_;
 };
 
 }  // namespace
@@ -117,16 +117,17 @@ Result<TcpCosts> measure_connection(int fd, const MeasuringTime& time) {
     return measurement.costs();
 }
 
-Status measure_tcp(Partner& partner, MachineCosts& into, Deadline deadline) {
+Status measure_tcp(PingPongThread& peer_thread, MachineCosts& into, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(Pair pair, connect_pair());
-    const Partner::Task answer = [&] {
-        static_cast<void>(sys::answer_echoes(pair.there.get(), Deadline::after(kPatience)));
+    const PingPongThread::Task answer = [&] {
+        static_cast<void>(sys::answer_echoes(pair.there.get(), Deadline::after(kAnswerTimeout)));
     };
-    partner.begin(answer);
+    peer_thread.begin(answer);
     const Result<TcpCosts> found = measure_connection(
-        pair.here.get(), {.budget = deadline.remaining(), .deadline = Deadline::after(kPatience)});
+        pair.here.get(),
+        {.budget = deadline.remaining(), .deadline = Deadline::after(kAnswerTimeout)});
     pair.here.reset();
-    partner.end();
+    peer_thread.end();
     PCCL_TRY(found.status());
     into.tcp_round = found->round;
     into.tcp_message = found->message;

@@ -3,7 +3,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/costs/machine_costs.h"
-#include "csrc/costs/partner.h"
+#include "csrc/costs/ping_pong_thread.h"
 
 namespace pccl::costs {
 
@@ -24,7 +24,8 @@ struct MeasuringTime {
 /// calls of sys/socket/socket.h.
 [[nodiscard]] PCCL_API Result<TcpCosts> measure_connection(int fd, const MeasuringTime& time);
 
-/// `partner` runs on another core. kUnavailable where there is no loopback.
-[[nodiscard]] Status measure_tcp(Partner& partner, MachineCosts& into, Deadline deadline);
+/// `peer_thread` runs on another core. kUnavailable where there is no loopback.
+[[nodiscard]] Status measure_tcp(PingPongThread& peer_thread, MachineCosts& into,
+                                 Deadline deadline);
 
 }  // namespace pccl::costs

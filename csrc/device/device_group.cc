@@ -81,7 +81,7 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
                                                          const Cancellation* cancellation) {
-    PCCL_ASSIGN_OR_RETURN(const auto lobby, bootstrap::lobby_at(options.store));
+    PCCL_ASSIGN_OR_RETURN(const auto lobby, bootstrap::pre_join_at(options.store));
     return make_together(
         {.store = lobby,
          .rank = options.rank,

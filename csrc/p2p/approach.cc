@@ -52,7 +52,7 @@ Result<std::unique_ptr<Approach>> Approach::begin(Attempt attempt, std::uint64_t
     const OwnSide& own = attempt.own;
     const ConnectionInfo& peer = attempt.peer;
     const Status& wanted = attempt.wanted;
-    auto way = own.runtime.way_to(peer.address, own.allowed.without(attempt.failed));
+    auto way = own.runtime.route_to(peer.address, own.allowed.without(attempt.failed));
     if (!way.is_ok())
         return way.status().with_message(
             concat("no transport leads there from here", way.status().message()));

@@ -60,7 +60,7 @@ Result<std::shared_ptr<SessionCore>> SessionCore::create(
     const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime) {
     std::shared_ptr<SessionCore> core(new SessionCore(options, runtime), LeaveToParent());
     PCCL_TRY(core->start(options));
-    runtime->enroll({core->info_.group, kNoRank}, core->info_.secret, core);
+    runtime->register_rank({core->info_.group, kNoRank}, core->info_.secret, core);
     return core;
 }
 
@@ -487,7 +487,7 @@ Duration SessionCore::longest_sleep() const {
     return longest;
 }
 
-bool SessionCore::advance() {
+bool SessionCore::progress() {
     const bool moved = carry_all();
     drop_lost();
     tell_refusals();
@@ -644,7 +644,7 @@ Status SessionCore::close(const Interrupted& interrupted) {
         callers.splice(callers.end(), callers_);
         memories.swap(memories_);
     }
-    runtime_->dismiss({info_.group, kNoRank});
+    runtime_->unregister_rank({info_.group, kNoRank});
     is_busy_.store(false);
     const std::lock_guard hearing(hearing_);
     callers.splice(callers.end(), heard_);

@@ -100,7 +100,7 @@ class SessionCore final : public runtime::Participant,
     void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override;
     [[nodiscard]] bool is_busy() const override { return is_busy_.load(); }
     [[nodiscard]] Duration longest_sleep() const override;
-    bool advance() override;
+    bool progress() override;
     void look_around(Duration idle) override;
 
    private:

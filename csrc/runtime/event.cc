@@ -17,7 +17,7 @@ Status Event::flush() const {
 
 Status Event::wait(Deadline deadline) const {
     if (is_done()) return operation_->status();
-    return operation_->engine()->help(*operation_, deadline);
+    return operation_->engine()->progress(*operation_, deadline);
 }
 
 Status Event::status() const { return operation_->status(); }

@@ -24,7 +24,7 @@ class Operation;
 class ProgressEngine {
    public:
     /// Advances on this thread until `operation` is done.
-    virtual Status help(Operation& operation, Deadline deadline) = 0;
+    virtual Status progress(Operation& operation, Deadline deadline) = 0;
     /// The same until it has sent all it has.
     virtual Status flush(Operation& operation) = 0;
 

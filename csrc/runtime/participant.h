@@ -39,7 +39,7 @@ class Participant {
     /// How long the thread may sleep when nothing moves and nobody wakes it.
     [[nodiscard]] virtual Duration longest_sleep() const { return transport::Backoff::kSlice; }
     /// Carries operations on; true when something moved.
-    virtual bool advance() = 0;
+    virtual bool progress() = 0;
     /// What a thread does now and then that has waited for `idle` and seen nothing move.
     virtual void look_around(Duration /*idle*/) {}
 };

@@ -49,10 +49,13 @@ class PeerDirectory {
         return endpoints_[static_cast<std::size_t>(peer)];
     }
     /// kUnavailable, with the reasons, where no transport that is allowed reaches the rank.
-    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const { return way_to(peer, {}); }
+    [[nodiscard]] Result<Runtime::TransportRoute> route_to(Rank peer) const {
+        return route_to(peer, {});
+    }
     /// The same, by none of `failed`.
-    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer, transport::TransportFlags failed) const {
-        return runtime_.way_to(endpoint(peer), self_.allowed.without(forbidden() | failed));
+    [[nodiscard]] Result<Runtime::TransportRoute> route_to(Rank peer,
+                                                           transport::TransportFlags failed) const {
+        return runtime_.route_to(endpoint(peer), self_.allowed.without(forbidden() | failed));
     }
     /// Transports that all ranks have agreed not to use.
     [[nodiscard]] transport::TransportFlags forbidden() const {

@@ -111,22 +111,22 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
     return nullptr;
 }
 
-Result<Runtime::Way> Runtime::way_to(const transport::PeerAddress& peer,
-                                     transport::TransportFlags allowed) const {
+Result<Runtime::TransportRoute> Runtime::route_to(const transport::PeerAddress& peer,
+                                                  transport::TransportFlags allowed) const {
     std::string reasons;
     for (const auto& transport : transports()) {
         const auto kind = transport->kind();
         if (!allowed.has(kind) || !peer.links.contains(kind)) continue;
         const Status reach = transport->reaches(peer);
-        if (reach.is_ok()) return Way{transport.get(), std::move(reasons)};
+        if (reach.is_ok()) return TransportRoute{transport.get(), std::move(reasons)};
         reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
     }
     return Status::unavailable(reasons);
 }
 
-Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
-                                     transport::TransportFlags allowed) const {
-    auto way = way_to(peer.address, allowed);
+Result<Runtime::TransportRoute> Runtime::route_to(const bootstrap::Endpoint& peer,
+                                                  transport::TransportFlags allowed) const {
+    auto way = route_to(peer.address, allowed);
     if (way.is_ok()) return way;
     return Status(StatusCode::kUnavailable,
                   concat("no transport to rank ", peer.rank, way.status().message()), peer.rank);
@@ -143,26 +143,27 @@ Status Runtime::probe(const bootstrap::Endpoint& peer) const {
         .with_process({.host = peer.host, .pid = peer.pid});
 }
 
-void Runtime::enroll(const Seat& seat, const transport::Secret& secret,
-                     std::weak_ptr<Participant> participant) {
+void Runtime::register_rank(const LocalRank& local_rank, const transport::Secret& secret,
+                            std::weak_ptr<Participant> participant) {
     const std::lock_guard lock(mutex_);
-    members_[seat] = {secret, std::move(participant)};
+    members_[local_rank] = {secret, std::move(participant)};
 }
 
-void Runtime::dismiss(const Seat& seat) {
+void Runtime::unregister_rank(const LocalRank& local_rank) {
     const std::lock_guard lock(mutex_);
-    members_.erase(seat);
+    members_.erase(local_rank);
 }
 
-void Runtime::leave_word(const Seat& seat, const transport::Secret& secret, std::string answer) {
+void Runtime::keep_answer(const LocalRank& local_rank, const transport::Secret& secret,
+                          std::string answer) {
     const std::lock_guard lock(mutex_);
-    if (last_words_.size() == kMostLastWords) last_words_.pop_front();
-    last_words_.push_back({seat, secret, std::move(answer)});
+    if (final_answers_.size() == kMostLastWords) final_answers_.pop_front();
+    final_answers_.push_back({local_rank, secret, std::move(answer)});
 }
 
-const Runtime::LastWord* Runtime::last_word_at(const Seat& seat) const {
-    const auto found = std::ranges::find(last_words_, seat, &LastWord::seat);
-    return found == last_words_.end() ? nullptr : &*found;
+const Runtime::FinalAnswer* Runtime::final_answer_at(const LocalRank& local_rank) const {
+    const auto found = std::ranges::find(final_answers_, local_rank, &FinalAnswer::local_rank);
+    return found == final_answers_.end() ? nullptr : &*found;
 }
 
 void Runtime::notify() {
@@ -191,7 +192,7 @@ void Runtime::progress_until_stopped() {
     TimePoint idle_since{};
     while (!stopping_.load(std::memory_order_relaxed)) {
         const std::uint32_t seen = work_.load();
-        const std::optional<Round> round = advance_busy();
+        const std::optional<PassResult> round = progress_busy();
         if (round && !round->moved) {
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
@@ -207,17 +208,17 @@ void Runtime::progress_until_stopped() {
     }
 }
 
-std::optional<Runtime::Round> Runtime::advance_busy() {
+std::optional<Runtime::PassResult> Runtime::progress_busy() {
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& [seat, member] : members_)
+        for (const auto& [local_rank, member] : members_)
             if (auto participant = member.participant.lock(); participant && participant->is_busy())
                 busy_.push_back(std::move(participant));
     }
     if (busy_.empty()) return std::nullopt;
-    Round round{.moved = false, .longest_sleep = Duration::max()};
+    PassResult round{.moved = false, .longest_sleep = Duration::max()};
     for (const auto& participant : busy_) {
-        round.moved |= participant->advance();
+        round.moved |= participant->progress();
         round.longest_sleep = std::min(round.longest_sleep, participant->longest_sleep());
     }
     busy_.clear();
@@ -232,7 +233,7 @@ void Runtime::let_busy_look_around(Duration idle) {
 std::vector<std::shared_ptr<Participant>> Runtime::participants() {
     std::vector<std::shared_ptr<Participant>> all;
     const std::lock_guard lock(mutex_);
-    for (const auto& [seat, member] : members_)
+    for (const auto& [local_rank, member] : members_)
         if (auto participant = member.participant.lock()) all.push_back(std::move(participant));
     return all;
 }
@@ -248,7 +249,7 @@ std::string Runtime::answer(const transport::LinkRequest& request) {
     if (const auto participant = participant_at(request))
         return participant->describe(request.source);
     const std::lock_guard lock(mutex_);
-    const LastWord* const word = last_word_at({request.group, request.destination});
+    const FinalAnswer* const word = final_answer_at({request.group, request.destination});
     return word == nullptr ? std::string() : word->answer;
 }
 
@@ -267,20 +268,21 @@ std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& gr
     const std::lock_guard lock(mutex_);
     const auto found = members_.lower_bound({group, kNoRank});
     if (found != members_.end() && found->first.group == group) return found->second.secret;
-    const auto word = std::ranges::find_if(
-        last_words_, [&group](const LastWord& left) { return left.seat.group == group; });
-    return word == last_words_.end() ? std::nullopt : std::optional(word->secret);
+    const auto word = std::ranges::find_if(final_answers_, [&group](const FinalAnswer& left) {
+        return left.local_rank.group == group;
+    });
+    return word == final_answers_.end() ? std::nullopt : std::optional(word->secret);
 }
 
 bool Runtime::serves(const transport::LinkRequest& request) {
-    const Seat seat{request.group, request.destination};
+    const LocalRank local_rank{request.group, request.destination};
     const std::lock_guard lock(mutex_);
-    return members_.contains(seat) || last_word_at(seat) != nullptr;
+    return members_.contains(local_rank) || final_answer_at(local_rank) != nullptr;
 }
 
-std::shared_ptr<Participant> Runtime::participant_at(const Seat& seat) {
+std::shared_ptr<Participant> Runtime::participant_at(const LocalRank& local_rank) {
     const std::lock_guard lock(mutex_);
-    const auto found = members_.find(seat);
+    const auto found = members_.find(local_rank);
     return found == members_.end() ? nullptr : found->second.participant.lock();
 }
 

@@ -56,36 +56,37 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
         return network_.transports;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
-    struct Way {
+    struct TransportRoute {
         transport::Transport* transport = nullptr;
         std::string reasons;  // not to take a better one
     };
     /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
     /// without one.
-    [[nodiscard]] Result<Way> way_to(const transport::PeerAddress& peer,
-                                     transport::TransportFlags allowed) const;
+    [[nodiscard]] Result<TransportRoute> route_to(const transport::PeerAddress& peer,
+                                                  transport::TransportFlags allowed) const;
     /// The same, which names the rank.
-    [[nodiscard]] Result<Way> way_to(const bootstrap::Endpoint& peer,
-                                     transport::TransportFlags allowed) const;
+    [[nodiscard]] Result<TransportRoute> route_to(const bootstrap::Endpoint& peer,
+                                                  transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
     [[nodiscard]] Status probe(const bootstrap::Endpoint& peer) const;
 
     /// A rank of a group: several may be in one process, on threads of their own.
-    struct Seat {
+    struct LocalRank {
         transport::GroupId group{};
         Rank rank = 0;
 
-        auto operator<=>(const Seat&) const = default;
+        auto operator<=>(const LocalRank&) const = default;
     };
-    void enroll(const Seat& seat, const transport::Secret& secret,
-                std::weak_ptr<Participant> participant);
-    void dismiss(const Seat& seat);
+    void register_rank(const LocalRank& local_rank, const transport::Secret& secret,
+                       std::weak_ptr<Participant> participant);
+    void unregister_rank(const LocalRank& local_rank);
     /// What to answer to ranks that ask after one that has left its group. The last ones are kept.
-    void leave_word(const Seat& seat, const transport::Secret& secret, std::string answer);
+    void keep_answer(const LocalRank& local_rank, const transport::Secret& secret,
+                     std::string answer);
     /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
-    /// All that are enrolled, in the order of their seats.
+    /// All that are registered, in the order of their local ranks.
     [[nodiscard]] std::vector<std::shared_ptr<Participant>> participants();
     /// To be called by threads that wait for a group.
     void note_thread();
@@ -113,13 +114,13 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     void unwatch(int fd) override;
 
    private:
-    struct Member {
+    struct RegisteredRank {
         transport::Secret secret;
         std::weak_ptr<Participant> participant;
     };
 
-    struct LastWord {
-        Seat seat;
+    struct FinalAnswer {
+        LocalRank local_rank;
         transport::Secret secret;
         std::string answer;
     };
@@ -129,20 +130,20 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     void accept_until_stopped();
     void progress_until_stopped();
     /// What one look at all busy participants gave.
-    struct Round {
+    struct PassResult {
         bool moved = false;
         Duration longest_sleep{};
     };
     /// Advances every busy participant once; nullopt when none is busy.
-    std::optional<Round> advance_busy();
+    std::optional<PassResult> progress_busy();
     void let_busy_look_around(Duration idle);
-    std::shared_ptr<Participant> participant_at(const Seat& seat);
+    std::shared_ptr<Participant> participant_at(const LocalRank& local_rank);
     /// Of the rank that a request is for.
     std::shared_ptr<Participant> participant_at(const transport::LinkRequest& request) {
-        return participant_at(Seat{request.group, request.destination});
+        return participant_at(LocalRank{request.group, request.destination});
     }
     /// Under mutex_; null where there is none.
-    [[nodiscard]] const LastWord* last_word_at(const Seat& seat) const;
+    [[nodiscard]] const FinalAnswer* final_answer_at(const LocalRank& local_rank) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
     Network network_;
@@ -155,10 +156,10 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()
     LimitedLog refusals_{"connections refused"};
-    std::mutex mutex_;  // guards members_, last_words_ and the start of progress_
-    std::map<Seat, Member> members_;
-    std::deque<LastWord> last_words_;                 // oldest first
-    std::vector<std::shared_ptr<Participant>> busy_;  // of advance_busy, kept for its memory
+    std::mutex mutex_;  // guards members_, final_answers_ and the start of progress_
+    std::map<LocalRank, RegisteredRank> members_;
+    std::deque<FinalAnswer> final_answers_;           // oldest first
+    std::vector<std::shared_ptr<Participant>> busy_;  // of progress_busy, kept for its memory
     std::unique_ptr<BackgroundThread> acceptor_;      // last: they stop first
     std::unique_ptr<BackgroundThread> progress_;
 };

@@ -63,7 +63,7 @@ Seen seen_of(std::span<const std::shared_ptr<Participant>> participants) {
 std::vector<FlightGroup> living(const Seen& seen, std::uint32_t first) {
     std::vector<FlightGroup> groups = flight_recorder().groups();
     std::erase_if(groups, [&](const FlightGroup& group) {
-        const bool is_there = seen.contains(group.id) || !group.witness.expired();
+        const bool is_there = seen.contains(group.id) || !group.observer.expired();
         return !is_there || group.id < first;
     });
     return groups;

@@ -183,9 +183,9 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
     for (comm::PeerHealth& peer : *peers) {
         std::optional<double> seconds;
         if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
-        all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.situation.sequence,
-                         peer.situation.operation, peer.situation.awaited,
-                         peer.situation.gpu_operation, peer.situation.gpu_awaited);
+        all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.rank_status.sequence,
+                         peer.rank_status.operation, peer.rank_status.awaited,
+                         peer.rank_status.gpu_operation, peer.rank_status.gpu_awaited);
     }
     return all;
 }

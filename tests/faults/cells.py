@@ -147,7 +147,7 @@ class Cell:
         if self.is_cut_off_early:
             return ("PeerLostError", "CollectiveTimeoutError")
         if self.fault == "half_frame" and self.setting == "shm":
-            # On a board half a header lies over a whole one, and the two together look like one.
+            # On a segment half a header lies over a whole one, and the two together look like one.
             return ("PeerLostError", "MismatchError")
         return ("PeerLostError",)
 
@@ -175,7 +175,7 @@ def cells(seed: int, can_pull_links: bool) -> list[Cell]:
 
 def _setting_of(operation: Forced, ranks: int, seed: int) -> str:
     """Links are of one kind in one round, and of the other in another."""
-    if operation.is_on_board:
+    if operation.is_on_shm:
         return "shm"
     return random.Random(f"{operation}/{ranks}/{seed}").choice(["shm", "tcp"])
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) rw-s \S+ \S+ \S+\s+/memfd:(pccl-\w+)")
 _PAGE = 4096
-_COUNTER = 8  # bytes in front of a header on the board, which say that it is there
+_COUNTER = 8  # bytes in front of a header in shared memory, which say that it is there
 
 
 def close(cell: Cell) -> None:
@@ -96,7 +96,7 @@ def spare_open_sockets() -> None:
 
 
 def _overwrite_memory(cell: Cell, make: Callable[[int], bytes], offset: int) -> None:
-    """Write into what others read: the rank's segment of the board, and its rings."""
+    """Write into what others read: the rank's area of the segment, and its rings."""
     for start, end, name in _mappings():
         if name == "pccl-region":
             usable = end - start - _PAGE

@@ -51,7 +51,7 @@ class Forced:
         return BLOCKS[self.size] // 4
 
     @property
-    def is_on_board(self) -> bool:
+    def is_on_shm(self) -> bool:
         return self.algorithm.startswith("shm_")
 
     @property

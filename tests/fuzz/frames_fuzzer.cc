@@ -8,7 +8,7 @@
 
 #include "csrc/bootstrap/rendezvous/tcp_protocol.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/transport/control/farewell.h"
 #include "csrc/transport/tcp/wire.h"
 #include "tests/fuzz/require.h"
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_store_frames(bytes);
     read_last_words(bytes);
     read_headers(bytes);
-    const auto situation = comm::Situation::parse(bytes);
-    if (situation.is_ok()) require(comm::Situation::parse(situation->serialise()).is_ok());
+    const auto rank_status = comm::RankStatus::parse(bytes);
+    if (rank_status.is_ok()) require(comm::RankStatus::parse(rank_status->serialise()).is_ok());
     return 0;
 }

@@ -45,8 +45,8 @@ def average(arrays: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
 
 
 def algorithms(kind: str) -> list[str]:
-    boards = ["shm_one_shot", "shm_direct"] + (["shm_two_shot"] if kind == "all_reduce" else [])
-    return [*pccl.schedule.algorithms(kind), *boards]
+    over_shm = ["shm_one_shot", "shm_direct"] + (["shm_two_shot"] if kind == "all_reduce" else [])
+    return [*pccl.schedule.algorithms(kind), *over_shm]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 4])

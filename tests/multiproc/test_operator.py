@@ -109,7 +109,7 @@ def test_every_collective_is_executed_again_and_again(
 def test_every_algorithm_can_be_chosen(
     tmp_path: Path, collective: str, transports: str, ranks: int
 ) -> None:
-    """Those of the catalogue, over links, and over a board those that it has besides."""
+    """Those of the catalogue, over links, and over shared memory those that it has besides."""
     algorithms = pccl.schedule.algorithms(collective)  # type: ignore[arg-type]
     if transports == "shm":
         algorithms += ["shm_one_shot", "shm_direct"]

@@ -100,7 +100,7 @@ def test_rings_follow_the_links_of_the_imagined_job() -> None:
     assert sum(one != other for one, other in itertools.pairwise(hosts)) == 1
 
 
-def test_an_imagined_host_has_a_board() -> None:
+def test_an_imagined_host_has_a_segment() -> None:
     assert pccl.explain("all_reduce", 4096, job_of(hosts=1, ranks=8)).chosen.over == "board"
 
 

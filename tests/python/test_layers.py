@@ -19,7 +19,7 @@ BAD_FILES = [
     ("csrc/base/status.cc", '\n#include "csrc/abi/wire.h"\n', "layer", 2),
     ("csrc/torch/work.cc", '#include "csrc/bindings/bind_comm.h"\n', "layer", 1),
     ("csrc/p2p/session.cc", '#include "csrc/comm/communicator.h"\n', "layer", 1),
-    ("csrc/comm/links/link_program.cc", '#include "csrc/comm/board/board.h"\n', "layer", 1),
+    ("csrc/comm/links/link_program.cc", '#include "csrc/comm/shm/shm_segment.h"\n', "layer", 1),
     ("csrc/device/copy_engine_gather.cc", '#include "csrc/transport/link.h"\n', "layer", 1),
     ("csrc/kernels/device/copy.cuh", '#include "csrc/base/status.h"\n', "layer", 2),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/shm/ring.h"\n', "sibling", 1),
@@ -55,7 +55,7 @@ GOOD_FILES = [
     ("csrc/transport/tcp/link.cc", '#include "csrc/sys/socket/socket.h"\n'),
     ("csrc/p2p/session.cc", '#include "csrc/transport/rma.h"\n'),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/control/handshake.h"\n'),
-    ("csrc/comm/selection/selector.cc", '#include "csrc/comm/board/board_cost.h"\n'),
+    ("csrc/comm/selection/selector.cc", '#include "csrc/comm/shm/shm_cost.h"\n'),
     ("csrc/device/copy_engine_gather.cc", '#include "csrc/transport/nvlink/symmetric_heap.h"\n'),
     ("csrc/kernels/all_reduce.cu", '#include "csrc/kernels/device/copy.cuh"\n'),
 ]

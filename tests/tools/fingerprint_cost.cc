@@ -1,7 +1,7 @@
 // What the fingerprint of a collective costs: fingerprint_cost
 //
 // Two ranks of one host (threads, each with a runtime of its own) reduce 1 KiB of float32 on their
-// board. Next to that stands what one rank does for the fingerprint in each: writing its header,
+// segment. Next to that stands what one rank does for the fingerprint in each: writing its header,
 // comparing the other's, and the digest of the history. The header lies in a cache line that the
 // other rank reads anyway. Exit status 1 above 3 %.
 #include <algorithm>

@@ -27,11 +27,11 @@ class Dictionary {
     void remove(const std::string& key);
 
    private:
-    struct Entry {
+    struct StoredValue {
         std::string value;
         Owner owner = 0;
     };
-    using Entries = std::unordered_map<std::string, Entry>;
+    using Entries = std::unordered_map<std::string, StoredValue>;
     [[nodiscard]] std::size_t bytes_of(Owner owner) const;
     /// From what is counted.
     void take_off(const Entries::value_type& entry);

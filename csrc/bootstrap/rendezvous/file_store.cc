@@ -23,7 +23,7 @@ constexpr std::size_t kLargestFile = 256 * kMiB;
 constexpr std::size_t kLargestRecord = kLongestKey + kLongestValue + 16;
 constexpr Duration kFirstPause = std::chrono::milliseconds(1);
 constexpr Duration kLongestPause = std::chrono::milliseconds(50);
-constexpr Duration kLockPatience = std::chrono::seconds(30);
+constexpr Duration kLockTimeout = std::chrono::seconds(30);
 
 enum class RecordKind : std::uint8_t { kSet = 1, kRemove = 2 };
 
@@ -68,7 +68,7 @@ std::string remove_record(std::string_view key) {
 class FileStore::Lock {
    public:
     static Result<Lock> take(const FileStore& store, int mode) {
-        const Deadline deadline = Deadline::after(kLockPatience);
+        const Deadline deadline = Deadline::after(kLockTimeout);
         for (Pause pause; ::flock(store.file_.get(), mode | LOCK_NB) != 0; pause(deadline)) {
             if (errno != EWOULDBLOCK && errno != EINTR) return store.fault(errno, "cannot lock");
             if (deadline.passed())

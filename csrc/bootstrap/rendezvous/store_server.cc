@@ -25,17 +25,17 @@ std::span<const std::byte> view_of(const std::string& text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-StoreServer::Options within_limits(StoreServer::Options options) {
+StoreServer::StoreServerOptions within_limits(StoreServer::StoreServerOptions options) {
     if (options.most_clients == 0) options.most_clients = sys::most_descriptors() / 4 * 3;
     return options;
 }
 
 }  // namespace
 
-StoreServer::StoreServer(const Options& options) : options_(within_limits(options)) {}
+StoreServer::StoreServer(const StoreServerOptions& options) : options_(within_limits(options)) {}
 
 Result<std::unique_ptr<StoreServer>> StoreServer::start(std::span<const sys::Address> addresses,
-                                                        const Options& options) {
+                                                        const StoreServerOptions& options) {
     std::unique_ptr<StoreServer> server(new StoreServer(options));
     server->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!server->epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
@@ -89,7 +89,9 @@ void StoreServer::serve() {
     }
 }
 
-Duration StoreServer::between_looks() const { return std::min(options_.patience, kBetweenLooks); }
+Duration StoreServer::between_looks() const {
+    return std::min(options_.request_timeout, kBetweenLooks);
+}
 
 void StoreServer::tend(int fd) {
     if (const auto found = connections_.find(fd); found != connections_.end())
@@ -256,7 +258,7 @@ Status StoreServer::flush(Connection& connection) {
 
 void StoreServer::begin_frame(Connection& connection) {
     if (connection.unfinished) return;
-    connection.unfinished = Deadline::after(options_.patience);
+    connection.unfinished = Deadline::after(options_.request_timeout);
     ++unfinished_;
 }
 

@@ -1,10 +1,10 @@
 // The server half of TcpStore: a dictionary behind sockets, on a thread of its own.
 //
 // Nothing of a connection is read before its handshake, which has the bounds of every handshake
-// (transport/control/handshake_server.h). A client that sends nonsense, half a request, or requests
-// whose answers it does not take costs at most two frames of memory, for a minute, and is dropped
-// with a line in the log. Clients take at most three quarters of the descriptors of this process,
-// which has other uses for some; more wait in the kernel's queue.
+// (transport/control/handshake_server.h). A client that sends malformed bytes, half a request, or
+// requests whose answers it does not take costs at most two frames of memory, for a minute, and is
+// dropped with a line in the log. Clients take at most three quarters of the descriptors of this
+// process, which has other uses for some; more wait in the kernel's queue.
 #pragma once
 
 #include <atomic>
@@ -29,15 +29,15 @@ namespace pccl::bootstrap {
 
 class StoreServer final : private transport::HandshakeHost {
    public:
-    struct Options {
+    struct StoreServerOptions {
         transport::Secret secret = kNoStoreSecret;
-        Duration patience = kStorePatience;
+        Duration request_timeout = kStoreTimeout;
         std::size_t most_clients = 0;  // 0: by the limit of this process
     };
 
     /// Listens at all of `addresses` (port 0: any free one). Errors: those of sys::listen_on.
     static Result<std::unique_ptr<StoreServer>> start(std::span<const sys::Address> addresses,
-                                                      const Options& options);
+                                                      const StoreServerOptions& options);
     /// Sends what it has answered, for a second at most, and closes all connections.
     ~StoreServer() override;
     StoreServer(const StoreServer&) = delete;
@@ -64,7 +64,7 @@ class StoreServer final : private transport::HandshakeHost {
     };
     using Connections = std::map<int, Connection>;  // by descriptor
 
-    explicit StoreServer(const Options& options);
+    explicit StoreServer(const StoreServerOptions& options);
     Status listen(const sys::Address& address);
     [[nodiscard]] Status watch(int fd, int action, unsigned events) const;
 
@@ -89,7 +89,7 @@ class StoreServer final : private transport::HandshakeHost {
     void drop(Connection& connection, const Status& why);
     void drop_overdue();
 
-    const Options options_;
+    const StoreServerOptions options_;
     const ForkMark made_in_;
     std::vector<sys::Address> addresses_;
     std::vector<std::unique_ptr<transport::HandshakeServer>> doors_;  // one for each address

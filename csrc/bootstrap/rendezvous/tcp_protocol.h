@@ -20,7 +20,7 @@ inline constexpr transport::GroupId kStoreGroup{'p', 'c', 'c', 'l', ' ', 's', 't
 inline constexpr transport::Secret kNoStoreSecret{};
 inline constexpr std::size_t kLongestFrame = kLongestKey + kLongestValue + 64;
 /// For the rest of a frame, and for an answer that needs no waiting.
-inline constexpr Duration kStorePatience = std::chrono::seconds(60);
+inline constexpr Duration kStoreTimeout = std::chrono::seconds(60);
 
 enum class StoreVerb : std::uint8_t {
     kSet,

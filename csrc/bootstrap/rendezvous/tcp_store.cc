@@ -28,7 +28,7 @@ constexpr Duration kFirstDialPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestDialPause = std::chrono::milliseconds(200);
 
 // For a process that serves there and is about to end, as after a restart of its job.
-constexpr Duration kPortPatience = std::chrono::seconds(5);
+constexpr Duration kPortTimeout = std::chrono::seconds(5);
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
@@ -112,7 +112,7 @@ Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, 
                                                  StoreContent content) {
     PCCL_ASSIGN_OR_RETURN(auto server,
                           content == StoreContent::kAny
-                              ? share_server(location, secret, deadline.within(kPortPatience))
+                              ? share_server(location, secret, deadline.within(kPortTimeout))
                               : start_server(location, secret, deadline));
     const sys::Address bound = server->addresses().front();
     std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}, secret),
@@ -181,14 +181,14 @@ Status TcpStore::enter(const sys::Address& address, Deadline deadline) {
 
 Status TcpStore::set(const std::string& key, const std::string& value) {
     PCCL_TRY(check_entry(key, value));
-    return call({StoreVerb::kSet, 0, key, value, 0}, Deadline::after(kStorePatience)).status();
+    return call({StoreVerb::kSet, 0, key, value, 0}, Deadline::after(kStoreTimeout)).status();
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
     PCCL_TRY(check_key(key));
     const bool wait = !deadline.passed();
     auto value = call({wait ? StoreVerb::kGet : StoreVerb::kLookUp, 0, key, {}, 0},
-                      wait ? deadline : Deadline::after(kStorePatience));
+                      wait ? deadline : Deadline::after(kStoreTimeout));
     if (value.status().code() != StatusCode::kTimeout) return value;
     return Status::timeout(
         concat("nobody has set \"", key, "\" in the store ", location_.to_string()));
@@ -197,7 +197,7 @@ Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
 Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
     PCCL_TRY(check_key(key));
     PCCL_ASSIGN_OR_RETURN(const std::string text, call({StoreVerb::kAdd, 0, key, {}, delta},
-                                                       Deadline::after(kStorePatience)));
+                                                       Deadline::after(kStoreTimeout)));
     std::int64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
@@ -205,7 +205,7 @@ Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
 
 Status TcpStore::remove(const std::string& key) {
     PCCL_TRY(check_key(key));
-    return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kStorePatience)).status();
+    return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kStoreTimeout)).status();
 }
 
 Status TcpStore::reopen(Deadline deadline) {
@@ -224,7 +224,7 @@ Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
     PCCL_TRY(health_);
     request.id = ++last_id_;
     if (const Status sent = sys::send_all(socket_.get(), as_bytes(frame_of(request)),
-                                          Deadline::after(kStorePatience));
+                                          Deadline::after(kStoreTimeout));
         !sent.is_ok())
         return broken(sent);
     auto answer = await(request.id, deadline);
@@ -236,7 +236,7 @@ Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
     if (request.verb != StoreVerb::kGet) return broken(Status::timeout("no answer for 60 s"));
     const StoreRequest cancel{StoreVerb::kCancel, request.id, {}, {}, 0};
     if (const Status sent = sys::send_all(socket_.get(), as_bytes(frame_of(cancel)),
-                                          Deadline::after(kStorePatience));
+                                          Deadline::after(kStoreTimeout));
         !sent.is_ok())
         return broken(sent);
     return Status::timeout("");

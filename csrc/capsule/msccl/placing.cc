@@ -27,7 +27,7 @@ bool writes_input(const Algo& algo) {
 }
 
 /// A run of chunks that MSCCL names.
-struct Run {
+struct ChunkRun {
     Rank rank = 0;
     Span span;
     int count = 0;
@@ -47,24 +47,24 @@ class Ties {
                 pairs_.emplace_back(sent[i], received[i]);
         }
     }
-    [[nodiscard]] const std::vector<std::pair<Run, Run>>& pairs() const { return pairs_; }
+    [[nodiscard]] const std::vector<std::pair<ChunkRun, ChunkRun>>& pairs() const { return pairs_; }
 
    private:
     using Queue = std::tuple<Rank, Rank, ChannelId>;
 
     void add(Rank rank, const Step& step) {
-        const Run src{rank, step.src, step.count, &step};
-        const Run dst{rank, step.dst, step.count, &step};
+        const ChunkRun src{rank, step.src, step.count, &step};
+        const ChunkRun dst{rank, step.dst, step.count, &step};
         if (has_src(step.action) && has_dst(step.action)) pairs_.emplace_back(src, dst);
-        const Run& moved = has_dst(step.action) ? dst : src;
+        const ChunkRun& moved = has_dst(step.action) ? dst : src;
         if (step.to.is_used()) sent_[{rank, step.to.peer, step.to.channel}].push_back(moved);
         if (step.from.is_used())
             received_[{step.from.peer, rank, step.from.channel}].push_back(moved);
     }
 
-    std::vector<std::pair<Run, Run>> pairs_;
-    std::map<Queue, std::vector<Run>> sent_;
-    std::map<Queue, std::vector<Run>> received_;
+    std::vector<std::pair<ChunkRun, ChunkRun>> pairs_;
+    std::map<Queue, std::vector<ChunkRun>> sent_;
+    std::map<Queue, std::vector<ChunkRun>> received_;
 };
 
 /// The index in a block of each chunk of MSCCL's scratch, of all ranks: those that hold the same
@@ -81,7 +81,7 @@ class Indices {
     [[nodiscard]] std::size_t of(Rank rank, int chunk) const {
         return begin_[static_cast<std::size_t>(rank)] + static_cast<std::size_t>(chunk);
     }
-    [[nodiscard]] std::size_t of(const Run& run, int i) const {
+    [[nodiscard]] std::size_t of(const ChunkRun& run, int i) const {
         return of(run.rank, run.span.offset + i);
     }
     [[nodiscard]] int index(std::size_t chunk) { return index_[first_of(chunk)]; }
@@ -111,7 +111,7 @@ class Indices {
     std::vector<int> index_;          // of the first of each set
 };
 
-Status unlike(const Run& run, int i, const Algo& algo) {
+Status unlike(const ChunkRun& run, int i, const Algo& algo) {
     return Status::unsupported(concat(
         algo.place(run.step->origin), ": scratch chunk ", run.span.offset + i, " of gpu ", run.rank,
         " holds chunks of blocks with unlike indices; chunks of a block may differ "
@@ -183,7 +183,7 @@ Status Placing::find_indices() {
     const Ties ties(*algo_);
     for (const auto& [a, b] : ties.pairs())
         for (int i = 0; i < std::min(a.count, b.count); ++i) {
-            const auto index_of = [&](const Run& run) {
+            const auto index_of = [&](const ChunkRun& run) {
                 return place(run.rank, run.span.buffer, run.span.offset + i).offset % algo_->chunks;
             };
             const bool a_is_scratch = a.span.buffer == Buffer::kScratch;

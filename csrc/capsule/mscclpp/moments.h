@@ -55,7 +55,7 @@ struct Writer {
 };
 
 /// Thread blocks that meet at a barrier, once.
-struct Meeting {
+struct BarrierArrivals {
     std::vector<MomentPtr> come{};
     MomentPtr met{};
     [[nodiscard]] bool is_full(const Operation& barrier) const {
@@ -68,7 +68,7 @@ struct Block {
     At next{};
     VectorClock known;
     VectorClock carried;
-    std::shared_ptr<Meeting> meeting{};  // that it has come to
+    std::shared_ptr<BarrierArrivals> arrivals{};  // that it has come to
     // By thread block that writes to this GPU, how much of what was received it has waited for.
     std::map<std::size_t, std::size_t> seen{};
 };

@@ -77,16 +77,16 @@ std::optional<Event> Run::missing(const Operation& op) {
 
 std::optional<Event> Run::missing_block(const Operation& op) {
     const Event barrier = Event::barrier(gpu(), op.ids.front());
-    auto& meeting = self().meeting;
-    if (!meeting) {
-        auto& current = meetings_[barrier];
-        if (!current) current = std::make_shared<Meeting>();
-        meeting = current;
-        meeting->come.push_back(now());
+    auto& arrivals = self().arrivals;
+    if (!arrivals) {
+        auto& current = barriers_[barrier];
+        if (!current) current = std::make_shared<BarrierArrivals>();
+        arrivals = current;
+        arrivals->come.push_back(now());
         now_.reset();
-        if (meeting->is_full(op)) current.reset();
+        if (arrivals->is_full(op)) current.reset();
     }
-    if (meeting->met || meeting->is_full(op)) return std::nullopt;
+    if (arrivals->met || arrivals->is_full(op)) return std::nullopt;
     return barrier;
 }
 
@@ -123,14 +123,14 @@ Status Run::perform(const Operation& op) {
 }
 
 void Run::pass_barrier() {
-    const auto meeting = std::exchange(self().meeting, nullptr);
-    if (meeting->met) {
-        learn(*meeting->met);
+    const auto arrivals = std::exchange(self().arrivals, nullptr);
+    if (arrivals->met) {
+        learn(*arrivals->met);
         return;
     }
-    for (const MomentPtr& come : meeting->come) learn(*come);
+    for (const MomentPtr& come : arrivals->come) learn(*come);
     self().known.reach(self_, at().op + 1);
-    meeting->met = now();
+    arrivals->met = now();
     now_.reset();
     wake(Event::barrier(gpu(), operation().ids.front()));
 }
@@ -169,8 +169,8 @@ Status Run::check_all_ended() {
     std::map<std::size_t, Stalled> stalled;
     for (const auto& [event, sleepers] : asleep_)
         for (const std::size_t block : sleepers) {
-            const auto& meeting = blocks_[block].meeting;
-            const std::size_t turns = meeting ? meeting->come.size() : taken_of_[event];
+            const auto& arrivals = blocks_[block].arrivals;
+            const std::size_t turns = arrivals ? arrivals->come.size() : taken_of_[event];
             stalled[block] = {blocks_[block].next, event, static_cast<int>(turns)};
         }
     return stalled.empty() ? Status::ok() : explain_stall(plan_, stalled);

@@ -116,7 +116,7 @@ class Run {
 
     std::map<Event, Come> come_;
     std::map<Event, std::size_t> taken_of_;
-    std::map<Event, std::shared_ptr<Meeting>> meetings_;  // that are not full
+    std::map<Event, std::shared_ptr<BarrierArrivals>> barriers_;  // that are not full
     std::map<Event, Packet> packets_;
     std::map<std::pair<std::size_t, Rank>, std::vector<MomentPtr>> signals_;  // taken, by block
     std::vector<std::map<std::size_t, WrittenTo>> written_;  // to a GPU, by thread block

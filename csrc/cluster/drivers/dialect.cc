@@ -45,7 +45,7 @@ std::optional<int> port_at(const sys::XmlElement& entry, Dialect::Path path) {
     return leaf == nullptr ? std::nullopt : number_in<int>(sys::trimmed(leaf->text), 1, 65535);
 }
 
-Status nonsense(std::string_view what) {
+Status protocol_error(std::string_view what) {
     return Status::peer_lost(kNoRank, concat("the switch shows circuits that cannot be: ", what));
 }
 
@@ -55,7 +55,7 @@ Result<bool> is_on(const sys::XmlElement& entry, Dialect::Path path) {
     const std::string_view said = leaf == nullptr ? "true" : sys::trimmed(leaf->text);
     if (said == "true" || said == "1") return true;
     if (said == "false" || said == "0") return false;
-    return nonsense("a port is neither on nor off");
+    return protocol_error("a port is neither on nor off");
 }
 
 /// Nothing for an entry that connects nothing.
@@ -67,7 +67,7 @@ Result<std::optional<Circuit>> circuit_in(const Dialect& dialect, const sys::Xml
         return ingress && is_enabled ? std::optional(Circuit{*ingress, 1}) : std::nullopt;
     }
     const auto egress = port_at(entry, dialect.egress);
-    if (!ingress || !egress) return nonsense("a port is no number from 1 to 65535");
+    if (!ingress || !egress) return protocol_error("a port is no number from 1 to 65535");
     return std::optional(Circuit{*ingress, *egress});
 }
 
@@ -108,7 +108,7 @@ std::vector<int> dark_in(const Dialect& dialect, const sys::XmlElement& reply) {
 
 Result<Circuits> circuits_in(const Dialect& dialect, const sys::XmlElement& reply) {
     const sys::XmlElement* const data = reply.child("data");
-    if (data == nullptr) return nonsense("an answer to get-config has no <data>");
+    if (data == nullptr) return protocol_error("an answer to get-config has no <data>");
     Circuits circuits;
     const sys::XmlElement* const list = descend(data, dialect.containers);
     if (list == nullptr) return circuits;
@@ -119,7 +119,7 @@ Result<Circuits> circuits_in(const Dialect& dialect, const sys::XmlElement& repl
     }
     std::sort(circuits.begin(), circuits.end());
     const std::string conflict = conflict_in(circuits, !dialect.is_electrical());
-    if (!conflict.empty()) return nonsense(conflict);
+    if (!conflict.empty()) return protocol_error(conflict);
     return circuits;
 }
 

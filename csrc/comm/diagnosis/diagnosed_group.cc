@@ -20,7 +20,7 @@ std::unique_lock<std::mutex> lock_soon(const DiagnosedGroup& group) {
 }
 
 void give_up(DiagnosedGroup& group, const Status& why) {
-    if (!group.advance()) group.end(why);
+    if (!group.progress()) group.end(why);
 }
 
 std::vector<Rank> ranks_of(const AwaitedRanks& awaited) {

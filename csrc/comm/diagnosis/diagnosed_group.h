@@ -11,8 +11,8 @@
 #include "csrc/base/status.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/diagnosis/diagnosis_timing.h"
-#include "csrc/comm/diagnosis/inquest.h"
 #include "csrc/comm/diagnosis/peer_view.h"
+#include "csrc/comm/diagnosis/wait_for_graph.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -56,7 +56,7 @@ class DiagnosedGroup {
     /// ok, or why this thread, which waits, is to wait no longer.
     [[nodiscard]] virtual Status check_interrupt() const = 0;
     /// Carries operations on; true when something moved.
-    virtual bool advance() = 0;
+    virtual bool progress() = 0;
     /// Ends the group and all its operations, unless it is over, or `why` turns out to be wrong
     /// (HangDiagnosis::reconsidered).
     virtual void end(const Status& why) = 0;

@@ -7,8 +7,8 @@
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/diagnosis/inquest.h"
 #include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/diagnosis/wait_for_graph.h"
 #include "csrc/runtime/flight/flight_dump.h"
 #include "csrc/transport/control/farewell.h"
 #include "csrc/transport/doorbell.h"
@@ -25,7 +25,7 @@ HangDiagnosis::HangDiagnosis(const DiagnosisSubject& subject)
     : subject_(subject),
       report_(subject_, heard_),
       survey_(subject_, report_),
-      witness_(subject_, report_, survey_, heard_) {}
+      group_probe_(subject_, report_, survey_, heard_) {}
 
 void HangDiagnosis::look_around(Duration idle) {
     if (idle > subject_.timing.look_after) look_at_awaited();
@@ -35,7 +35,7 @@ void HangDiagnosis::look_around(Duration idle) {
 
 void HangDiagnosis::say_whom_it_awaits(Duration idle) const {
     const runtime::PeerDirectory& members = subject_.peers.directory();
-    const Situation now = report_.situation();
+    const RankStatus now = report_.rank_status();
     if (!now.broken.is_ok() || now.awaited.empty()) return;
     const Rank first = now.awaited.front();
     std::string process;
@@ -72,11 +72,11 @@ void HangDiagnosis::ask_awaited() {
     if (inquiring_.exchange(true)) return;
     const ScopeExit done([this] { inquiring_.store(false); });
     asked_.store(now);
-    std::vector<Rank> ranks = report_.situation().awaited;
+    std::vector<Rank> ranks = report_.rank_status().awaited;
     if (ranks.size() > kMostAsked) ranks.resize(kMostAsked);
     for (const Rank rank : ranks) {
-        const Status verdict = judge(rank, survey_.ask(rank, within(timing.glance)));
-        if (!verdict.is_ok()) return give_up(subject_.group, verdict);
+        const Status finding = judge(rank, survey_.ask(rank, within(timing.glance)));
+        if (!finding.is_ok()) return give_up(subject_.group, finding);
     }
 }
 
@@ -87,7 +87,7 @@ Stall HangDiagnosis::stall_or_none() const {
         Stall{.self = members.rank(), .ranks = members.size(), .group = members.group_name()});
 }
 
-Status HangDiagnosis::judge(Rank rank, const Result<Situation>& answer) {
+Status HangDiagnosis::judge(Rank rank, const Result<RankStatus>& answer) {
     const runtime::PeerDirectory& members = subject_.peers.directory();
     PCCL_TRY(why_lost(rank, answer, members.rank(), members.size()));
     if (!answer.is_ok()) return Status::ok();
@@ -97,52 +97,52 @@ Status HangDiagnosis::judge(Rank rank, const Result<Situation>& answer) {
     const bool is_certain = report_.has_waiter() && subject_.runtime.has_one_thread() &&
                             answer->has_one_thread && is_crossed(own, *answer);
     if (!stays_out_of_order(own, *answer) || !is_certain) return Status::ok();
-    fail_crossed(own, answer->elsewhere);
-    return crossed(own, rank, answer->elsewhere);
+    fail_crossed(own, answer->other_group_wait);
+    return crossed(own, rank, answer->other_group_wait);
 }
 
-bool HangDiagnosis::stays_out_of_order(const Stall& stall, const Situation& answer) {
+bool HangDiagnosis::stays_out_of_order(const Stall& stall, const RankStatus& answer) {
     if (!is_out_of_order(stall, answer)) return false;
     if (seen_out_of_order_.size() > kMostRemembered) seen_out_of_order_.clear();
-    const Elsewhere& there = answer.elsewhere;
+    const OtherGroupWait& there = answer.other_group_wait;
     return !seen_out_of_order_.insert(concat(stall.sequence, " ", there.name, " ", there.sequence))
                 .second;
 }
 
-void HangDiagnosis::fail_crossed(const Stall& stall, const Elsewhere& there) {
+void HangDiagnosis::fail_crossed(const Stall& stall, const OtherGroupWait& there) {
     fail_group(subject_.runtime, there.group, crossed(stall, there.rank, there));
 }
 
-Status HangDiagnosis::why_late(const Status& late) const {
+Status HangDiagnosis::timeout_cause(const Status& late) const {
     if (late.code() != StatusCode::kTimeout || late.peer() == kNoRank) return late;
-    return witness_.whom_awaits(late.peer(), within(subject_.timing.inquest));
+    return group_probe_.whom_awaits(late.peer(), within(subject_.timing.graph_walk));
 }
 
-std::optional<Stall> HangDiagnosis::late_stall() const {
+std::optional<Stall> HangDiagnosis::timed_out_stall() const {
     const std::lock_guard lock(subject_.group.mutex());
     auto stall = subject_.group.stall();
     return stall && stall->deadline.passed() ? stall : std::nullopt;
 }
 
-void HangDiagnosis::when_late() {
+void HangDiagnosis::on_deadline() {
     if (inquiring_.exchange(true)) return;
     const ScopeExit done([this] { inquiring_.store(false); });
-    const std::optional<Stall> stall = late_stall();
+    const std::optional<Stall> stall = timed_out_stall();
     if (!stall) return;
-    const Deadline deadline = within(subject_.timing.inquest);
-    Elsewhere there;
-    const Status verdict = find_culprit(*stall, [&](Rank rank) {
-        auto answer = survey_.ask(rank, deadline.within(subject_.timing.patience));
+    const Deadline deadline = within(subject_.timing.graph_walk);
+    OtherGroupWait there;
+    const Status finding = find_culprit(*stall, [&](Rank rank) {
+        auto answer = survey_.ask(rank, deadline.within(subject_.timing.answer_timeout));
         if (!answer.is_ok()) return answer;
-        answer->elsewhere.lacks_asker = stays_out_of_order(*stall, *answer);
-        if (answer->elsewhere.lacks_asker) there = answer->elsewhere;
+        answer->other_group_wait.lacks_asker = stays_out_of_order(*stall, *answer);
+        if (answer->other_group_wait.lacks_asker) there = answer->other_group_wait;
         return answer;
     });
-    subject_.group.advance();  // what a rank did before it left still counts, and ends it
-    const std::optional<Stall> still = late_stall();
+    subject_.group.progress();  // what a rank did before it left still counts, and ends it
+    const std::optional<Stall> still = timed_out_stall();
     if (!still || still->sequence != stall->sequence) return;
     if (there.lacks_asker) fail_crossed(*stall, there);
-    subject_.group.end(verdict);
+    subject_.group.end(finding);
 }
 
 Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHeader& latest) {
@@ -156,20 +156,20 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     // What another has found says more than that it did not come.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
     if (may_be_known && members.knows_peers()) PCCL_TRY(subject_.peers.look_for_failure());
-    const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
-    const bool is_peer = witness >= 0 && witness < members.size() && witness != members.rank();
+    const Rank reporter = told_by == kNoRank && is_lost ? cause.peer() : told_by;
+    const bool is_peer = reporter >= 0 && reporter < members.size() && reporter != members.rank();
     if (!is_peer || !members.knows_peers()) return cause;
-    const bool shows_all = shows_all_of(witness);
-    // Where the witness differs from a third, this rank's own call tells from whom it differs.
+    const bool shows_all = shows_all_of(reporter);
+    // Where the reporter differs from a third, this rank's own call tells from whom it differs.
     const bool is_mismatch = cause.code() == StatusCode::kMismatch;
     const DiagnosisTiming& timing = subject_.timing;
-    const auto answer =
-        subject_.peers.ask(witness, within(is_mismatch ? timing.patience : timing.second_opinion));
+    const auto answer = subject_.peers.ask(
+        reporter, within(is_mismatch ? timing.answer_timeout : timing.second_opinion));
     if (answer.is_ok() && is_mismatch)
-        PCCL_TRY(why_different({.self = members.rank(), .header = latest}, witness, *answer));
-    if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
+        PCCL_TRY(why_different({.self = members.rank(), .header = latest}, reporter, *answer));
+    if (answer.is_ok()) PCCL_TRY(why_lost(reporter, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
-    if (is_gone || !shows_all) PCCL_TRY(last_words_of(witness));
+    if (is_gone || !shows_all) PCCL_TRY(last_words_of(reporter));
     // What it sent before it left lies in a link that has only come now.
     const bool has_come = is_lost && told_by == kNoRank && subject_.peers.has_new_link();
     return has_come ? Status::ok() : cause;
@@ -177,16 +177,16 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
 
 bool HangDiagnosis::shows_all_of(Rank rank) const {
     if (subject_.peers.has_link_from(rank)) return true;
-    return subject_.peers.has_board() && !subject_.group.uses_links();
+    return subject_.peers.has_segment() && !subject_.group.uses_links();
 }
 
-Status HangDiagnosis::last_words_of(Rank witness) {
+Status HangDiagnosis::last_words_of(Rank reporter) {
     const Deadline soon = within(subject_.timing.last_words);
     for (transport::Backoff backoff(*subject_.runtime.waiter()); !soon.passed(); backoff.pause()) {
         // A rank tells the others before it forgets the group.
         if (has_heard()) return heard();
         // Words may lie behind data that nobody reads any more: they show a moment later.
-        const bool has_ended = shows_all_of(witness) && !subject_.peers.look(witness).is_ok();
+        const bool has_ended = shows_all_of(reporter) && !subject_.peers.look(reporter).is_ok();
         PCCL_TRY(subject_.peers.look_for_failure());
         if (has_ended) return Status::ok();
     }

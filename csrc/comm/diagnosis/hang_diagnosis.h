@@ -1,7 +1,7 @@
 // Who is to blame when a group does not go on: looks at peers, asks them, follows who waits for
 // whom, and ends the group with the reason. diagnosis_timing.h draws the states on that way.
 //
-// Threads that wait for the group call look_around() and when_late(), the acceptor hear() and
+// Threads that wait for the group call look_around() and on_deadline(), the acceptor hear() and
 // SelfReport::answer(). Whatever asks another rank does so without the group's lock; but for
 // reconsidered(), which ends it.
 #pragma once
@@ -17,7 +17,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/wait_notice.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
-#include "csrc/comm/diagnosis/group_witness.h"
+#include "csrc/comm/diagnosis/group_probe.h"
 #include "csrc/comm/diagnosis/peer_survey.h"
 #include "csrc/comm/diagnosis/self_report.h"
 
@@ -33,7 +33,7 @@ class HangDiagnosis {
     void look_around(Duration idle);
     /// Once the deadline of the collective at the front has passed: finds out who is to blame, and
     /// ends it.
-    void when_late();
+    void on_deadline();
     /// Tells those whom note_untold() has noted, for a moment, then they find out by themselves;
     /// writes the flight record of a failure. To be called once, by whoever has ended the group.
     void tell_end() const;
@@ -48,11 +48,11 @@ class HangDiagnosis {
     [[nodiscard]] SelfReport& report() { return report_; }
     [[nodiscard]] const SelfReport& report() const { return report_; }
     [[nodiscard]] const PeerSurvey& survey() const { return survey_; }
-    [[nodiscard]] Witness& witness() { return witness_; }
+    [[nodiscard]] GroupProbe& group_probe() { return group_probe_; }
 
     // Under the lock:
 
-    /// The group is over, which no link or board tells these ranks.
+    /// The group is over, which no link or segment tells these ranks.
     void note_untold(std::vector<Rank> ranks) { untold_ = std::move(ranks); }
     /// What to end the group with: a rank that has left says more when it is asked, the whole
     /// reason, and that another is lost. `latest` is the latest collective here. Takes at most
@@ -63,7 +63,7 @@ class HangDiagnosis {
     /// by now.
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& latest);
     /// `late`, about a rank that does not join: or whom that one waits for.
-    [[nodiscard]] Status why_late(const Status& late) const;
+    [[nodiscard]] Status timeout_cause(const Status& late) const;
 
    private:
     /// Whether a rank that is waited for is gone, or any has left because of a failure: what the
@@ -73,20 +73,20 @@ class HangDiagnosis {
     void ask_awaited();
     void say_whom_it_awaits(Duration idle) const;
     /// What `answer` shows: that the rank has left, or waits for something else.
-    [[nodiscard]] Status judge(Rank rank, const Result<Situation>& answer);
+    [[nodiscard]] Status judge(Rank rank, const Result<RankStatus>& answer);
     /// Whether it is so, and was so when last asked: the first question may have met a rank on its
     /// way from one to the other, or one that goes on after an error.
-    bool stays_out_of_order(const Stall& stall, const Situation& answer);
+    bool stays_out_of_order(const Stall& stall, const RankStatus& answer);
     /// Ends the other of two groups that are used in different orders, too.
-    void fail_crossed(const Stall& stall, const Elsewhere& there);
+    void fail_crossed(const Stall& stall, const OtherGroupWait& there);
     /// Of the collective at the front, where its deadline has passed.
-    [[nodiscard]] std::optional<Stall> late_stall() const;
+    [[nodiscard]] std::optional<Stall> timed_out_stall() const;
     /// Whether all that a rank has done shows here: where links are used, one from it must be
     /// there, which may come after the rank has left.
     [[nodiscard]] bool shows_all_of(Rank rank) const;
-    /// Why `witness`, which is gone, has left: over a link, or told. Where no link to here was
+    /// Why `reporter`, which is gone, has left: over a link, or told. Where no link to here was
     /// there yet, either may still be on its way.
-    [[nodiscard]] Status last_words_of(Rank witness);
+    [[nodiscard]] Status last_words_of(Rank reporter);
     /// Without a collective: one of no number.
     [[nodiscard]] Stall stall_or_none() const;
     [[nodiscard]] Deadline within(Duration longest) const {
@@ -97,7 +97,7 @@ class HangDiagnosis {
     Heard heard_;  // from the acceptor, or a call's first step
     SelfReport report_;
     PeerSurvey survey_;
-    GroupWitness witness_;
+    DiagnosedGroupProbe group_probe_;
     std::atomic<bool> inquiring_{false};       // some thread asks other ranks
     std::set<std::string> seen_out_of_order_;  // collectives of other groups; of who asks
     std::atomic<TimePoint> looked_{};

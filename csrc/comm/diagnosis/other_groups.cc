@@ -11,19 +11,19 @@ namespace pccl::comm {
 namespace {
 
 /// Holds the group while it is asked.
-using WitnessPtr = std::shared_ptr<Witness>;
+using ProbePtr = std::shared_ptr<GroupProbe>;
 
-std::vector<WitnessPtr> witnesses(runtime::Runtime& runtime) {
-    std::vector<WitnessPtr> all;
+std::vector<ProbePtr> probes(runtime::Runtime& runtime) {
+    std::vector<ProbePtr> all;
     for (const auto& participant : runtime.participants())
-        if (auto* const group = dynamic_cast<WitnessingParticipant*>(participant.get()))
-            all.emplace_back(participant, &group->witness());
+        if (auto* const group = dynamic_cast<ProbedParticipant*>(participant.get()))
+            all.emplace_back(participant, &group->group_probe());
     return all;
 }
 
-std::vector<WitnessPtr> witnesses_of(runtime::Runtime& runtime, const transport::GroupId& group) {
-    std::vector<WitnessPtr> all = witnesses(runtime);
-    std::erase_if(all, [&group](const WitnessPtr& witness) { return witness->group() != group; });
+std::vector<ProbePtr> probes_of(runtime::Runtime& runtime, const transport::GroupId& group) {
+    std::vector<ProbePtr> all = probes(runtime);
+    std::erase_if(all, [&group](const ProbePtr& probe) { return probe->group() != group; });
     return all;
 }
 
@@ -37,8 +37,8 @@ Rank place_of(std::uint64_t global_rank, std::span<const std::uint64_t> global_r
 Status look_for_lost(runtime::Runtime& runtime, std::span<const std::uint64_t> global_ranks,
                      Rank suspect) {
     if (static_cast<std::size_t>(suspect) >= global_ranks.size()) return Status::ok();
-    for (const WitnessPtr& witness : witnesses(runtime)) {
-        const auto lost = witness->look_for_lost(global_ranks[static_cast<std::size_t>(suspect)]);
+    for (const ProbePtr& probe : probes(runtime)) {
+        const auto lost = probe->look_for_lost(global_ranks[static_cast<std::size_t>(suspect)]);
         const Rank rank = lost ? place_of(lost->global_rank, global_ranks) : kNoRank;
         if (rank == kNoRank) continue;
         return Status(lost->why.code(),
@@ -49,14 +49,14 @@ Status look_for_lost(runtime::Runtime& runtime, std::span<const std::uint64_t> g
     return Status::ok();
 }
 
-Status why_late(runtime::Runtime& runtime, std::span<const std::uint64_t> global_ranks,
-                const Status& late) {
+Status timeout_cause(runtime::Runtime& runtime, std::span<const std::uint64_t> global_ranks,
+                     const Status& late) {
     const Rank suspect = late.peer();
     if (suspect < 0 || static_cast<std::size_t>(suspect) >= global_ranks.size()) return late;
-    const Deadline deadline = Deadline::after(DiagnosisTiming().inquest);
-    for (const WitnessPtr& witness : witnesses(runtime)) {
+    const Deadline deadline = Deadline::after(DiagnosisTiming().graph_walk);
+    for (const ProbePtr& probe : probes(runtime)) {
         const auto holdup =
-            witness->look_for_holdup(global_ranks[static_cast<std::size_t>(suspect)], deadline);
+            probe->look_for_holdup(global_ranks[static_cast<std::size_t>(suspect)], deadline);
         const Rank rank = holdup ? place_of(holdup->global_rank, global_ranks) : kNoRank;
         if (rank == kNoRank || rank == suspect) continue;
         return Status::timeout(concat(late.message(), "; it is held up in another group by rank ",
@@ -66,34 +66,34 @@ Status why_late(runtime::Runtime& runtime, std::span<const std::uint64_t> global
     return late;
 }
 
-Elsewhere blocked_outside(runtime::Runtime& runtime, const transport::GroupId& here) {
+OtherGroupWait blocked_outside(runtime::Runtime& runtime, const transport::GroupId& here) {
     bool is_known = true;
-    for (const WitnessPtr& witness : witnesses(runtime)) {
-        if (witness->group() == here) continue;
-        Elsewhere there = witness->blocked_in();
-        there.group = witness->group();
+    for (const ProbePtr& probe : probes(runtime)) {
+        if (probe->group() == here) continue;
+        OtherGroupWait there = probe->blocked_in();
+        there.group = probe->group();
         if (!there.operation.empty()) return there;
         is_known = is_known && there.is_known;
     }
     return {.is_known = is_known};
 }
 
-bool is_awaited(runtime::Runtime& runtime, const Elsewhere& there) {
+bool is_awaited(runtime::Runtime& runtime, const OtherGroupWait& there) {
     return !there.operation.empty() &&
-           std::ranges::any_of(witnesses_of(runtime, there.group), [&there](const auto& witness) {
-               return witness->can_be_awaited(there.awaited);
+           std::ranges::any_of(probes_of(runtime, there.group), [&there](const auto& probe) {
+               return probe->can_be_awaited(there.awaited);
            });
 }
 
-bool is_lacking(runtime::Runtime& runtime, const Elsewhere& there) {
+bool is_lacking(runtime::Runtime& runtime, const OtherGroupWait& there) {
     return !there.operation.empty() &&
-           std::ranges::any_of(witnesses_of(runtime, there.group), [&there](const auto& witness) {
-               return !witness->has_called(there.sequence);
+           std::ranges::any_of(probes_of(runtime, there.group), [&there](const auto& probe) {
+               return !probe->has_called(there.sequence);
            });
 }
 
 void fail_group(runtime::Runtime& runtime, const transport::GroupId& group, const Status& why) {
-    for (const WitnessPtr& witness : witnesses_of(runtime, group)) witness->fail(why);
+    for (const ProbePtr& probe : probes_of(runtime, group)) probe->fail(why);
 }
 
 }  // namespace pccl::comm

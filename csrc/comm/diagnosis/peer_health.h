@@ -7,7 +7,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/ids.h"
-#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::comm {
@@ -21,8 +21,8 @@ struct PCCL_API PeerHealth {
 
     Rank rank = 0;
     State state = State::kHere;
-    std::string detail{};   // why the group is over there, or why it did not answer
-    Situation situation{};  // of a rank that answered
+    std::string detail{};      // why the group is over there, or why it did not answer
+    RankStatus rank_status{};  // of a rank that answered
     /// Since its last sign of life: an answer, or an operation that needed it and went well. Empty:
     /// there was none.
     std::optional<Duration> last_sign{};

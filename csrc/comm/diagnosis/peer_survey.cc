@@ -13,22 +13,22 @@ PeerSurvey::PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self)
       self_(self),
       answered_(static_cast<std::size_t>(subject.peers.directory().size())) {}
 
-Result<Situation> PeerSurvey::ask(Rank rank, Deadline deadline) const {
-    if (rank == subject_.peers.directory().rank()) return self_.whole_situation();
+Result<RankStatus> PeerSurvey::ask(Rank rank, Deadline deadline) const {
+    if (rank == subject_.peers.directory().rank()) return self_.whole_rank_status();
     auto answer = subject_.peers.ask(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
     answer->broken = at_first_hand(*answer, deadline);
-    answer->elsewhere.awaits_asker = is_awaited(subject_.runtime, answer->elsewhere);
-    answer->elsewhere.lacks_asker = is_lacking(subject_.runtime, answer->elsewhere);
+    answer->other_group_wait.awaits_asker = is_awaited(subject_.runtime, answer->other_group_wait);
+    answer->other_group_wait.lacks_asker = is_lacking(subject_.runtime, answer->other_group_wait);
     return answer;
 }
 
-Status PeerSurvey::at_first_hand(const Situation& answer, Deadline deadline) const {
+Status PeerSurvey::at_first_hand(const RankStatus& answer, Deadline deadline) const {
     const runtime::PeerDirectory& members = subject_.peers.directory();
-    const Rank witness = answer.told_by;
-    if (witness < 0 || witness >= members.size() || witness == members.rank()) return answer.broken;
-    const auto whole = subject_.peers.ask(witness, deadline);
+    const Rank probe = answer.told_by;
+    if (probe < 0 || probe >= members.size() || probe == members.rank()) return answer.broken;
+    const auto whole = subject_.peers.ask(probe, deadline);
     const bool says_why = whole.is_ok() && !whole->broken.is_ok();
     return says_why ? whole->broken : answer.broken;
 }
@@ -38,7 +38,7 @@ PeerHealth PeerSurvey::health_of(Rank rank, Deadline deadline) const {
     PeerHealth health{.rank = rank};
     if (answer.is_ok()) {
         health.detail = answer->broken.message();
-        health.situation = *answer;
+        health.rank_status = *answer;
         health.last_sign = Duration::zero();
         const Shrinking& theirs = answer->shrinking;
         const bool has_gone_on = theirs.stage == Shrinking::Stage::kDecided &&

@@ -20,13 +20,13 @@ class PeerSurvey {
     /// How `rank` fares, from itself, this one too; kPeerLost where it is gone, kTimeout where it
     /// is silent. What it waits for in another group is compared with the groups of this process.
     /// Where it has a short notice of why the group is over, who gave that is asked for the whole.
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
+    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
     /// The same, and when `rank` last gave a sign of life.
     [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
 
    private:
     /// Why the group is over, as the rank that has told the one with this `answer` says it.
-    [[nodiscard]] Status at_first_hand(const Situation& answer, Deadline deadline) const;
+    [[nodiscard]] Status at_first_hand(const RankStatus& answer, Deadline deadline) const;
     [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
 
     const DiagnosisSubject& subject_;

@@ -11,33 +11,33 @@
 
 namespace pccl::comm {
 
-Situation SelfReport::situation() const {
+RankStatus SelfReport::rank_status() const {
     const DiagnosedGroup& group = subject_.group;
     const bool has_heard = heard_.why.is_set();
-    Situation situation{.broken = has_heard ? heard_.why.get() : Status::ok(),
-                        .told_by = has_heard ? heard_.from.load() : kNoRank,
-                        .sequence = group.sequence(),
-                        .shrinking = shrinking_.told(),
-                        .switching = switching_.told()};
+    RankStatus rank_status{.broken = has_heard ? heard_.why.get() : Status::ok(),
+                           .told_by = has_heard ? heard_.from.load() : kNoRank,
+                           .sequence = group.sequence(),
+                           .shrinking = shrinking_.told(),
+                           .switching = switching_.told()};
     // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
     const Rank reaching = subject_.peers.reaching();
-    if (reaching != kNoRank) situation.awaited = {reaching};
+    if (reaching != kNoRank) rank_status.awaited = {reaching};
     const auto lock = lock_soon(group);
-    situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
-    if (!lock.owns_lock()) return situation;
+    rank_status.is_whole = lock.owns_lock() || !rank_status.awaited.empty();
+    if (!lock.owns_lock()) return rank_status;
     if (const Status& cause = group.ended().cause; !cause.is_ok()) {
-        situation.broken = cause;
-        situation.told_by = kNoRank;
+        rank_status.broken = cause;
+        rank_status.told_by = kNoRank;
     }
-    if (const auto stall = group.stall()) situation.operation = describe(stall->header);
+    if (const auto stall = group.stall()) rank_status.operation = describe(stall->header);
     for (const Rank rank : ranks_of(group.awaited()))
-        if (rank != reaching) situation.awaited.push_back(rank);
-    return situation;
+        if (rank != reaching) rank_status.awaited.push_back(rank);
+    return rank_status;
 }
 
-Situation SelfReport::whole_situation() const {
+RankStatus SelfReport::whole_rank_status() const {
     const runtime::PeerDirectory& self = subject_.peers.directory();
-    Situation whole = situation();
+    RankStatus whole = rank_status();
     for (const runtime::FlightWait& wait :
          runtime::flight_recorder().waits(self.group_name(), self.rank())) {
         if (whole.gpu_operation.empty()) whole.gpu_operation = wait.operation;
@@ -48,20 +48,20 @@ Situation SelfReport::whole_situation() const {
 
 std::string SelfReport::answer(Rank asker) {
     const ScopeExit answered([] { question_bell().ring(); });
-    Situation answer = whole_situation();
+    RankStatus answer = whole_rank_status();
     answer.recent =
-        runtime::flight_recorder().recent(subject_.flight_group, Situation::kMostRecent);
-    answer.elsewhere =
+        runtime::flight_recorder().recent(subject_.flight_group, RankStatus::kMostRecent);
+    answer.other_group_wait =
         blocked_outside(subject_.runtime, subject_.peers.directory().identity().group);
-    answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
+    answer.is_whole = answer.is_whole && answer.other_group_wait.is_known;
     answer.has_one_thread = subject_.runtime.has_one_thread();
     if (asker >= 0 && asker < subject_.peers.directory().size())
-        switching_.note_shown(asker, answer.switching.verdict);
+        switching_.note_shown(asker, answer.switching.switch_result);
     return answer.serialise();
 }
 
 runtime::VisibleGroup::Standing SelfReport::standing() const {
-    Situation now = situation();
+    RankStatus now = rank_status();
     return {.awaited = std::move(now.awaited),
             .broken = std::move(now.broken),
             .is_whole = now.is_whole};
@@ -77,9 +77,9 @@ std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t mos
     return some;
 }
 
-Elsewhere SelfReport::blocked_in() const {
+OtherGroupWait SelfReport::blocked_in() const {
     const runtime::PeerDirectory& self = subject_.peers.directory();
-    Elsewhere there{.name = self.group_name(), .rank = self.rank()};
+    OtherGroupWait there{.name = self.group_name(), .rank = self.rank()};
     if (!has_waiter()) return there;
     const auto lock = lock_soon(subject_.group);
     there.is_known = lock.owns_lock();

@@ -10,8 +10,8 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/shrinking.h"
-#include "csrc/comm/diagnosis/situation.h"
 #include "csrc/comm/diagnosis/switching.h"
 #include "csrc/runtime/visible_group.h"
 #include "csrc/transport/sticky_status.h"
@@ -32,14 +32,14 @@ class SelfReport final : public runtime::VisibleGroup {
     SelfReport(const DiagnosisSubject& subject, const Heard& heard)
         : subject_(subject), heard_(heard) {}
 
-    [[nodiscard]] Situation situation() const;
+    [[nodiscard]] RankStatus rank_status() const;
     /// With what its GPU waits in.
-    [[nodiscard]] Situation whole_situation() const;
+    [[nodiscard]] RankStatus whole_rank_status() const;
     /// The same with its latest collectives and what its process waits for in other groups: a
-    /// Situation as `asker` parses it, which knows then how phases were switched.
+    /// RankStatus as `asker` parses it, which knows then how phases were switched.
     [[nodiscard]] std::string answer(Rank asker);
     /// The collective that a thread of the user waits for in this group; no operation: none.
-    [[nodiscard]] Elsewhere blocked_in() const;
+    [[nodiscard]] OtherGroupWait blocked_in() const;
 
     /// Of a thread of the user that waits for the group, until the value's end.
     [[nodiscard]] auto note_waiter() {

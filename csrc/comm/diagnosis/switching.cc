@@ -8,10 +8,10 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kLongestWish = 128;
+constexpr std::size_t kLongestProposal = 128;
 constexpr std::size_t kLongestReason = 600;
 
-void put(ByteWriter& out, const Switching::Progress& progress) {
+void put(ByteWriter& out, const Switching::GroupProgress& progress) {
     out.u64(progress.group);
     out.u32(progress.ranks);
     out.u64(progress.collectives);
@@ -19,7 +19,7 @@ void put(ByteWriter& out, const Switching::Progress& progress) {
     out.u64(progress.received);
 }
 
-Status take(ByteReader& in, Switching::Progress& progress) {
+Status take(ByteReader& in, Switching::GroupProgress& progress) {
     PCCL_TRY(in.u64(progress.group));
     PCCL_TRY(in.u32(progress.ranks));
     PCCL_TRY(in.u64(progress.collectives));
@@ -27,39 +27,39 @@ Status take(ByteReader& in, Switching::Progress& progress) {
     return in.u64(progress.received);
 }
 
-void put(ByteWriter& out, const Switching::Verdict& verdict) {
-    out.u64(verdict.number);
-    if (verdict.number == 0) return;
-    out.u8(static_cast<std::uint8_t>(verdict.outcome));
-    out.status(verdict.why, kLongestReason);
-    out.u8(verdict.had_all ? 1 : 0);
-    const bool fits = verdict.report.size() <= Switching::kLongestReport;
-    out.text(fits ? verdict.report : std::string());
+void put(ByteWriter& out, const Switching::SwitchResult& switch_result) {
+    out.u64(switch_result.number);
+    if (switch_result.number == 0) return;
+    out.u8(static_cast<std::uint8_t>(switch_result.outcome));
+    out.status(switch_result.why, kLongestReason);
+    out.u8(switch_result.had_all ? 1 : 0);
+    const bool fits = switch_result.report.size() <= Switching::kLongestReport;
+    out.text(fits ? switch_result.report : std::string());
 }
 
-Status take(ByteReader& in, Switching::Verdict& verdict) {
+Status take(ByteReader& in, Switching::SwitchResult& switch_result) {
     std::uint8_t outcome = 0;
-    PCCL_TRY(in.u64(verdict.number));
-    if (verdict.number == 0) return Status::ok();
+    PCCL_TRY(in.u64(switch_result.number));
+    if (switch_result.number == 0) return Status::ok();
     PCCL_TRY(in.u8(outcome));
     if (outcome > static_cast<std::uint8_t>(Switching::Outcome::kUnknown))
         return Status::invalid_argument(concat("outcome ", int{outcome}, " of a switch"));
-    verdict.outcome = static_cast<Switching::Outcome>(outcome);
-    PCCL_TRY(in.status(verdict.why, kLongestReason));
+    switch_result.outcome = static_cast<Switching::Outcome>(outcome);
+    PCCL_TRY(in.status(switch_result.why, kLongestReason));
     std::uint8_t had_all = 0;
     PCCL_TRY(in.u8(had_all));
-    verdict.had_all = had_all != 0;
-    return in.text(verdict.report, Switching::kLongestReport);
+    switch_result.had_all = had_all != 0;
+    return in.text(switch_result.report, Switching::kLongestReport);
 }
 
 }  // namespace
 
 void Switching::write(ByteWriter& out) const {
     out.u64(number);
-    put(out, verdict);
+    put(out, switch_result);
     if (number == 0) return;
     out.u8(static_cast<std::uint8_t>(stage));
-    out.text(std::string_view(wish).substr(0, kLongestWish));
+    out.text(std::string_view(proposal).substr(0, kLongestProposal));
     out.u64(phases);
     out.status(why, kLongestReason);
     const std::size_t count = std::min(groups.size(), kMostGroups);
@@ -69,7 +69,7 @@ void Switching::write(ByteWriter& out) const {
 
 Status Switching::read(ByteReader& in) {
     PCCL_TRY(in.u64(number));
-    PCCL_TRY(take(in, verdict));
+    PCCL_TRY(take(in, switch_result));
     if (number == 0) return Status::ok();
     std::uint8_t told_stage = 0;
     std::uint32_t count = 0;
@@ -77,14 +77,14 @@ Status Switching::read(ByteReader& in) {
     if (told_stage > static_cast<std::uint8_t>(Stage::kDone))
         return Status::invalid_argument(concat("stage ", int{told_stage}, " of a switch"));
     stage = static_cast<Stage>(told_stage);
-    PCCL_TRY(in.text(wish, kLongestWish));
+    PCCL_TRY(in.text(proposal, kLongestProposal));
     PCCL_TRY(in.u64(phases));
     PCCL_TRY(in.status(why, kLongestReason));
     PCCL_TRY(in.u32(count));
     if (count > kMostGroups)
         return Status::invalid_argument(concat("a rank in ", count, " groups of a network"));
     groups.resize(count);
-    for (Progress& progress : groups) PCCL_TRY(take(in, progress));
+    for (GroupProgress& progress : groups) PCCL_TRY(take(in, progress));
     return Status::ok();
 }
 
@@ -98,11 +98,11 @@ Switching SwitchState::told() const {
     return told_;
 }
 
-void SwitchState::note_shown(Rank rank, const Switching::Verdict& verdict) {
+void SwitchState::note_shown(Rank rank, const Switching::SwitchResult& switch_result) {
     const std::lock_guard lock(mutex_);
     Asker& asker = askers_[rank];
     ++asker.questions;
-    asker.shown = std::max(asker.shown, verdict.number);
+    asker.shown = std::max(asker.shown, switch_result.number);
 }
 
 bool SwitchState::has_shown(Rank rank, std::uint64_t number) const {

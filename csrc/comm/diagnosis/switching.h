@@ -24,7 +24,7 @@ struct PCCL_API Switching {
         kDone,      // it knows how it ended, and goes on
     };
     /// What has gone through one of its groups.
-    struct Progress {
+    struct GroupProgress {
         std::uint64_t group = 0;  // stands for its identity
         std::uint32_t ranks = 0;  // of the group
         std::uint64_t collectives = 0;
@@ -37,7 +37,7 @@ struct PCCL_API Switching {
         kUnknown,   // rank 0 is gone, and nobody can read the switches
     };
     /// How a switch ended: rank 0 tells, or its successor; who has heard it, repeats it.
-    struct Verdict {
+    struct SwitchResult {
         std::uint64_t number = 0;  // of the switch; 0: none yet
         Outcome outcome = Outcome::kStayed;
         Status why{};          // why there is no report
@@ -49,11 +49,11 @@ struct PCCL_API Switching {
 
     std::uint64_t number = 0;  // of its latest call
     Stage stage = Stage::kNone;
-    std::string wish{};        // "pairs"; "pairs, a dry run"
+    std::string proposal{};    // "pairs"; "pairs, a dry run"
     std::uint64_t phases = 0;  // digest of those that it knows
     Status why{};
-    std::vector<Progress> groups{};  // at most kMostGroups of them
-    Verdict verdict{};
+    std::vector<GroupProgress> groups{};  // at most kMostGroups of them
+    SwitchResult switch_result{};
 
     void write(ByteWriter& out) const;
     /// From bytes of any origin; kInvalidArgument names the place.
@@ -67,7 +67,7 @@ class SwitchState {
     [[nodiscard]] Switching told() const;
 
     /// A rank has asked, and gets this answer.
-    void note_shown(Rank rank, const Switching::Verdict& verdict);
+    void note_shown(Rank rank, const Switching::SwitchResult& switch_result);
     /// Whether a rank has got how that switch, or a later one, ended.
     [[nodiscard]] bool has_shown(Rank rank, std::uint64_t number) const;
     /// How often a rank has asked.

@@ -93,7 +93,7 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 
 Result<ConnectionContext::Attempt> ConnectionContext::begin(
     const Port& to, transport::TransportFlags failed) const {
-    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(to.peer, failed));
+    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::TransportRoute way, peers_.route_to(to.peer, failed));
     transport::LinkRequest request = peers_.request_to(to.peer, to.channel);
     request.generation = generation();
     PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(to.peer).address,
@@ -108,10 +108,10 @@ Result<ConnectionContext::Attempt> ConnectionContext::begin(
 bool ConnectionContext::try_next_transport(const Port& to, const Status& failure) {
     const Attempt& attempt = attempts_.at(to);
     const transport::TransportKind kind = attempt.way.transport->kind();
-    const bool may_be_elsewhere = failure.code() == StatusCode::kPeerLost ||
-                                  failure.code() == StatusCode::kUnavailable ||
-                                  failure.code() == StatusCode::kUnsupported;
-    if (!may_be_elsewhere) return false;
+    const bool may_be_remote = failure.code() == StatusCode::kPeerLost ||
+                               failure.code() == StatusCode::kUnavailable ||
+                               failure.code() == StatusCode::kUnsupported;
+    if (!may_be_remote) return false;
     auto next = begin(to, attempt.failed | kind);
     if (!next.is_ok()) return false;
     next->way.reasons += concat("; not over ", to_string(kind), ": ", failure.message());

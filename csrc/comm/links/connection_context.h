@@ -60,7 +60,7 @@ class ConnectionContext final : public LinkTable {
    private:
     /// Of a link that is being opened.
     struct Attempt {
-        runtime::Runtime::Way way;
+        runtime::Runtime::TransportRoute way;
         std::unique_ptr<transport::Dial> dial;
         Deadline deadline = Deadline::never();
         TimePoint looked{};

@@ -36,7 +36,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     receive_ports_.assign(program_->receive_ports.size(), {});
     window_round_ = lanes_through_ = lanes_done_ = 0;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        Lane& lane = lanes_[i];
+        LaneCursor& lane = lanes_[i];
         lane.round = i % windows_at_once_;
         lane.step = 0;
         lane.entered = false;
@@ -46,11 +46,11 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     lanes_through_ = lanes_done_ / windows_at_once_;
 }
 
-Result<bool> LinkExecutor::advance(bool& moved) {
+Result<bool> LinkExecutor::progress(bool& moved) {
     do {
         others_first_ = false;
         for (std::size_t i = 0; i < lanes_.size(); ++i)
-            if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
+            if (!lanes_[i].done) PCCL_TRY(progress_lane(lanes_[i], i, moved));
     } while (others_first_);
     if (lanes_done_ < lanes_.size()) return false;
     return flush_links();
@@ -67,7 +67,7 @@ Result<bool> LinkExecutor::flush_links() {
     return all;
 }
 
-Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
+Status LinkExecutor::progress_lane(LaneCursor& lane, std::size_t index, bool& moved) {
     TimePoint ended{};
     while (!lane.done) {
         if (program_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
@@ -78,8 +78,8 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
             enter(lane, step);
         }
         PCCL_ASSIGN_OR_RETURN(const bool complete, is_timed_
-                                                       ? advance_timed(lane, step, ended, moved)
-                                                       : advance_step(lane, step, moved));
+                                                       ? progress_timed(lane, step, ended, moved)
+                                                       : progress_step(lane, step, moved));
         if (!complete) return Status::ok();
         moved = true;
         next_step(lane, index);
@@ -92,7 +92,7 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
     return Status::ok();
 }
 
-void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
+void LinkExecutor::enter(LaneCursor& lane, const LinkStep& step) {
     lane.entered = true;
     lane.begun = lane.moved = {};
     lane.received = lane.sent = lane.carried = 0;
@@ -102,7 +102,7 @@ void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
         lane.unstored.resize(lane.total);
 }
 
-void LinkExecutor::next_step(Lane& lane, std::size_t index) {
+void LinkExecutor::next_step(LaneCursor& lane, std::size_t index) {
     lane.entered = false;
     if (++lane.step < steps_of(index).size()) return;
     if (lane.round == window_round_) ++lanes_through_;
@@ -117,11 +117,11 @@ void LinkExecutor::next_step(Lane& lane, std::size_t index) {
         lanes_through_ += steps_of(i).empty() || lanes_[i].round > window_round_ ? 1 : 0;
 }
 
-bool LinkExecutor::looks_for_more(const Lane& lane, std::size_t index) const {
+bool LinkExecutor::looks_for_more(const LaneCursor& lane, std::size_t index) const {
     return !lane.done && steps_of(index)[lane.step].from != kNoPort;
 }
 
-bool LinkExecutor::may_run(const Lane& lane, std::size_t index) const {
+bool LinkExecutor::may_run(const LaneCursor& lane, std::size_t index) const {
     const LinkStep& step = steps_of(index)[lane.step];
     const schedule::Dependency same{static_cast<int>(index / windows_at_once_),
                                     static_cast<int>(lane.step)};
@@ -132,12 +132,12 @@ bool LinkExecutor::may_run(const Lane& lane, std::size_t index) const {
 
 bool LinkExecutor::is_past(const schedule::Dependency& dependency, std::size_t round) const {
     const std::size_t first = static_cast<std::size_t>(dependency.lane) * windows_at_once_;
-    const Lane& other = lanes_[first + round % windows_at_once_];
+    const LaneCursor& other = lanes_[first + round % windows_at_once_];
     if (other.done || other.round > round) return true;
     return other.round == round && other.step > static_cast<std::size_t>(dependency.step);
 }
 
-Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& moved) {
+Result<bool> LinkExecutor::progress_step(LaneCursor& lane, const LinkStep& step, bool& moved) {
     switch (step.action) {
         case Action::kNop:
             return true;
@@ -159,11 +159,11 @@ Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& 
     return all_in && all_out;
 }
 
-Result<bool> LinkExecutor::advance_timed(Lane& lane, const LinkStep& step, TimePoint& ended,
-                                         bool& moved) {
+Result<bool> LinkExecutor::progress_timed(LaneCursor& lane, const LinkStep& step, TimePoint& ended,
+                                          bool& moved) {
     const TimePoint before = ended == TimePoint{} ? clock_.now() : ended;
     if (lane.begun == TimePoint{}) lane.begun = before;
-    PCCL_ASSIGN_OR_RETURN(const bool complete, advance_step(lane, step, moved));
+    PCCL_ASSIGN_OR_RETURN(const bool complete, progress_step(lane, step, moved));
     if (lane.moved == TimePoint{} && (complete || lane.received + lane.sent > 0))
         lane.moved = before;
     if (!complete) return false;
@@ -172,7 +172,7 @@ Result<bool> LinkExecutor::advance_timed(Lane& lane, const LinkStep& step, TimeP
     return true;
 }
 
-TimedStep LinkExecutor::timed(const Lane& lane, const LinkStep& step, TimePoint end) const {
+TimedStep LinkExecutor::timed(const LaneCursor& lane, const LinkStep& step, TimePoint end) const {
     const auto port_at = [](const std::vector<schedule::Port>& ports, int index) {
         return index == kNoPort ? schedule::Port{} : ports[static_cast<std::size_t>(index)];
     };
@@ -192,7 +192,7 @@ TimedStep LinkExecutor::timed(const Lane& lane, const LinkStep& step, TimePoint 
 
 bool LinkExecutor::is_flushed() const {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        const Lane& lane = lanes_[i];
+        const LaneCursor& lane = lanes_[i];
         if (lane.done) continue;
         const auto& steps = steps_of(i);
         const std::size_t from = lane.round + windows_at_once_ < rounds_ ? 0 : lane.step;
@@ -207,7 +207,7 @@ bool LinkExecutor::is_flushed() const {
 AwaitedRanks LinkExecutor::awaited() const {
     AwaitedRanks ranks;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        const Lane& lane = lanes_[i];
+        const LaneCursor& lane = lanes_[i];
         if (lane.done || !lane.entered) continue;
         const LinkStep& step = steps_of(i)[lane.step];
         if (step.from != kNoPort && lane.received < lane.total)

@@ -1,7 +1,7 @@
 // The executor for links: runs one rank's program over buffers and links, as far as it goes without
 // waiting.
 //
-// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait,
+// progress() steps the lanes round robin; each lane moves bytes until its current step has to wait,
 // or would look for a message right after one: others may pass that one on first, while a look
 // costs a system call. Nothing is allocated once it has run a program of the same size: it is meant
 // to be started again and again.
@@ -54,7 +54,7 @@ class LinkExecutor {
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
-    Result<bool> advance(bool& moved);
+    Result<bool> progress(bool& moved);
 
     /// Everything that this rank has to send is handed to its links.
     [[nodiscard]] bool is_flushed() const;
@@ -63,22 +63,22 @@ class LinkExecutor {
 
    private:
     /// How far a list has been gone through: to one of its chunks, never back.
-    struct Cursor {
+    struct SliceCursor {
         std::size_t slice = 0;
         int chunk = 0;           // of the slice
         std::size_t number = 0;  // of the list
         std::size_t before = 0;  // bytes of the list in front of it
     };
     /// Of one lane of the program, for every windows_at_once_-th window.
-    struct Lane {
+    struct LaneCursor {
         std::size_t round = 0;
         std::size_t step = 0;
         std::size_t total = 0;     // bytes of the current step
         std::size_t received = 0;  // of these
         std::size_t sent = 0;
-        Cursor read{};  // in src, where a reduction stands
-        Cursor written{};
-        Cursor outgoing{};
+        SliceCursor read{};  // in src, where a reduction stands
+        SliceCursor written{};
+        SliceCursor outgoing{};
         bool entered = false;
         bool done = false;
         TimePoint begun{};  // its step, where that is recorded
@@ -96,34 +96,36 @@ class LinkExecutor {
         [[nodiscard]] bool is_open() const { return header_bytes == sizeof header; }
     };
 
-    Status advance_lane(Lane& lane, std::size_t index, bool& moved);
+    Status progress_lane(LaneCursor& lane, std::size_t index, bool& moved);
     /// True when the step is complete.
-    Result<bool> advance_step(Lane& lane, const LinkStep& step, bool& moved);
+    Result<bool> progress_step(LaneCursor& lane, const LinkStep& step, bool& moved);
     /// The same, and records it. `ended`: when the step before did, if that was right now.
-    Result<bool> advance_timed(Lane& lane, const LinkStep& step, TimePoint& ended, bool& moved);
-    [[nodiscard]] TimedStep timed(const Lane& lane, const LinkStep& step, TimePoint end) const;
-    void enter(Lane& lane, const LinkStep& step);
-    void next_step(Lane& lane, std::size_t index);
+    Result<bool> progress_timed(LaneCursor& lane, const LinkStep& step, TimePoint& ended,
+                                bool& moved);
+    [[nodiscard]] TimedStep timed(const LaneCursor& lane, const LinkStep& step,
+                                  TimePoint end) const;
+    void enter(LaneCursor& lane, const LinkStep& step);
+    void next_step(LaneCursor& lane, std::size_t index);
     [[nodiscard]] const std::vector<LinkStep>& steps_of(std::size_t index) const {
         return program_->lanes[index / windows_at_once_];
     }
-    [[nodiscard]] bool looks_for_more(const Lane& lane, std::size_t index) const;
-    [[nodiscard]] bool may_run(const Lane& lane, std::size_t index) const;
+    [[nodiscard]] bool looks_for_more(const LaneCursor& lane, std::size_t index) const;
+    [[nodiscard]] bool may_run(const LaneCursor& lane, std::size_t index) const;
     [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
 
     template <typename Move>
     void for_each_run(const LinkStep& step, std::size_t round, Move move);
     void copy(const LinkStep& step, std::size_t round);
     void reduce(const LinkStep& step, std::size_t round);
-    Status receive(Lane& lane, const LinkStep& step, bool& moved);
-    Status receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
+    Status receive(LaneCursor& lane, const LinkStep& step, bool& moved);
+    Status receive_copying(LaneCursor& lane, const LinkStep& step, transport::RecvLink& link,
                            bool& moved);
-    Status receive_reducing(Lane& lane, const LinkStep& step, transport::RecvLink& link,
+    Status receive_reducing(LaneCursor& lane, const LinkStep& step, transport::RecvLink& link,
                             bool& moved);
-    Result<std::size_t> fill_carry(Lane& lane, transport::RecvLink& link);
-    void combine_piece(Lane& lane, const LinkStep& step, const std::byte* incoming,
+    Result<std::size_t> fill_carry(LaneCursor& lane, transport::RecvLink& link);
+    void combine_piece(LaneCursor& lane, const LinkStep& step, const std::byte* incoming,
                        std::size_t bytes);
-    Status send(Lane& lane, const LinkStep& step, bool& moved);
+    Status send(LaneCursor& lane, const LinkStep& step, bool& moved);
     /// The header for or from `peer`; where only the two of them know a block's length, with that.
     [[nodiscard]] abi::CollectiveHeader header_for(std::span<const Block> blocks, Rank peer) const;
     Result<bool> open_send(OpenPort<transport::SendLink>& port, const schedule::Port& where);
@@ -137,19 +139,20 @@ class LinkExecutor {
     /// These, at a place in one of the step's lists.
     [[nodiscard]] transport::MutableBytes chunks_at(const LinkStep& step,
                                                     const schedule::Slices& slices,
-                                                    const Cursor& at, std::size_t round) const;
+                                                    const SliceCursor& at, std::size_t round) const;
     [[nodiscard]] transport::MutableBytes scratch_at(const LinkStep& step, int chunk,
                                                      std::size_t number, std::size_t round) const;
     /// Past chunks that adjoin, of so many bytes.
-    void pass(const schedule::Slices& slices, std::size_t bytes, Cursor& cursor) const;
+    void pass(const schedule::Slices& slices, std::size_t bytes, SliceCursor& cursor) const;
     /// The contiguous memory at byte `offset` of a list of the step's; none at its end. `cursor`
     /// has seen no larger offset.
     [[nodiscard]] transport::MutableBytes piece(const LinkStep& step,
                                                 const schedule::Slices& slices, std::size_t round,
-                                                std::size_t offset, Cursor& cursor) const;
+                                                std::size_t offset, SliceCursor& cursor) const;
     /// What can be sent now, up to kMostPieces pieces, from the byte on that comes next.
-    [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const LinkStep& step);
-    [[nodiscard]] transport::MutableBytes target(Lane& lane, const LinkStep& step);
+    [[nodiscard]] std::span<const transport::Bytes> outgoing(LaneCursor& lane,
+                                                             const LinkStep& step);
+    [[nodiscard]] transport::MutableBytes target(LaneCursor& lane, const LinkStep& step);
     Result<bool> flush_links();
 
     LinkTable& links_;
@@ -159,7 +162,7 @@ class LinkExecutor {
     arithmetic::Combine combine_ = nullptr;  // null where nothing is reduced
     Cut cut_;
     abi::CollectiveHeader header_{};
-    std::vector<Lane> lanes_;
+    std::vector<LaneCursor> lanes_;
     std::vector<OpenPort<transport::SendLink>> send_ports_;
     std::vector<OpenPort<transport::RecvLink>> receive_ports_;
     std::vector<std::byte> scratch_;

@@ -17,7 +17,7 @@ using transport::MutableBytes;
 
 std::size_t LinkExecutor::length(const LinkStep& step, std::size_t round) const {
     const Slices& slices = step.dst.is_empty() ? step.src : step.dst;
-    Cursor cursor;
+    SliceCursor cursor;
     while (cursor.slice < slices.size())
         pass(slices, chunks_at(step, slices, cursor, round).size(), cursor);
     return cursor.before;
@@ -44,8 +44,8 @@ MutableBytes LinkExecutor::scratch_at(const LinkStep& step, int chunk, std::size
             extent.count * element_bytes_};
 }
 
-MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices, const Cursor& at,
-                                     std::size_t round) const {
+MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices,
+                                     const SliceCursor& at, std::size_t round) const {
     const Slice& slice = slices[at.slice];
     const int first = slice.offset + at.chunk;
     if (slice.buffer == Buffer::kScratch) return scratch_at(step, first, at.number, round);
@@ -59,7 +59,7 @@ MutableBytes LinkExecutor::chunks_at(const LinkStep& step, const Slices& slices,
             (to.begin + to.count - from.begin) * element_bytes_};
 }
 
-void LinkExecutor::pass(const Slices& slices, std::size_t bytes, Cursor& cursor) const {
+void LinkExecutor::pass(const Slices& slices, std::size_t bytes, SliceCursor& cursor) const {
     const Slice& slice = slices[cursor.slice];
     const int chunks = adjoining(slice, cursor.chunk);
     cursor.before += bytes;
@@ -71,7 +71,7 @@ void LinkExecutor::pass(const Slices& slices, std::size_t bytes, Cursor& cursor)
 }
 
 MutableBytes LinkExecutor::piece(const LinkStep& step, const Slices& slices, std::size_t round,
-                                 std::size_t offset, Cursor& cursor) const {
+                                 std::size_t offset, SliceCursor& cursor) const {
     while (cursor.slice < slices.size()) {
         const MutableBytes chunks = chunks_at(step, slices, cursor, round);
         const std::size_t within = offset - cursor.before;
@@ -84,8 +84,8 @@ MutableBytes LinkExecutor::piece(const LinkStep& step, const Slices& slices, std
 /// Calls move(to, from, bytes) for each run that adjoins both in src and in dst.
 template <typename Move>
 void LinkExecutor::for_each_run(const LinkStep& step, std::size_t round, Move move) {
-    Cursor read;
-    Cursor written;
+    SliceCursor read;
+    SliceCursor written;
     for (std::size_t done = 0;;) {
         const MutableBytes from = piece(step, step.src, round, done, read);
         const MutableBytes to = piece(step, step.dst, round, done, written);
@@ -108,7 +108,7 @@ void LinkExecutor::reduce(const LinkStep& step, std::size_t round) {
     });
 }
 
-Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
+Status LinkExecutor::receive(LaneCursor& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.from);
     OpenPort<transport::RecvLink>& port = receive_ports_[index];
     PCCL_ASSIGN_OR_RETURN(const bool open,
@@ -119,8 +119,8 @@ Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
                   : receive_reducing(lane, step, *port.link, moved);
 }
 
-Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
-                                     bool& moved) {
+Status LinkExecutor::receive_copying(LaneCursor& lane, const LinkStep& step,
+                                     transport::RecvLink& link, bool& moved) {
     while (lane.received < lane.total) {
         const MutableBytes to = piece(step, step.dst, lane.round, lane.received, lane.written);
         PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, link.receive(kCollectiveChannel, to));
@@ -131,8 +131,8 @@ Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport
     return Status::ok();
 }
 
-Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transport::RecvLink& link,
-                                      bool& moved) {
+Status LinkExecutor::receive_reducing(LaneCursor& lane, const LinkStep& step,
+                                      transport::RecvLink& link, bool& moved) {
     const std::size_t element = element_bytes_;
     while (lane.received < lane.total) {
         PCCL_ASSIGN_OR_RETURN(const transport::Bytes here, link.peek(kCollectiveChannel));
@@ -153,7 +153,7 @@ Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transpor
     return Status::ok();
 }
 
-Result<std::size_t> LinkExecutor::fill_carry(Lane& lane, transport::RecvLink& link) {
+Result<std::size_t> LinkExecutor::fill_carry(LaneCursor& lane, transport::RecvLink& link) {
     const std::size_t missing = element_bytes_ - lane.carried;
     PCCL_ASSIGN_OR_RETURN(
         const std::size_t bytes,
@@ -162,7 +162,7 @@ Result<std::size_t> LinkExecutor::fill_carry(Lane& lane, transport::RecvLink& li
     return lane.carried;
 }
 
-void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::byte* incoming,
+void LinkExecutor::combine_piece(LaneCursor& lane, const LinkStep& step, const std::byte* incoming,
                                  std::size_t bytes) {
     const MutableBytes to = target(lane, step);
     const MutableBytes with =
@@ -171,7 +171,7 @@ void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::by
     lane.received += bytes;
 }
 
-MutableBytes LinkExecutor::target(Lane& lane, const LinkStep& step) {
+MutableBytes LinkExecutor::target(LaneCursor& lane, const LinkStep& step) {
     const MutableBytes to =
         step.dst.is_empty()
             ? MutableBytes(lane.unstored.data() + lane.received, lane.total - lane.received)
@@ -181,9 +181,9 @@ MutableBytes LinkExecutor::target(Lane& lane, const LinkStep& step) {
     return to.first(std::min(to.size(), with.size()));
 }
 
-std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkStep& step) {
+std::span<const transport::Bytes> LinkExecutor::outgoing(LaneCursor& lane, const LinkStep& step) {
     const std::size_t end = step.from == kNoPort ? lane.total : lane.received;
-    const auto bytes_at = [&](std::size_t at, Cursor& cursor) -> transport::Bytes {
+    const auto bytes_at = [&](std::size_t at, SliceCursor& cursor) -> transport::Bytes {
         if (step.action == Action::kRecvReduceSend) return {lane.unstored.data() + at, end - at};
         const MutableBytes next =
             piece(step, step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
@@ -192,7 +192,7 @@ std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkS
     if (lane.sent == end) return {};
     pieces_[0] = bytes_at(lane.sent, lane.outgoing);
     // The link may take less, so that the next call looks at these again.
-    Cursor ahead = lane.outgoing;
+    SliceCursor ahead = lane.outgoing;
     std::size_t number = 1;
     for (std::size_t at = lane.sent + pieces_[0].size(); at < end && number < kMostPieces;
          at += pieces_[number++].size())
@@ -200,7 +200,7 @@ std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkS
     return std::span(pieces_).first(number);
 }
 
-Status LinkExecutor::send(Lane& lane, const LinkStep& step, bool& moved) {
+Status LinkExecutor::send(LaneCursor& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.to);
     OpenPort<transport::SendLink>& port = send_ports_[index];
     while (lane.sent < lane.total) {

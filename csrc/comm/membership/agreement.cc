@@ -147,7 +147,7 @@ Duration Agreement::fresh() const {
 
 Status Agreement::look_at(Peer& peer) {
     peer.asked = system_clock().now();
-    const Result<Situation> answer = options_.ask(peer.rank);
+    const Result<RankStatus> answer = options_.ask(peer.rank);
     if (answer.is_ok()) {
         peer.said = answer->shrinking;
         peer.answered = system_clock().now();
@@ -157,7 +157,7 @@ Status Agreement::look_at(Peer& peer) {
     peer.silence = answer.status().message();
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
     const TimePoint since = std::max(peer.answered, begun_);
-    if (!is_gone && system_clock().now() - since < options_.patience) return Status::ok();
+    if (!is_gone && system_clock().now() - since < options_.answer_timeout) return Status::ok();
     return cannot_go_on(peer.rank, peer.silence);
 }
 
@@ -213,7 +213,7 @@ bool Agreement::others_have_gone_on(Rank lost) {
     for (bool can_go_on = true; can_go_on && !latest.passed();) {
         can_go_on = false;
         for (const Peer& peer : peers_) {
-            const Result<Situation> answer = options_.ask(peer.rank);
+            const Result<RankStatus> answer = options_.ask(peer.rank);
             if (!answer.is_ok()) continue;
             const Shrinking& said = answer->shrinking;
             if (has_gone_on(said)) return true;

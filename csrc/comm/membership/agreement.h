@@ -30,8 +30,8 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/bootstrap/roster.h"
-#include "csrc/comm/diagnosis/inquest.h"
 #include "csrc/comm/diagnosis/shrinking.h"
+#include "csrc/comm/diagnosis/wait_for_graph.h"
 
 namespace pccl::comm {
 
@@ -45,8 +45,8 @@ struct AgreementOptions {
     std::function<void(const Shrinking&)> tell{};  // what this rank answers from now on
     std::function<Status()> interrupted{};         // asked between looks; may be empty
     Deadline deadline = Deadline::never();
-    Duration patience = std::chrono::seconds(10);  // with a rank that does not answer
-    Duration doubt = std::chrono::seconds(2);      // before a rank that has confirmed gives up
+    Duration answer_timeout = std::chrono::seconds(10);  // with a rank that does not answer
+    Duration doubt = std::chrono::seconds(2);  // before a rank that has confirmed gives up
 };
 
 class PCCL_API Agreement {

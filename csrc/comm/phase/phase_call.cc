@@ -6,7 +6,7 @@
 
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/diagnosis/inquest.h"
+#include "csrc/comm/diagnosis/wait_for_graph.h"
 
 namespace pccl::comm {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 /// Of questions to ranks that have not come.
 constexpr Duration kBetweenRounds = std::chrono::milliseconds(20);
 
-std::string what_it_does(const Situation& rank, std::uint64_t number) {
+std::string what_it_does(const RankStatus& rank, std::uint64_t number) {
     if (!rank.operation.empty()) return concat("is in ", rank.operation);
     return rank.switching.number < number ? "has not called switch_phase"
                                           : "still has operations under way";
@@ -23,10 +23,10 @@ std::string what_it_does(const Situation& rank, std::uint64_t number) {
 }  // namespace
 
 PhaseCall::PhaseCall(PhaseCallOptions options)
-    : options_(std::move(options)), talk_(options_.group, options_.patience) {
+    : options_(std::move(options)), talk_(options_.group, options_.answer_timeout) {
     Switching& own = talk_.own();
     ++own.number;
-    own.wish = options_.wish;
+    own.proposal = options_.proposal;
     own.phases = options_.phases;
     own.why = Status::ok();
     own.groups.clear();
@@ -59,7 +59,7 @@ Status PhaseCall::drain_once(std::string& under_way) {
 Status PhaseCall::why_over(Rank rank, const Status& asked) const {
     PCCL_TRY(options_.group.health());
     PCCL_TRY(asked);
-    const Situation& theirs = told_by(rank);
+    const RankStatus& theirs = told_by(rank);
     if (theirs.broken.code() != StatusCode::kAborted) return theirs.broken;
     // What it ended itself has been ended for the others.
     return why_lost(rank, theirs, options_.group.rank(), options_.group.size());
@@ -72,27 +72,27 @@ Status PhaseCall::why_leave(const Status& own) const {
     PCCL_TRY(why_over(0, Status::ok()));
     if (told_by(0).sequence > collectives_ && own.is_ok()) return out_of_order(0);
     if (!options_.deadline.passed()) return Status::ok();
-    return own.is_ok() ? late({0}) : own;
+    return own.is_ok() ? timed_out({0}) : own;
 }
 
-Result<Switching::Verdict> PhaseCall::follow() {
+Result<Switching::SwitchResult> PhaseCall::follow() {
     Status& why = talk_.own().why;
     why = options_.own.is_ok() ? drain() : options_.own;
     was_ready_ = why.is_ok();
     talk_.say(was_ready_ ? Stage::kReady : Stage::kGivenUp);
-    PCCL_ASSIGN_OR_RETURN(Switching::Verdict verdict, await_verdict());
-    talk_.own().number = verdict.number;
-    talk_.own().verdict = verdict;
+    PCCL_ASSIGN_OR_RETURN(Switching::SwitchResult switch_result, await_result());
+    talk_.own().number = switch_result.number;
+    talk_.own().switch_result = switch_result;
     talk_.say(Stage::kDone);
-    return verdict;
+    return switch_result;
 }
 
-Result<Switching::Verdict> PhaseCall::await_verdict() {
+Result<Switching::SwitchResult> PhaseCall::await_result() {
     Status leaving;
     // Rank 0 asks all when it comes, and when it tells.
     for (AskingPause pause = AskingPause::until_rung();; pause.rest()) {
         const Status asked = talk_.ask(0);
-        if (talk_.has_verdict(0)) return told_by(0).switching.verdict;
+        if (talk_.has_result(0)) return told_by(0).switching.switch_result;
         if (!asked.is_ok()) return go_on_without_controller(asked);
         // It ends what it has begun, whoever else is gone, and then tells.
         if (has_controller()) continue;
@@ -111,10 +111,10 @@ Status PhaseCall::leave(const Status& why) {
     return options_.own.is_ok() ? why : options_.own;
 }
 
-Result<Switching::Verdict> PhaseCall::go_on_without_controller(const Status& lost) {
+Result<Switching::SwitchResult> PhaseCall::go_on_without_controller(const Status& lost) {
     if (!was_ready_) return leave(lost);
     talk_.own().why = Status::ok();
-    return Succession(talk_, options_.read_back, options_.patience).settle(lost);
+    return CoordinatorFailover(talk_, options_.read_back, options_.answer_timeout).settle(lost);
 }
 
 Status PhaseCall::gather() {
@@ -128,16 +128,16 @@ Status PhaseCall::gather() {
         const bool asks_all = round.passed();
         if (asks_all) round = Deadline::after(kBetweenRounds);
         PCCL_TRY(hear_from(asks_all ? missing : talk_.with_news(missing), missing));
-        if (!missing.empty() && options_.deadline.passed()) return late(missing);
+        if (!missing.empty() && options_.deadline.passed()) return timed_out(missing);
         PCCL_TRY(options_.group.check_interrupt());
     }
     return compare_progress();
 }
 
-void PhaseCall::tell(Switching::Verdict verdict) {
-    verdict.had_all = std::ranges::all_of(
+void PhaseCall::tell(Switching::SwitchResult switch_result) {
+    switch_result.had_all = std::ranges::all_of(
         talk_.others(), [this](Rank rank) { return told_by(rank).switching.number >= number(); });
-    talk_.tell(std::move(verdict));
+    talk_.tell(std::move(switch_result));
 }
 
 Status PhaseCall::hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing) {
@@ -161,16 +161,16 @@ Status PhaseCall::catch_up(Rank rank) {
 }
 
 Result<bool> PhaseCall::is_ready(Rank rank) const {
-    const Situation& it = told_by(rank);
+    const RankStatus& it = told_by(rank);
     const Switching& theirs = it.switching;
     if (theirs.number < number()) {
         if (it.sequence > collectives_) return out_of_order(rank);
         return false;
     }
-    if (theirs.wish != options_.wish)
+    if (theirs.proposal != options_.proposal)
         return Status::mismatch(
-            rank, concat("ranks disagree about the phase: rank 0 switches to ", options_.wish,
-                         " but rank ", rank, " switches to ", theirs.wish));
+            rank, concat("ranks disagree about the phase: rank 0 switches to ", options_.proposal,
+                         " but rank ", rank, " switches to ", theirs.proposal));
     if (theirs.phases != options_.phases)
         return Status::mismatch(
             rank, concat("rank ", rank, " has another description of the cluster than rank 0"));
@@ -180,9 +180,9 @@ Result<bool> PhaseCall::is_ready(Rank rank) const {
 }
 
 Status PhaseCall::compare_progress() const {
-    std::map<std::uint64_t, std::vector<std::pair<Rank, Switching::Progress>>> by_group;
-    const auto add = [&](Rank rank, const std::vector<Switching::Progress>& groups) {
-        for (const Switching::Progress& each : groups)
+    std::map<std::uint64_t, std::vector<std::pair<Rank, Switching::GroupProgress>>> by_group;
+    const auto add = [&](Rank rank, const std::vector<Switching::GroupProgress>& groups) {
+        for (const Switching::GroupProgress& each : groups)
             by_group[each.group].emplace_back(rank, each);
     };
     add(0, talk_.own().groups);
@@ -211,21 +211,22 @@ Status PhaseCall::compare_progress() const {
     return Status::ok();
 }
 
-Status PhaseCall::late(const std::vector<Rank>& missing) const {
+Status PhaseCall::timed_out(const std::vector<Rank>& missing) const {
     const Rank first = missing.front();
     return Status::timeout(
-        concat("the switch to phase ", options_.wish, " waits for ", listed(missing), ": rank ",
+        concat("the switch to phase ", options_.proposal, " waits for ", listed(missing), ": rank ",
                first, " ", what_it_does(told_by(first), number())),
         first);
 }
 
 Status PhaseCall::out_of_order(Rank rank) const {
-    const Situation& it = told_by(rank);
+    const RankStatus& it = told_by(rank);
     const std::string operation =
         it.operation.empty() ? concat("collective #", it.sequence) : it.operation;
-    return Status::mismatch(rank, concat("ranks disagree about what comes next: rank ",
-                                         options_.group.rank(), " switches to phase ",
-                                         options_.wish, " but rank ", rank, " runs ", operation));
+    return Status::mismatch(
+        rank,
+        concat("ranks disagree about what comes next: rank ", options_.group.rank(),
+               " switches to phase ", options_.proposal, " but rank ", rank, " runs ", operation));
 }
 
 }  // namespace pccl::comm

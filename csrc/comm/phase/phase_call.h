@@ -1,17 +1,17 @@
-// One rank's part in a switch of phases. Ranks ask each other over the control plane, which no
-// switch of the data plane touches.
+// One rank's part in a switch of phases: a two-phase commit, with rank 0 as its coordinator. Ranks
+// ask each other over the control plane, which no switch of the data plane touches.
 //
 //     others                                       rank 0, the controller
 //     kCalled  drains                              kCalled  the transaction prepares all switches
 //     kReady   asks rank 0 how it ended            drains; asks the others until all are ready
 //                                                  commits, settles, reads, confirms
-//     kDone    does as the verdict says            kDone    tells the verdict; asks until all know
+//     kDone    does as the result says             kDone    tells the result; asks until all know
 //
 // A rank that is ready may give up only while rank 0 has not called: it says so first, and asks
 // then. So either rank 0 finds out before anything is switched, or the rank finds that rank 0 is
 // there, and hears from it how it ended, whoever else is gone; if rank 0 goes, from its successor
-// (succession.h). Calls are numbered, alike on all ranks; who comes when rank 0 has given a number
-// up hears why.
+// (coordinator_failover.h). Calls are numbered, alike on all ranks; who comes when rank 0 has given
+// a number up hears why.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/comm/phase/coordinator_failover.h"
 #include "csrc/comm/phase/phase_talk.h"
-#include "csrc/comm/phase/succession.h"
 
 namespace pccl::comm {
 
@@ -28,11 +28,11 @@ struct PhaseCallOptions {
     PhasedGroup& group;  // of all ranks
     /// Of this process, `group` among them: all of them drain.
     std::vector<std::shared_ptr<PhasedGroup>> groups;
-    std::string wish;
+    std::string proposal;
     std::uint64_t phases = 0;
     Status own{};                           // why this rank does not want it
     Deadline deadline = Deadline::never();  // for all to come, with nothing under way
-    Duration patience{};                    // with a rank that does not answer
+    Duration answer_timeout{};              // with a rank that does not answer
     ReadBack read_back{};                   // null: no switch can be read here
 };
 
@@ -42,14 +42,14 @@ class PhaseCall {
 
     /// Of a rank other than 0: how it ended. Errors: kTimeout, where rank 0 has not come, or
     /// something stays under way; kPeerLost, kMismatch; kAborted, where this thread is interrupted.
-    [[nodiscard]] Result<Switching::Verdict> follow();
+    [[nodiscard]] Result<Switching::SwitchResult> follow();
 
     // Of rank 0:
 
     /// Waits until all ranks are ready. Errors name those that are not, and what they do.
     [[nodiscard]] Status gather();
     /// Tells how it ended, and waits until all who have called know, or are gone.
-    void tell(Switching::Verdict verdict);
+    void tell(Switching::SwitchResult switch_result);
 
    private:
     using Stage = Switching::Stage;
@@ -57,9 +57,9 @@ class PhaseCall {
     /// Until nothing is under way here.
     [[nodiscard]] Status drain();
     [[nodiscard]] Status drain_once(std::string& under_way);
-    [[nodiscard]] Result<Switching::Verdict> await_verdict();
+    [[nodiscard]] Result<Switching::SwitchResult> await_result();
     [[nodiscard]] Status leave(const Status& why);
-    [[nodiscard]] Result<Switching::Verdict> go_on_without_controller(const Status& lost);
+    [[nodiscard]] Result<Switching::SwitchResult> go_on_without_controller(const Status& lost);
     [[nodiscard]] bool has_controller() const;
     /// Why not to wait for a controller that has not called; ok: there is no reason yet.
     [[nodiscard]] Status why_leave(const Status& own) const;
@@ -73,9 +73,9 @@ class PhaseCall {
     /// Why nothing comes of it any more, by what came of asking this rank: who is gone, or the end
     /// of its group, or of the one here.
     [[nodiscard]] Status why_over(Rank rank, const Status& asked) const;
-    [[nodiscard]] Status late(const std::vector<Rank>& missing) const;
+    [[nodiscard]] Status timed_out(const std::vector<Rank>& missing) const;
     [[nodiscard]] Status out_of_order(Rank rank) const;
-    [[nodiscard]] const Situation& told_by(Rank rank) const { return talk_.told_by(rank); }
+    [[nodiscard]] const RankStatus& told_by(Rank rank) const { return talk_.told_by(rank); }
     [[nodiscard]] std::uint64_t number() const { return talk_.own().number; }
 
     const PhaseCallOptions options_;

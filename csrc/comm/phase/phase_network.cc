@@ -48,29 +48,29 @@ Status check_ways_back(const PhasedGroup& group, const LinkGraph& wanted,
     for (const DirectedLink& link : wanted.links()) {
         if (link.to != group.rank() || wanted.has(link.to, link.from)) continue;
         const bool is_fixed = present != nullptr && !present->has(link.to, link.from);
-        PCCL_TRY(group.check_way_back(link.from, is_fixed));
+        PCCL_TRY(group.check_reverse_route(link.from, is_fixed));
     }
     return Status::ok();
 }
 
-Status why_of(const Result<Switching::Verdict>& verdict) {
-    return verdict.is_ok() ? verdict->why : verdict.status();
+Status why_of(const Result<Switching::SwitchResult>& switch_result) {
+    return switch_result.is_ok() ? switch_result->why : switch_result.status();
 }
 
 /// What the others do. A group that has lost a rank ends before its links are released: over these
 /// comes what the rank said when it left, perhaps that ranks disagreed.
-Result<Switching::Verdict> follow_to_the_end(PhaseCall& call, PhasedGroup& group) {
-    Result<Switching::Verdict> verdict = call.follow();
-    const Status why = why_of(verdict);
-    if (why.code() != StatusCode::kPeerLost) return verdict;
+Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& group) {
+    Result<Switching::SwitchResult> switch_result = call.follow();
+    const Status why = why_of(switch_result);
+    if (why.code() != StatusCode::kPeerLost) return switch_result;
     group.end(why);
     const Status ended = group.health();
     if (ended.code() == StatusCode::kMismatch) return ended;
-    return verdict;
+    return switch_result;
 }
 
 /// What rank 0 does. Its ranks are all there before anything is switched.
-Switching::Verdict lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
+Switching::SwitchResult lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
     if (!own.is_ok()) return {.why = own};
     std::optional<Status> gathered;
     const auto drain = [&] {
@@ -230,13 +230,14 @@ Status PhaseNetwork::why_in_doubt() const {
     return doubt_;
 }
 
-void PhaseNetwork::follow(const Switching::Verdict& verdict, const PhaseRequest& request,
+void PhaseNetwork::follow(const Switching::SwitchResult& switch_result, const PhaseRequest& request,
                           const std::vector<Living>& groups) {
-    if (request.dry_run || verdict.outcome == Outcome::kStayed) return;
-    if (verdict.outcome == Outcome::kSwitched) return enter(request.phase, Status::ok(), groups);
+    if (request.dry_run || switch_result.outcome == Outcome::kStayed) return;
+    if (switch_result.outcome == Outcome::kSwitched)
+        return enter(request.phase, Status::ok(), groups);
     enter({},
-          Status::unavailable(
-              concat("it is not known which phase the network is in: ", verdict.why.message())),
+          Status::unavailable(concat("it is not known which phase the network is in: ",
+                                     switch_result.why.message())),
           groups);
 }
 
@@ -259,14 +260,15 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     if (group == nullptr) return Status::unavailable("no group of this cluster is there to switch");
     PCCL_TRY(group->health());
     const std::vector<Living> groups = living();
-    PhaseCallOptions options{.group = *group,
-                             .groups = {},
-                             .wish = concat(request.phase, request.dry_run ? ", a dry run" : ""),
-                             .phases = digest(),
-                             .own = check(request.phase, groups),
-                             .deadline = Deadline::after(request.timeout),
-                             .patience = process_config().peer_timeout,
-                             .read_back = request.read_back};
+    PhaseCallOptions options{
+        .group = *group,
+        .groups = {},
+        .proposal = concat(request.phase, request.dry_run ? ", a dry run" : ""),
+        .phases = digest(),
+        .own = check(request.phase, groups),
+        .deadline = Deadline::after(request.timeout),
+        .answer_timeout = process_config().peer_timeout,
+        .read_back = request.read_back};
     for (const Living& each : groups) {
         each.group->hold();
         options.groups.push_back(each.group);
@@ -276,17 +278,17 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     });
     const Status own = options.own;
     PhaseCall call(std::move(options));
-    Result<Switching::Verdict> verdict =
+    Result<Switching::SwitchResult> switch_result =
         group->rank() == 0 ? lead(call, own, request) : follow_to_the_end(call, *group);
-    const Status why = why_of(verdict);
+    const Status why = why_of(switch_result);
     calls_ = group->switching().told().number;
-    if (verdict.is_ok()) follow(*verdict, request, groups);
-    if (group->rank() == 0) call.tell(*verdict);
+    if (switch_result.is_ok()) follow(*switch_result, request, groups);
+    if (group->rank() == 0) call.tell(*switch_result);
     group->note_ended_switch(why);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;
-    return Transacted{.is_switched = verdict->outcome == Outcome::kSwitched,
-                      .report = std::move(verdict->report)};
+    return Transacted{.is_switched = switch_result->outcome == Outcome::kSwitched,
+                      .report = std::move(switch_result->report)};
 }
 
 }  // namespace pccl::comm

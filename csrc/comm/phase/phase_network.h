@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "csrc/base/export.h"
+#include "csrc/comm/phase/coordinator_failover.h"
 #include "csrc/comm/phase/phased_group.h"
-#include "csrc/comm/phase/succession.h"
 
 namespace pccl::comm {
 
@@ -79,13 +79,13 @@ class PCCL_API PhaseNetwork {
    private:
     /// A group that follows the network: as it is kept, and as it is used.
     template <template <typename> typename Pointer>
-    struct Member {
+    struct GroupEntry {
         Pointer<PhasedGroup> group;
         std::vector<Rank> ranks;  // of the network, by rank of the group
         bool may_switch = false;
     };
-    using Joined = Member<std::weak_ptr>;
-    using Living = Member<std::shared_ptr>;
+    using Joined = GroupEntry<std::weak_ptr>;
+    using Living = GroupEntry<std::shared_ptr>;
 
     [[nodiscard]] std::vector<Living> living() const;
     [[nodiscard]] std::shared_ptr<PhasedGroup> switching_group() const;
@@ -102,7 +102,7 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] Status check(const std::string& name, const std::vector<Living>& groups) const;
     /// `doubt`: why it is not known what the network is; ok, with a name: it is.
     void enter(const std::string& name, const Status& doubt, const std::vector<Living>& groups);
-    void follow(const Switching::Verdict& verdict, const PhaseRequest& request,
+    void follow(const Switching::SwitchResult& switch_result, const PhaseRequest& request,
                 const std::vector<Living>& groups);
     [[nodiscard]] std::uint64_t digest() const;
 

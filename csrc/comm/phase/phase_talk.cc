@@ -33,9 +33,9 @@ void AskingPause::rest() {
     next_ = std::min(2 * next_, kLongestPause);
 }
 
-PhaseTalk::PhaseTalk(PhasedGroup& group, Duration patience)
+PhaseTalk::PhaseTalk(PhasedGroup& group, Duration answer_timeout)
     : group_(group),
-      patience_(patience),
+      answer_timeout_(answer_timeout),
       own_(group.switching().told()),
       told_(static_cast<std::size_t>(group.size())),
       answered_(told_.size(), system_clock().now()),
@@ -49,14 +49,14 @@ void PhaseTalk::say(Stage stage) {
 Status PhaseTalk::ask(Rank rank) {
     const auto index = static_cast<std::size_t>(rank);
     heard_[index] = group_.switching().questions_of(rank);
-    Result<Situation> answer = group_.ask(rank, Deadline::after(kOneAnswer));
+    Result<RankStatus> answer = group_.ask(rank, Deadline::after(kOneAnswer));
     if (answer.is_ok()) {
         answered_[index] = system_clock().now();
         told_[index] = *std::move(answer);
         return Status::ok();
     }
     if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
-    if (system_clock().now() - answered_[index] < patience_) return Status::ok();
+    if (system_clock().now() - answered_[index] < answer_timeout_) return Status::ok();
     return Status::timeout(concat("rank ", rank, " does not answer while phases are switched: ",
                                   answer.status().message()),
                            rank);
@@ -85,8 +85,8 @@ std::vector<Rank> PhaseTalk::with_news(const std::vector<Rank>& ranks) const {
     return found;
 }
 
-bool PhaseTalk::has_verdict(Rank rank) const {
-    return told_by(rank).switching.verdict.number >= own_.number;
+bool PhaseTalk::has_result(Rank rank) const {
+    return told_by(rank).switching.switch_result.number >= own_.number;
 }
 
 std::vector<Rank> PhaseTalk::others() const {
@@ -111,11 +111,11 @@ void PhaseTalk::await_told(std::vector<Rank>& untold, Deadline until) const {
     }
 }
 
-void PhaseTalk::tell(Switching::Verdict verdict) {
-    verdict.number = own_.number;
-    own_.verdict = std::move(verdict);
+void PhaseTalk::tell(Switching::SwitchResult switch_result) {
+    switch_result.number = own_.number;
+    own_.switch_result = std::move(switch_result);
     say(Stage::kDone);
-    const Deadline last = Deadline::after(patience_);
+    const Deadline last = Deadline::after(answer_timeout_);
     std::vector<Rank> untold = others();
     while (!untold.empty() && !last.passed()) {
         // Who is asked asks back.

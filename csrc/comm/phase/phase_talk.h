@@ -30,8 +30,8 @@ class PhaseTalk {
    public:
     using Stage = Switching::Stage;
 
-    /// `patience`: with a rank that does not answer.
-    PhaseTalk(PhasedGroup& group, Duration patience);
+    /// `answer_timeout`: with a rank that does not answer.
+    PhaseTalk(PhasedGroup& group, Duration answer_timeout);
 
     [[nodiscard]] PhasedGroup& group() const { return group_; }
     /// What say() shows.
@@ -47,16 +47,16 @@ class PhaseTalk {
     /// Those that have asked here since they were asked: they say by it that they have news.
     [[nodiscard]] std::vector<Rank> with_news(const std::vector<Rank>& ranks) const;
     /// As it last answered.
-    [[nodiscard]] const Situation& told_by(Rank rank) const {
+    [[nodiscard]] const RankStatus& told_by(Rank rank) const {
         return told_[static_cast<std::size_t>(rank)];
     }
     /// Whether it has shown how this switch ended.
-    [[nodiscard]] bool has_verdict(Rank rank) const;
+    [[nodiscard]] bool has_result(Rank rank) const;
     /// All ranks but rank 0 and this one.
     [[nodiscard]] std::vector<Rank> others() const;
 
     /// Shows how it ended, and waits until all others that have called know, or are gone.
-    void tell(Switching::Verdict verdict);
+    void tell(Switching::SwitchResult switch_result);
 
    private:
     [[nodiscard]] bool is_told(Rank rank) const;
@@ -64,9 +64,9 @@ class PhaseTalk {
     void await_told(std::vector<Rank>& untold, Deadline until) const;
 
     PhasedGroup& group_;
-    const Duration patience_;
+    const Duration answer_timeout_;
     Switching own_;
-    std::vector<Situation> told_;  // by rank
+    std::vector<RankStatus> told_;  // by rank
     std::vector<TimePoint> answered_;
     std::vector<std::uint64_t> heard_;  // of each rank: its questions, before it was last asked
 };

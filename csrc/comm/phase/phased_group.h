@@ -6,7 +6,7 @@
 #include <string>
 
 #include "csrc/base/clock.h"
-#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/switching.h"
 #include "csrc/schedule/generators/link_graph.h"
 
@@ -34,7 +34,7 @@ class PhasedGroup {
 
     /// ok where this rank has a route back to one whose link to it goes one way; `is_fixed`: which
     /// does not change with the phase.
-    [[nodiscard]] virtual Status check_way_back(Rank source, bool is_fixed) const = 0;
+    [[nodiscard]] virtual Status check_reverse_route(Rank source, bool is_fixed) const = 0;
 
     /// Calls wait from now on until release(), up to their timeout.
     virtual void hold() = 0;
@@ -44,12 +44,12 @@ class PhasedGroup {
     /// What it is that is under way.
     [[nodiscard]] virtual std::string under_way() const = 0;
     /// Of a group where nothing is under way.
-    [[nodiscard]] virtual Switching::Progress progress() const = 0;
+    [[nodiscard]] virtual Switching::GroupProgress progress() const = 0;
     /// Of a group on hold, where nothing is under way on any rank: links over the network are made
     /// anew when they are next used, and those of older generations refused.
     virtual void enter(GroupPhase phase) = 0;
 
-    [[nodiscard]] virtual Result<Situation> ask(Rank rank, Deadline deadline) const = 0;
+    [[nodiscard]] virtual Result<RankStatus> ask(Rank rank, Deadline deadline) const = 0;
     [[nodiscard]] virtual SwitchState& switching() = 0;
     [[nodiscard]] virtual Status check_interrupt() const = 0;
     /// ok, or the error that ended it.

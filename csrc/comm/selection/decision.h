@@ -5,8 +5,8 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/collective/geometry.h"
-#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/links/link_program.h"
+#include "csrc/comm/shm/shm_algorithm.h"
 
 namespace pccl::comm {
 
@@ -14,11 +14,11 @@ namespace pccl::comm {
 /// it for the next call alike; copied into the operation, which numbers its header.
 struct Decision {
     abi::CollectiveHeader header{};
-    std::shared_ptr<const LinkProgram> program{};  // null: over the board
+    std::shared_ptr<const LinkProgram> program{};  // null: over shared memory
     Cut cut{};                                     // of the program's windows
-    BoardPlan on_board{};
+    ShmPlan on_shm{};
 
-    [[nodiscard]] bool is_on_board() const { return program == nullptr; }
+    [[nodiscard]] bool is_on_shm() const { return program == nullptr; }
 };
 
 }  // namespace pccl::comm

@@ -73,9 +73,9 @@ struct TimedWay {
 };
 
 Result<TimedWay> timed_now(const SoughtWay& sought) {
-    const Duration patience =
+    const Duration timeout =
         std::min(kForOneHost + std::max(sought.hosts - 2, 0) * kForEachMore, kLongest);
-    const Deadline deadline = Deadline::after(patience);
+    const Deadline deadline = Deadline::after(timeout);
     PCCL_ASSIGN_OR_RETURN(const UniqueFd connection, sought.connect(deadline));
     PCCL_ASSIGN_OR_RETURN(
         const costs::TcpCosts found,

@@ -7,8 +7,8 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
-#include "csrc/comm/board/board.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/comm/shm/shm_segment.h"
 #include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::comm {
@@ -29,15 +29,15 @@ int most_ranks_on_a_host(const topo::JobTopology& job) {
     return static_cast<int>(most);
 }
 
-std::optional<BoardShape> board_of(const topo::JobTopology& job) {
+std::optional<ShmShape> segment_of(const topo::JobTopology& job) {
     const int ranks = job.ranks();
-    if (job.hosts().size() > 1 || ranks == 1 || ranks > kMostBoardRanks) return std::nullopt;
+    if (job.hosts().size() > 1 || ranks == 1 || ranks > kMostShmRanks) return std::nullopt;
     const auto parts = static_cast<std::size_t>(ranks);
-    const std::size_t half = transport::shm::data_bytes(ranks) / 2;
-    return BoardShape{.ranks = ranks,
-                      .half_bytes = half,
-                      .part_bytes = half / parts / kCacheLine * kCacheLine,
-                      .reads_directly = true};
+    const std::size_t buffer = transport::shm::data_bytes(ranks) / 2;
+    return ShmShape{.ranks = ranks,
+                    .buffer_bytes = buffer,
+                    .part_bytes = buffer / parts / kCacheLine * kCacheLine,
+                    .reads_directly = true};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
                    .is_on_one_host = is_on_one_host,
                    .shares_memory = true,
                    .most_on_a_host = most_ranks_on_a_host(job)},
-         .board = board_of(job),
+         .segment = segment_of(job),
          .layout = layout},
         {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));

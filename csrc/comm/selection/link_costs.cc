@@ -24,15 +24,15 @@ using costs::MachineCosts;
 
 // Cache lines that go from core to core, there and back: of a message its header, its first bytes
 // and the counters of its ring; of a rank's own work for one, the counters again.
-constexpr double kBeatsInRound = 4;
-constexpr double kBeatsInMessage = 3;
+constexpr double kTripsInRound = 4;
+constexpr double kTripsInMessage = 3;
 
 /// Rings of shared memory: what one writes, the other takes, and either is a copy.
 LinkCost ring_cost(std::size_t ring_bytes, const MachineCosts& costs) {
     const Level level = level_of_rings(ring_bytes, costs);
-    return {.round_seconds = kBeatsInRound * costs.beat.seconds,
-            .message_seconds = kBeatsInMessage * costs.beat.seconds,
-            .seconds_per_byte = handing_at(level, costs).both() / 2};
+    return {.round_seconds = kTripsInRound * costs.core_round_trip.seconds,
+            .message_seconds = kTripsInMessage * costs.core_round_trip.seconds,
+            .seconds_per_byte = core_transfer_at(level, costs).both() / 2};
 }
 
 /// For each message that a rank sends it receives one, which takes it as long; who waits for one
@@ -210,7 +210,7 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     model.near.copies = reach.shares_memory;
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     if (reach.ranks_on_core > 1) {
-        const double change = costs.shared_core_beat.seconds / 2;
+        const double change = costs.shared_core_round_trip.seconds / 2;
         model.far = with_sleepers(model.far, reach.ranks_on_core, change);
         // Where some wait for other hosts, those who wait for them sleep, too.
         model.near = reach.is_on_one_host && model.near.copies

@@ -78,7 +78,7 @@ Signature about(Signature call) {
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
                      const costs::MachineCosts& costs)
     : ranks_(setting.reach.ranks),
-      board_(setting.board),
+      segment_(setting.segment),
       layout_(std::move(setting.layout)),
       shares_a_host_(layout_->links() == nullptr || layout_->is_on_one_host()),
       costs_(costs),
@@ -101,7 +101,7 @@ void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
 
 std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
     std::vector<Prediction> ways;
-    if (board_ && followed_ == nullptr) ways = board_predictions(*board_, board_call(call), costs_);
+    if (segment_ && followed_ == nullptr) ways = shm_predictions(*segment_, shm_call(call), costs_);
     for (const SourcePtr& source : catalogue_->of(call.kind)) {
         if (!suits(*source, call, wanted)) continue;
         if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
@@ -245,19 +245,19 @@ schedule::LinkModel Predictor::model_for(const Course& course) const {
 
 /// Of two ranks and a root, each copies at one end of a ring, and all windows but the first go
 /// while the others are read.
-double Predictor::near_byte(const BoardCall& call, double sent, std::size_t windows) const {
+double Predictor::near_byte(const ShmCall& call, double sent, std::size_t windows) const {
     if (!links_.near.copies)
         return links_.near.seconds_per_byte * ends_of_links(call.kind, sent, ranks_, turns_);
     const double ends = ends_of_links(call.kind, sent, ranks_, 1);  // each waits for its core
     const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
     const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
-    const costs::Handing handing = costs::handing_at(level, costs_);
+    const costs::CoreTransfer transfer = costs::core_transfer_at(level, costs_);
     // What `pccl topo --measure` found, over what it would have if this machine were like its
     // costs.
     const double slower =
-        2 * links_.near.seconds_per_byte / costs::handing_at(of_rings, costs_).both();
-    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return ends * slower * handing.both() / 2;
-    const auto [less, more] = std::minmax(handing.give, handing.take);
+        2 * links_.near.seconds_per_byte / costs::core_transfer_at(of_rings, costs_).both();
+    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return ends * slower * transfer.both() / 2;
+    const auto [less, more] = std::minmax(transfer.give, transfer.take);
     return sent * slower * (more + less / static_cast<double>(windows));
 }
 

@@ -1,5 +1,5 @@
-// What every way to make a collective takes, in seconds by the cost model: over the board
-// (comm/board/board_cost.h) and by schedules over links (schedule/simulator/link_model.h), whose
+// What every way to make a collective takes, in seconds by the cost model: over shared memory
+// (comm/shm/shm_cost.h) and by schedules over links (schedule/simulator/link_model.h), whose
 // ranks of one host share memory, too: which of the two is faster is the machine's to say.
 //
 // A pure function of what all ranks know.
@@ -16,9 +16,9 @@
 #include "csrc/bootstrap/layout.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/rooted_cost.h"
+#include "csrc/comm/shm/shm_cost.h"
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/catalogue.h"
 #include "csrc/schedule/generators/link_graph.h"
@@ -34,7 +34,7 @@ class Predictor {
     /// A group, which may exist nowhere.
     struct Setting {
         Reach reach;
-        std::optional<BoardShape> board;
+        std::optional<ShmShape> segment;
         std::shared_ptr<const bootstrap::Layout> layout;
     };
     Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
@@ -43,13 +43,13 @@ class Predictor {
     /// Predicts what `catalogue` has from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
-    /// Predicts what goes over these links alone from now on; null: over any, or the board.
+    /// Predicts what goes over these links alone from now on; null: over any, or the segment.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
     [[nodiscard]] const schedule::LinkGraph* links() const { return followed_.get(); }
 
-    /// Every way to make `call`, best first; the board's before those over links that take as long.
-    /// Who wants a schedule for a collective of which only pairs know the lengths says that all
-    /// have one.
+    /// Every way to make `call`, best first; the segment's before those over links that take as
+    /// long. Who wants a schedule for a collective of which only pairs know the lengths says that
+    /// all have one.
     [[nodiscard]] std::vector<Prediction> predict(const Signature& call,
                                                   std::string_view wanted = {});
     /// What predict() says of a call of about this length, in which no bits after the first five
@@ -75,7 +75,7 @@ class Predictor {
 
     [[nodiscard]] int ranks() const { return ranks_; }
     [[nodiscard]] bool shares_cores() const { return turns_ > 1; }
-    [[nodiscard]] const std::optional<BoardShape>& board() const { return board_; }
+    [[nodiscard]] const std::optional<ShmShape>& segment() const { return segment_; }
     [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
     /// With what was made for this layout.
     [[nodiscard]] const schedule::Catalogue& catalogue() const { return *catalogue_; }
@@ -93,7 +93,7 @@ class Predictor {
     /// How a source makes a call over links, window after window.
     struct Course {
         const schedule::ScheduleSource& source;
-        BoardCall call;
+        ShmCall call;
         double length = 0;  // bytes of a block
         std::size_t windows = 1;
         schedule::Cost cost{};
@@ -113,12 +113,12 @@ class Predictor {
     [[nodiscard]] schedule::LinkModel model_for(const Course& course) const;
     /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
     /// host.
-    [[nodiscard]] double near_byte(const BoardCall& call, double sent, std::size_t windows) const;
+    [[nodiscard]] double near_byte(const ShmCall& call, double sent, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
 
     const int ranks_;
-    const std::optional<BoardShape> board_;
+    const std::optional<ShmShape> segment_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
     const bool shares_a_host_;  // as far as the layout knows
     const costs::MachineCosts costs_;

@@ -16,7 +16,7 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The board is at hand, links have to be dialled first; in two steps ranks wait twice; and what
+// The segment is at hand, links have to be dialled first; in two steps ranks wait twice; and what
 // either takes is known to some percent. So what does more is chosen where it is predicted to take
 // no more than this part of the time.
 constexpr double kWorthIt = 0.85;
@@ -24,9 +24,9 @@ constexpr double kWorthIt = 0.85;
 // An all_reduce writes there, too, where its results lie in others' caches.
 constexpr double kMovesOnce = 1.05;
 
-double part_worth(BoardAlgorithm algorithm, CollectiveKind kind) {
+double part_worth(ShmAlgorithm algorithm, CollectiveKind kind) {
     const bool moves_once =
-        algorithm == BoardAlgorithm::kDirect && kind != CollectiveKind::kAllReduce;
+        algorithm == ShmAlgorithm::kDirect && kind != CollectiveKind::kAllReduce;
     return moves_once ? kMovesOnce : kWorthIt;
 }
 
@@ -46,13 +46,13 @@ Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
     return found;
 }
 
-/// end() where there is no board. Of lengths that only pairs know the predictions say nothing: they
-/// are equal then, and the way that can do more is taken.
-Ways::const_iterator best_on_board(const Ways& ways, CollectiveKind kind) {
+/// end() where there is no segment. Of lengths that only pairs know the predictions say nothing:
+/// they are equal then, and the way that can do more is taken.
+Ways::const_iterator best_on_shm(const Ways& ways, CollectiveKind kind) {
     auto best = ways.end();
-    for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
+    for (const ShmAlgorithm algorithm : kShmAlgorithms) {
         const auto way = std::ranges::find_if(ways, [&](const Prediction& each) {
-            return each.source == nullptr && each.on_board == algorithm;
+            return each.source == nullptr && each.on_shm == algorithm;
         });
         if (way == ways.end()) continue;
         const bool is_worth = best == ways.end() || way->seconds == best->seconds ||
@@ -66,26 +66,26 @@ Ways::const_iterator best_on_board(const Ways& ways, CollectiveKind kind) {
 /// `few`: of ways that take as long the one with few messages. They are worth something on one
 /// host, and to ranks that share cores; between hosts whose ranks do not it is ports that count.
 Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool few) {
-    const auto on_board = best_on_board(ways, kind);
+    const auto on_shm = best_on_shm(ways, kind);
     const auto least = std::ranges::find_if(
         ways, [](const Prediction& way) { return way.source && !way.source->sizes; });
-    if (least == ways.end()) return on_board;
-    if (on_board != ways.end() && least->seconds > kWorthIt * on_board->seconds) return on_board;
+    if (least == ways.end()) return on_shm;
+    if (on_shm != ways.end() && least->seconds > kWorthIt * on_shm->seconds) return on_shm;
     return few ? calmest(ways, least) : least;
 }
 
-Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place,
+Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::GroupPlace& place,
                               const costs::MachineCosts& costs) {
     Predictor::Setting setting{
-        .reach = reach_of(roster, costs), .board = {}, .layout = place.layout};
-    const Board* const board = place.board;
-    if (board == nullptr) return setting;
-    setting.reach.ranks_on_core = board->ranks_on_core();
-    setting.board = BoardShape{.ranks = board->ranks(),
-                               .half_bytes = board->half_bytes(),
-                               .part_bytes = board->part_bytes(),
-                               .reads_directly = board->reads_directly(),
-                               .ranks_on_core = board->ranks_on_core()};
+        .reach = reach_of(roster, costs), .segment = {}, .layout = place.layout};
+    const ShmSegment* const segment = place.segment;
+    if (segment == nullptr) return setting;
+    setting.reach.ranks_on_core = segment->ranks_on_core();
+    setting.segment = ShmShape{.ranks = segment->ranks(),
+                               .buffer_bytes = segment->buffer_bytes(),
+                               .part_bytes = segment->part_bytes(),
+                               .reads_directly = segment->reads_directly(),
+                               .ranks_on_core = segment->ranks_on_core()};
     return setting;
 }
 
@@ -124,7 +124,7 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
     return has_blocks ? bytes / static_cast<std::size_t>(ranks) : bytes;
 }
 
-Selector::Selector(const bootstrap::Roster& roster, const Place& place,
+Selector::Selector(const bootstrap::Roster& roster, const GroupPlace& place,
                    const Preferences& preferences)
     : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences) {}
 
@@ -188,7 +188,7 @@ SourcePtr Selector::loaded_for(const Signature& call) const {
 Result<Decision> Selector::decide(const Signature& call, std::string_view wanted) {
     if (const SourcePtr part = preferences_.catalogue->part(wanted)) return decide_part(call, part);
     PCCL_ASSIGN_OR_RETURN(const Prediction way, best_way(call, wanted));
-    if (way.source == nullptr) return decide_on_board(call, way.on_board);
+    if (way.source == nullptr) return decide_on_shm(call, way.on_shm);
     return decide_on_links(call, way);
 }
 
@@ -211,7 +211,7 @@ Result<Decision> Selector::decide_part(const Signature& call, const SourcePtr& p
 }
 
 Result<Prediction> Selector::best_way(const Signature& call, std::string_view wanted) {
-    std::string_view by = chosen_by::kWish;
+    std::string_view by = chosen_by::kRequested;
     if (wanted.empty()) {
         if (const SourcePtr loaded = loaded_for(call)) wanted = loaded->name;
         by = wanted.empty() ? chosen_by::kTuning : chosen_by::kCapsule;
@@ -232,7 +232,7 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
 }
 
 std::string_view Selector::measured_for(const Signature& call) const {
-    if (!predictor_.board()) return {};
+    if (!predictor_.segment()) return {};
     return preferences_.tuning.fastest(call.kind, predictor_.ranks(),
                                        call.count * size_of(call.type));
 }
@@ -251,13 +251,13 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
         schedule::to_string(call.kind), predictor_.why_not(call, wanted), "; these can: ", names));
 }
 
-Decision Selector::decide_on_board(const Signature& call, BoardAlgorithm algorithm) const {
+Decision Selector::decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const {
     Decision decision{.header = header_of(call)};
-    decision.on_board =
-        plan_on_board(*predictor_.board(), board_call(call), algorithm, preferences_.costs);
-    decision.header.over = abi::Over::kBoard;
+    decision.on_shm =
+        plan_on_shm(*predictor_.segment(), shm_call(call), algorithm, preferences_.costs);
+    decision.header.over = abi::Over::kShm;
     decision.header.schedule = static_cast<std::uint32_t>(algorithm);
-    decision.header.window = static_cast<std::uint32_t>(decision.on_board.window);
+    decision.header.window = static_cast<std::uint32_t>(decision.on_shm.window);
     return decision;
 }
 

@@ -20,10 +20,10 @@
 #include "csrc/collective/collective.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/board/board.h"
 #include "csrc/comm/selection/decision.h"
 #include "csrc/comm/selection/predictor.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/comm/shm/shm_segment.h"
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/generators/generators.h"
 
@@ -47,12 +47,13 @@ struct Preferences {
 
 class Selector {
    public:
-    struct Place {
+    struct GroupPlace {
         Rank rank = 0;
-        const Board* board = nullptr;  // null in groups that have none
+        const ShmSegment* segment = nullptr;  // null in groups that have none
         std::shared_ptr<const bootstrap::Layout> layout;
     };
-    Selector(const bootstrap::Roster& roster, const Place& place, const Preferences& preferences);
+    Selector(const bootstrap::Roster& roster, const GroupPlace& place,
+             const Preferences& preferences);
     Selector(Rank rank, Predictor::Setting setting, Preferences preferences);
 
     /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
@@ -72,7 +73,7 @@ class Selector {
                preferences_.catalogue->part(collective.algorithm) != nullptr;
     }
 
-    /// Chooses what goes over these links alone from now on; null: over any, or the board.
+    /// Chooses what goes over these links alone from now on; null: over any, or the segment.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
 
     /// Every way to make a collective of uint8 blocks of equal length, best first.
@@ -92,7 +93,7 @@ class Selector {
     /// `wanted`: by the user; empty where the choice is free.
     Result<Decision> decide(const Signature& call, std::string_view wanted);
     Result<Decision> decide_part(const Signature& call, const schedule::SourcePtr& part);
-    [[nodiscard]] Decision decide_on_board(const Signature& call, BoardAlgorithm algorithm) const;
+    [[nodiscard]] Decision decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const;
     Result<Decision> decide_on_links(const Signature& call, const Prediction& way);
     /// What is wanted, or else was measured to be the fastest, or else is predicted to be.
     Result<Prediction> best_way(const Signature& call, std::string_view wanted);

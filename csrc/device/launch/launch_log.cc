@@ -32,7 +32,7 @@ bool is_collective(runtime::FlightTicket ticket) {
 std::shared_ptr<LaunchLog> LaunchLog::open(runtime::FlightGroup group, Control control) {
     std::shared_ptr<LaunchLog> log(new LaunchLog(group.rank, std::move(control)));
     group.is_on_gpus = true;
-    group.witness = log;
+    group.observer = log;
     log->group_ = runtime::flight_recorder().add_group(std::move(group));
     return log;
 }

@@ -18,7 +18,7 @@
 
 namespace pccl::device {
 
-class PCCL_API LaunchLog final : public runtime::FlightWitness {
+class PCCL_API LaunchLog final : public runtime::FlightObserver {
    public:
     using Control = std::shared_ptr<abi::DeviceControl>;
     /// `control` is where the kernels of `group` leave word.

@@ -96,8 +96,8 @@ ProgressOnGpus progress_of(std::span<const FlightGroup> groups) {
     ProgressOnGpus known;
     for (const FlightGroup& group : groups) {
         if (!group.is_on_gpus) continue;
-        const auto witness = group.witness.lock();
-        known[group.id] = witness == nullptr ? FlightProgress{} : witness->progress();
+        const auto observer = group.observer.lock();
+        known[group.id] = observer == nullptr ? FlightProgress{} : observer->progress();
     }
     return known;
 }

@@ -106,18 +106,18 @@ std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,
     return headers;
 }
 
-std::shared_ptr<const FlightWitness> FlightRecorder::witness_of(std::string_view group,
-                                                                Rank rank) const {
+std::shared_ptr<const FlightObserver> FlightRecorder::observer_of(std::string_view group,
+                                                                  Rank rank) const {
     const std::lock_guard lock(mutex_);
     for (const FlightGroup& one : groups_)
         if (one.name == group && one.rank == rank)
-            if (auto witness = one.witness.lock()) return witness;
+            if (auto observer = one.observer.lock()) return observer;
     return nullptr;
 }
 
 std::vector<FlightWait> FlightRecorder::waits(std::string_view group, Rank rank) const {
-    const auto witness = witness_of(group, rank);
-    return witness == nullptr ? std::vector<FlightWait>() : witness->waits();
+    const auto observer = observer_of(group, rank);
+    return observer == nullptr ? std::vector<FlightWait>() : observer->waits();
 }
 
 std::vector<FlightGroup> FlightRecorder::groups() const {

@@ -52,9 +52,9 @@ struct FlightProgress {
     std::set<FlightTicket> captured{};  // into CUDA graphs, which run them whenever they like
 };
 
-class FlightWitness {
+class FlightObserver {
    public:
-    virtual ~FlightWitness() = default;
+    virtual ~FlightObserver() = default;
     [[nodiscard]] virtual std::vector<FlightWait> waits() const = 0;
     [[nodiscard]] virtual FlightProgress progress() const = 0;
 };
@@ -67,7 +67,7 @@ struct FlightGroup {
     int size = 1;
     std::vector<std::uint64_t> global_ranks{};
     bool is_on_gpus = false;
-    std::weak_ptr<const FlightWitness> witness{};  // of one on GPUs, while that lives
+    std::weak_ptr<const FlightObserver> observer{};  // of one on GPUs, while that lives
 };
 
 /// One operation, as read back.
@@ -138,8 +138,8 @@ class PCCL_API FlightRecorder {
     };
     Ticket write(const Said& said, TimePoint now);
     /// Null where that group is not on GPUs, or no longer there.
-    [[nodiscard]] std::shared_ptr<const FlightWitness> witness_of(std::string_view group,
-                                                                  Rank rank) const;
+    [[nodiscard]] std::shared_ptr<const FlightObserver> observer_of(std::string_view group,
+                                                                    Rank rank) const;
     static FlightEntry read(Ticket ticket, const Fields& fields);
 
     RecordRing<Fields, kEntries> ring_;

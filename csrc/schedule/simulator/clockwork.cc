@@ -51,7 +51,7 @@ bool Clockwork::run() {
         now_ = queue_.top().time;
         // Not "== now_", which no time is that is no number: then this would go on for ever.
         while (!queue_.empty() && !(queue_.top().time > now_)) {
-            const Entry entry = queue_.top();
+            const QueuedStep entry = queue_.top();
             queue_.pop();
             happen(entry);
         }
@@ -62,7 +62,7 @@ bool Clockwork::run() {
     return finished_ == graph_.size();
 }
 
-void Clockwork::happen(const Entry& entry) {
+void Clockwork::happen(const QueuedStep& entry) {
     switch (entry.event) {
         case Event::kBegins:
             return begin(entry.id);

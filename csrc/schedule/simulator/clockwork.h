@@ -43,15 +43,15 @@ class Clockwork {
 
    private:
     enum class Event : std::uint8_t { kBegins, kStarts, kFlows, kLeft, kArrives };
-    struct Entry {
+    struct QueuedStep {
         double time = 0;
         Event event{};
         int id = 0;  // of the step; kLeft: of the flow
         std::uint32_t version = 0;
-        bool operator>(const Entry& other) const { return time > other.time; }
+        bool operator>(const QueuedStep& other) const { return time > other.time; }
     };
 
-    void happen(const Entry& entry);
+    void happen(const QueuedStep& entry);
     void begin(StepId id);
     /// Bytes of a rank's way for what it does with what a step receives.
     [[nodiscard]] double work_of(StepId id) const;
@@ -73,7 +73,7 @@ class Clockwork {
     double now_ = 0;
     int finished_ = 0;
     SharedLinks links_;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+    std::priority_queue<QueuedStep, std::vector<QueuedStep>, std::greater<>> queue_;
     std::vector<int> needs_;
     std::vector<Times> times_;
     std::vector<Cause> causes_;

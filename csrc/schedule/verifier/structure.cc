@@ -19,7 +19,7 @@ Status refuse(const Parts&... what) {
 }
 
 /// Chunks of memory, and where in their list they are.
-struct Run {
+struct PlaceRun {
     int place = 0;
     int count = 0;
     int at = 0;
@@ -103,33 +103,34 @@ class StepCheck {
     }
 
     [[nodiscard]] Status check_overlaps() const {
-        const std::vector<Run> targets = runs_of(step_.dst);
-        const auto overlap = [](const Run& before, const Run& next) {
+        const std::vector<PlaceRun> targets = runs_of(step_.dst);
+        const auto overlap = [](const PlaceRun& before, const PlaceRun& next) {
             return before.end() > next.place;
         };
         if (std::ranges::adjacent_find(targets, overlap) != targets.end())
             return wrong("writes a chunk twice; the slices of dst must be disjoint");
-        for (const Run& source : runs_of(step_.src))
+        for (const PlaceRun& source : runs_of(step_.src))
             if (collides(source, targets))
                 return wrong("src and dst overlap; they must be the same chunks or disjoint");
         return Status::ok();
     }
 
     /// By place.
-    [[nodiscard]] std::vector<Run> runs_of(const Slices& slices) const {
-        std::vector<Run> runs;
+    [[nodiscard]] std::vector<PlaceRun> runs_of(const Slices& slices) const {
+        std::vector<PlaceRun> runs;
         int at = 0;
         for (const Slice& slice : slices) {
             runs.push_back({memory_.place(place_.rank, slice), slice.count, at});
             at += slice.count;
         }
-        std::ranges::sort(runs, {}, &Run::place);
+        std::ranges::sort(runs, {}, &PlaceRun::place);
         return runs;
     }
 
     /// Whether a chunk of `source` is another of `targets`, which are disjoint, by place.
-    [[nodiscard]] static bool collides(const Run& source, const std::vector<Run>& targets) {
-        const auto first = std::ranges::upper_bound(targets, source.place, {}, &Run::end);
+    [[nodiscard]] static bool collides(const PlaceRun& source,
+                                       const std::vector<PlaceRun>& targets) {
+        const auto first = std::ranges::upper_bound(targets, source.place, {}, &PlaceRun::end);
         for (auto target = first; target != targets.end() && target->place < source.end(); ++target)
             if (target->place - target->at != source.place - source.at) return true;
         return false;

@@ -19,7 +19,7 @@ constexpr int kUnknownLanes = 255;
 /// Bandwidths as people write them: one decimal.
 double rounded(double rate) { return std::round(rate * 10) / 10; }
 
-/// Speeds and widths that are missing, zero or nonsense.
+/// Speeds and widths that are missing, zero or impossible.
 class LinkRepair {
    public:
     void run(Machine& machine, Warnings& warnings) {
@@ -110,24 +110,24 @@ class NvLinkRepair {
     }
 
     void run() {
-        for (Entry& entry : gpus_) drop_loops(entry);
-        for (Entry& entry : gpus_) compare_ends(entry);
+        for (GpuLinks& entry : gpus_) drop_loops(entry);
+        for (GpuLinks& entry : gpus_) compare_ends(entry);
         loops_.warn(warnings_, "nvlink_to_itself", "the NVLinks of the GPU lead to itself",
                     "they are left out");
         uneven_.warn(warnings_, "uneven_nvlink",
                      "the two ends of an NVLink disagree about how many links there are",
                      "the smaller number");
-        for (const Entry& entry : gpus_) compare_with_siblings(entry);
+        for (const GpuLinks& entry : gpus_) compare_with_siblings(entry);
     }
 
    private:
-    struct Entry {
+    struct GpuLinks {
         std::string bus_id;
         PciDevice* device;
         Gpu* gpu;
     };
 
-    void drop_loops(Entry& entry) {
+    void drop_loops(GpuLinks& entry) {
         const auto is_loop = [&](const NvLink& link) {
             return link.target.value_or("") == entry.bus_id;
         };
@@ -142,10 +142,10 @@ class NvLinkRepair {
     }
 
     /// The first NVLink element to a target takes what is too much.
-    void compare_ends(Entry& entry) {
+    void compare_ends(GpuLinks& entry) {
         for (NvLink& link : entry.gpu->nvlinks) {
             const std::string target = link.target.value_or("");
-            const auto peer = std::find_if(gpus_.begin(), gpus_.end(), [&](const Entry& other) {
+            const auto peer = std::find_if(gpus_.begin(), gpus_.end(), [&](const GpuLinks& other) {
                 return other.bus_id == target;
             });
             if (peer == gpus_.end()) continue;
@@ -163,9 +163,9 @@ class NvLinkRepair {
         return links;
     }
 
-    void compare_with_siblings(const Entry& entry) {
+    void compare_with_siblings(const GpuLinks& entry) {
         int most = 0;
-        for (const Entry& other : gpus_)
+        for (const GpuLinks& other : gpus_)
             if (other.gpu->sm == entry.gpu->sm) most = std::max(most, count(*other.gpu));
         const int own = count(*entry.gpu);
         if (own >= most) return;
@@ -179,7 +179,7 @@ class NvLinkRepair {
     }
 
     Warnings& warnings_;
-    std::vector<Entry> gpus_;
+    std::vector<GpuLinks> gpus_;
     Subjects loops_, uneven_;
 };
 

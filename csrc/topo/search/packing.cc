@@ -37,9 +37,9 @@ class Dictionary {
     }
 
     void solve() {
-        const std::size_t patience = 20 * (links_.size() + columns_) + 100;
-        for (std::size_t pivots = 0; pivots < 2 * patience; ++pivots) {
-            const std::size_t column = entering(pivots >= patience);
+        const std::size_t greedy_pivots = 20 * (links_.size() + columns_) + 100;
+        for (std::size_t pivots = 0; pivots < 2 * greedy_pivots; ++pivots) {
+            const std::size_t column = entering(pivots >= greedy_pivots);
             if (column == columns_) return;
             const std::size_t row = leaving(column);
             if (row == links_.size()) return;

@@ -1,6 +1,6 @@
 // What a rank says last: why it leaves its group, so that those who stay blame the right rank.
 //
-// A farewell has a fixed size. It lies in shared memory (the board), or crosses a socket that
+// A farewell has a fixed size. It lies in shared memory (the segment), or crosses a socket that
 // carries nothing else; such a socket ends without one when the process was killed.
 #pragma once
 

@@ -79,39 +79,41 @@ class IncarnationTest : public testing::Test {
    protected:
     /// What a process does that joins the group; `size` ranks are to be in it.
     Result<Met> join(Process& process, int size, const std::shared_ptr<StoreOfProcess>& store,
-                     Duration patience = kLong) {
+                     Duration request_timeout = kLong) {
         Endpoint endpoint;
         endpoint.rank = process.rank;
         endpoint.host = "node7";
         endpoint.pid = reinterpret_cast<std::int64_t>(&process);
-        Meeting meeting{.size = size,
-                        .deadline = Deadline::after(patience),
-                        .lobby = store,
-                        .contemporaries = std::make_shared<Contemporaries>("", began_ms_),
-                        .probe = [](const Endpoint& other) {
-                            return reinterpret_cast<const Process*>(other.pid)->is_alive()
-                                       ? Status::ok()
-                                       : Status::peer_lost(other.rank, "it has ended");
-                        }};
+        RendezvousContext rendezvous{
+            .size = size,
+            .deadline = Deadline::after(request_timeout),
+            .pre_join = store,
+            .contemporaries = std::make_shared<Contemporaries>("", began_ms_),
+            .probe = [](const Endpoint& other) {
+                return reinterpret_cast<const Process*>(other.pid)->is_alive()
+                           ? Status::ok()
+                           : Status::peer_lost(other.rank, "it has ended");
+            }};
         PCCL_ASSIGN_OR_RETURN(const Announcement own, announcement_of(endpoint));
         PCCL_TRY(announce(*store, own));
-        Incarnations incarnations(own, meeting);
-        meeting.incarnation = &incarnations;
+        Incarnations incarnations(own, rendezvous);
+        rendezvous.incarnation = &incarnations;
         for (;;) {
             PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity,
                                   process.rank == 0 ? incarnations.open() : incarnations.next());
-            auto met = exchange_roster(*incarnations.store(), own.endpoint, meeting);
+            auto met = exchange_roster(*incarnations.store(), own.endpoint, rendezvous);
             if (is_superseded(met.status())) continue;
             if (met.status().code() == StatusCode::kTimeout)
-                return incarnations.why_late(met.status());
+                return incarnations.timeout_cause(met.status());
             PCCL_TRY(met.status());
             PCCL_TRY(withdraw(*store, process.rank));
             incarnations.remove_remains();
             return Met{identity, *met, own.endpoint.nonce};
         }
     }
-    Result<Met> join(Process& process, int size, Duration patience = kLong) {
-        return join(process, size, std::make_shared<StoreOfProcess>(store_, process), patience);
+    Result<Met> join(Process& process, int size, Duration request_timeout = kLong) {
+        return join(process, size, std::make_shared<StoreOfProcess>(store_, process),
+                    request_timeout);
     }
 
     /// What ended processes left from now on counts no more.
@@ -334,7 +336,7 @@ TEST_F(IncarnationTest, WhatAnEndedOneLeftIsRemoved) {
     for (const std::string& key : keys) EXPECT_FALSE(store_->get(key, at_once).is_ok()) << key;
 }
 
-TEST(IncarnationBytesTest, NonsenseIsRefusedAndWhatWasWrittenIsRead) {
+TEST(IncarnationBytesTest, MalformedBytesAreRefusedAndWhatWasWrittenIsRead) {
     Incarnation written{.identity = fresh_identity().value(), .size = 3, .root = {}};
     written.root.endpoint.host = "node7";
     written.remains = {{.group = {1, 2}, .size = 9}};

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/bootstrap/gathering.h"
+#include "csrc/bootstrap/tree_gather.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::bootstrap {
@@ -81,7 +81,7 @@ TEST_F(ExchangeRosterTest, MoreThanARosterHoldsIsRefused) {
     EXPECT_EQ(met.status().peer(), 0);
 }
 
-TEST_F(ExchangeRosterTest, TheRosterOfAnEarlierMeetingIsNone) {
+TEST_F(ExchangeRosterTest, TheRosterOfAnEarlierRendezvousIsNone) {
     std::thread rank_0([this] { be_rank_0(); });
     ASSERT_TRUE(exchange(endpoint(1)).is_ok());
     rank_0.join();
@@ -141,10 +141,10 @@ class ExchangeOfManyTest : public testing::Test {
     }
 
     /// Of all ranks but one; rank r's is at place r.
-    std::vector<std::optional<Result<Roster>>> meet_without(Rank absent, Duration patience) {
+    std::vector<std::optional<Result<Roster>>> meet_without(Rank absent, Duration request_timeout) {
         std::vector<std::optional<Result<Roster>>> met(kRanks);
         std::vector<std::thread> threads;
-        const Deadline deadline = Deadline::after(patience);
+        const Deadline deadline = Deadline::after(request_timeout);
         for (Rank rank = 0; rank < kRanks; ++rank) {
             if (rank == absent) continue;
             threads.emplace_back([&, rank] {
@@ -222,7 +222,7 @@ TEST_F(ExchangeOfManyTest, AGathererWhoseTextCannotBeReadIsBlamed) {
     EXPECT_THAT(status.message(), HasSubstr("rank 16 publishes what cannot be read"));
 }
 
-TEST_F(ExchangeOfManyTest, NonsenseIsBlamedOnWhoSaysIt) {
+TEST_F(ExchangeOfManyTest, MalformedBytesAreBlamedOnTheirSender) {
     stores_[21]->forge = [](const std::string& key) {
         return key == "endpoint/21" ? std::optional<std::string>("nonsense") : std::nullopt;
     };
@@ -267,7 +267,7 @@ TEST_F(ExchangeOfManyTest, RankZeroIsLookedAtByThoseWhoGather) {
     }
 }
 
-TEST(GatheringTest, ASleepingGathererIsNamed) {
+TEST(TreeGatherTest, ASleepingGathererIsNamed) {
     fakes::MemoryStore store;
     for (Rank rank = 0; rank < 40; ++rank)
         ASSERT_TRUE(store.set("word/" + std::to_string(rank), "x").is_ok());
@@ -279,7 +279,7 @@ TEST(GatheringTest, ASleepingGathererIsNamed) {
     EXPECT_EQ(idle_gatherer_in(store, "word", 40), 0);
 }
 
-TEST(GatheringTest, GroupsAreAboutTheSquareRootOfAll) {
+TEST(TreeGatherTest, GroupsAreAboutTheSquareRootOfAll) {
     EXPECT_EQ(gatherer_of(15, 16), 0);
     EXPECT_EQ(gatherer_of(31, 64), 16);
     EXPECT_EQ(gatherer_of(1'023, 1'024), 992);

@@ -198,7 +198,7 @@ TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
     auto cluster = open(managed());
     ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     const auto dead = a().driver();
-    std::vector<Part> parts = {
+    std::vector<SwitchTask> parts = {
         {.driver = dead.get(), .intent = {.from = kRingOfFour, .to = kPairs}, .status = {}}};
     for (const Step step : {Step::kConnect, Step::kLock, Step::kPrepare, Step::kCommit}) {
         static_cast<void>(scatter(step, parts, std::chrono::seconds(1)));

@@ -25,7 +25,7 @@ const Circuits kLooped = {{1, 1}, {2, 2}};
 class ProgressTest : public ::testing::Test {
    protected:
     Report run(const FakeTraits& first, const FakeTraits& second = {}) {
-        std::vector<Member> members;
+        std::vector<SwitchMember> members;
         for (const FakeTraits& traits : {first, second}) {
             FakeSwitch& fake = fakes_.emplace_back(traits, kCrossed, clock_);
             drivers_.push_back(fake.driver());

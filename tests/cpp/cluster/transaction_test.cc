@@ -57,7 +57,7 @@ class TransactionTest : public ::testing::Test {
     SleepyClock clock_;
     std::deque<FakeSwitch> fakes_;
     std::vector<std::unique_ptr<Driver>> drivers_;
-    std::vector<Member> members_;
+    std::vector<SwitchMember> members_;
     SwitchOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
 };
 
@@ -305,7 +305,7 @@ TEST_F(TransactionTest, ConnectsAnewWhereASessionEndedInBetween) {
     build({.drop = "get-config", .faults = 0});
     EXPECT_EQ(run().ending, Ending::kSwitched);
     odd().traits = {.drop = "lock", .faults = 1};
-    for (Member& each : members_) std::swap(each.from, each.to);
+    for (SwitchMember& each : members_) std::swap(each.from, each.to);
     EXPECT_EQ(run().ending, Ending::kSwitched);
     expect_all(kOld);
 }

@@ -26,8 +26,8 @@ using schedule::Port;
 constexpr GroupId kGroup{1};
 constexpr Secret kSecret{2};
 constexpr int kMostTurns = 200'000;
-constexpr int kPatientTurns = 500;  // so many idle ones are long
-constexpr int kIdleTurns = 2'000;   // in a row, with the clock moved on between them
+constexpr int kTurnsUntilTimeout = 500;  // so many idle ones are long
+constexpr int kIdleTurns = 2'000;        // in a row, with the clock moved on between them
 
 /// What a seed means.
 struct Scenario {
@@ -151,7 +151,7 @@ class ChaosWorld {
     ChaosRun run();
 
    private:
-    [[nodiscard]] std::string verdict() const;
+    [[nodiscard]] std::string outcome() const;
     [[nodiscard]] bool is_over() const {
         return std::ranges::all_of(hosts_, [](const auto& host) { return host->is_over(); });
     }
@@ -199,7 +199,7 @@ void Host::start(const Scenario& scenario) {
 
 bool Host::step() {
     bool moved = false;
-    const auto done = executor_.advance(moved);
+    const auto done = executor_.progress(moved);
     if (!done.is_ok()) {
         fail(done.status());
         return true;
@@ -233,14 +233,14 @@ ChaosRun ChaosWorld::run() {
         const bool moved = !host.is_over() && host.step();
         idle = moved ? 0 : idle + 1;
         if (!moved) clock_.advance(std::chrono::microseconds(draw_.from(1, 50)));
-        if (idle > kPatientTurns && !host.is_over()) host.look_around();
+        if (idle > kTurnsUntilTimeout && !host.is_over()) host.look_around();
     }
     const bool disturbed =
         std::ranges::any_of(hosts_, [](const auto& host) { return !host->status().is_ok(); });
-    return {scenario_.describe(), verdict(), disturbed};
+    return {scenario_.describe(), outcome(), disturbed};
 }
 
-std::string ChaosWorld::verdict() const {
+std::string ChaosWorld::outcome() const {
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
         const Host& host = *hosts_[rank];
         if (!host.is_over())

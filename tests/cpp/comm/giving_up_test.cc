@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr Rank kVictim = 1;
 constexpr std::size_t kBeyondBoard =
-    256 * kKiB;  // of a block: more than goes over the board all the same
+    256 * kKiB;  // of a block: more than goes over shared memory all the same
 
 bool comes_from_root(CollectiveKind kind) {
     return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;

@@ -46,12 +46,12 @@ class StalledGroup final : public DiagnosedGroup {
     }
     [[nodiscard]] Status health() const override { return end_.shown; }
     [[nodiscard]] Status check_interrupt() const override { return Status::ok(); }
-    bool advance() override { return on_advance(); }
+    bool progress() override { return on_progress(); }
     void end(const Status& why) override { end_ = {why, why}; }
 
     std::optional<Stall> front;
     bool is_on_links = true;
-    std::function<bool()> on_advance = [] { return false; };
+    std::function<bool()> on_progress = [] { return false; };
 
    private:
     mutable std::mutex mutex_;
@@ -71,7 +71,7 @@ class ScriptedPeers final : public PeerView {
 
     [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
     [[nodiscard]] Rank reaching() const override { return kNoRank; }
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline) const override {
+    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline) const override {
         asked.push_back(rank);
         const auto answer = answers.find(rank);
         if (answer == answers.end()) return Status::timeout("no answer", rank);
@@ -88,7 +88,7 @@ class ScriptedPeers final : public PeerView {
         return gone == shown.end() ? Status::ok() : gone->second;
     }
     [[nodiscard]] Status look_for_failure() override { return failure; }
-    [[nodiscard]] bool has_board() const override { return is_on_one_host; }
+    [[nodiscard]] bool has_segment() const override { return is_on_one_host; }
     [[nodiscard]] bool has_link_from(Rank) override {
         const bool is_there = looks_before_link-- <= 0;
         has_come = has_come || looks_before_link == -1;
@@ -97,8 +97,8 @@ class ScriptedPeers final : public PeerView {
     [[nodiscard]] bool has_new_link() const override { return std::exchange(has_come, false); }
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader&) override { return mismatch; }
 
-    std::map<Rank, Status> shown;  // by links and board
-    std::map<Rank, Result<Situation>> answers;
+    std::map<Rank, Status> shown;  // by links and segment
+    std::map<Rank, Result<RankStatus>> answers;
     Status failure;
     Status mismatch;
     int looks_before_link = -1;     // for it, until one from each rank is there
@@ -112,7 +112,7 @@ class ScriptedPeers final : public PeerView {
     runtime::PeerDirectory directory_;
 };
 
-Situation waits_for(Rank rank) { return {.sequence = kHungSequence, .awaited = {rank}}; }
+RankStatus waits_for(Rank rank) { return {.sequence = kHungSequence, .awaited = {rank}}; }
 
 class HangDiagnosisTest : public ::testing::Test {
    protected:
@@ -135,7 +135,7 @@ TEST_F(HangDiagnosisTest, WhoIsSeenToBeGoneIsBlamed) {
 
 TEST_F(HangDiagnosisTest, WhatAPeerDidBeforeItLeftStillCounts) {
     peers_.shown[1] = Status::peer_lost(1, "rank 1 closed its connection");
-    group_.on_advance = [] { return true; };
+    group_.on_progress = [] { return true; };
     diagnosis_.look_around(milliseconds(20));
     EXPECT_FALSE(group_.is_over());
 }
@@ -148,7 +148,7 @@ TEST_F(HangDiagnosisTest, NobodyLooksWhileAnotherThreadMovesTheGroup) {
 }
 
 TEST_F(HangDiagnosisTest, AfterAWhileARankIsAskedAndSaysWhomItHasLost) {
-    peers_.answers.emplace(1, Situation{.broken = Status::peer_lost(3, "rank 3 is gone")});
+    peers_.answers.emplace(1, RankStatus{.broken = Status::peer_lost(3, "rank 3 is gone")});
     diagnosis_.look_around(milliseconds(400));
     EXPECT_THAT(peers_.asked, ElementsAre(1));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kPeerLost);
@@ -157,7 +157,7 @@ TEST_F(HangDiagnosisTest, AfterAWhileARankIsAskedAndSaysWhomItHasLost) {
 
 TEST_F(HangDiagnosisTest, AtTheDeadlineTheSilentRankBehindOthersIsBlamed) {
     peers_.answers.emplace(1, waits_for(2));
-    diagnosis_.when_late();
+    diagnosis_.on_deadline();
     EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kTimeout);
     EXPECT_EQ(group_.ended().cause.peer(), 2);
@@ -166,9 +166,9 @@ TEST_F(HangDiagnosisTest, AtTheDeadlineTheSilentRankBehindOthersIsBlamed) {
 TEST_F(HangDiagnosisTest, WhoGaveARankItsShortNoticeIsAskedForTheWholeReason) {
     const Status notice =
         Status::mismatch(2, "rank 2 has left the group: it called something else");
-    peers_.answers.emplace(1, Situation{.broken = notice, .told_by = 2});
-    peers_.answers.emplace(2, Situation{.broken = Status::mismatch(0, "in different orders")});
-    diagnosis_.when_late();
+    peers_.answers.emplace(1, RankStatus{.broken = notice, .told_by = 2});
+    peers_.answers.emplace(2, RankStatus{.broken = Status::mismatch(0, "in different orders")});
+    diagnosis_.on_deadline();
     EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
     EXPECT_EQ(group_.ended().cause.code(), StatusCode::kMismatch);
     EXPECT_THAT(group_.ended().cause.message(), HasSubstr("in different orders"));
@@ -177,40 +177,40 @@ TEST_F(HangDiagnosisTest, WhoGaveARankItsShortNoticeIsAskedForTheWholeReason) {
 TEST_F(HangDiagnosisTest, AShortNoticeCountsWhereWhoGaveItIsSilent) {
     const Status notice =
         Status::mismatch(2, "rank 2 has left the group: it called something else");
-    for (const Rank witness : {0, 2, kHungRanks, -7}) {
-        peers_.answers.insert_or_assign(1, Situation{.broken = notice, .told_by = witness});
+    for (const Rank reporter : {0, 2, kHungRanks, -7}) {
+        peers_.answers.insert_or_assign(1, RankStatus{.broken = notice, .told_by = reporter});
         const auto answer = diagnosis_.survey().ask(1, Deadline::never());
         ASSERT_TRUE(answer.is_ok());
-        EXPECT_EQ(answer->broken.message(), notice.message()) << witness;
+        EXPECT_EQ(answer->broken.message(), notice.message()) << reporter;
     }
     EXPECT_THAT(peers_.asked, ElementsAre(1, 1, 2, 1, 1)) << "nobody asks itself, or no rank";
 }
 
 TEST_F(HangDiagnosisTest, ARankThatHasOnlyHeardSaysFromWhom) {
     diagnosis_.hear(2, Status::mismatch(3, "it called something else than rank 3"));
-    EXPECT_EQ(Situation::parse(diagnosis_.report().answer(1)).value().told_by, 2);
+    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().told_by, 2);
     group_.end(Status::mismatch(3, "rank 3 runs broadcast"));
-    EXPECT_EQ(Situation::parse(diagnosis_.report().answer(1)).value().told_by, kNoRank);
+    EXPECT_EQ(RankStatus::parse(diagnosis_.report().answer(1)).value().told_by, kNoRank);
 }
 
 TEST_F(HangDiagnosisTest, NobodyIsAskedBeforeTheDeadline) {
     group_.front->deadline = Deadline::never();
-    diagnosis_.when_late();
+    diagnosis_.on_deadline();
     EXPECT_THAT(peers_.asked, IsEmpty());
     EXPECT_FALSE(group_.is_over());
 }
 
-TEST_F(HangDiagnosisTest, ACollectiveThatEndsDuringTheInquestIsNoConcernOfIt) {
-    group_.on_advance = [this] {
+TEST_F(HangDiagnosisTest, ACollectiveThatEndsDuringTheGraphWalkIsNoConcernOfIt) {
+    group_.on_progress = [this] {
         group_.front->sequence = kHungSequence + 1;
         return true;
     };
-    diagnosis_.when_late();
+    diagnosis_.on_deadline();
     EXPECT_FALSE(group_.is_over());
 }
 
 TEST_F(HangDiagnosisTest, WhoHasLeftIsAskedWhyBeforeItIsBlamed) {
-    peers_.answers.emplace(1, Situation{.broken = Status::peer_lost(2, "rank 2 is gone")});
+    peers_.answers.emplace(1, RankStatus{.broken = Status::peer_lost(2, "rank 2 is gone")});
     const Status gone = Status::peer_lost(1, "rank 1 closed its connection");
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 2);
     EXPECT_THAT(peers_.asked, ElementsAre(1));
@@ -223,7 +223,7 @@ TEST_F(HangDiagnosisTest, AGroupGoesOnWithTheLinkThatComesAfterItsRankHasLeft) {
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1) << "the link has shown no more";
 }
 
-TEST_F(HangDiagnosisTest, ALinkMayComeAfterABoardHasShownThatItsRankHasLeft) {
+TEST_F(HangDiagnosisTest, ALinkMayComeAfterASegmentHasShownThatItsRankHasLeft) {
     const Status gone = Status::peer_lost(1, "rank 1 has left the group");
     peers_.is_on_one_host = true;
     peers_.looks_before_link = 3;
@@ -237,7 +237,7 @@ TEST_F(HangDiagnosisTest, ALinkThatComesWhileItsRankIsAskedCountsToo) {
     EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
 }
 
-TEST_F(HangDiagnosisTest, OnABoardAloneNoLinkIsWaitedFor) {
+TEST_F(HangDiagnosisTest, InSharedMemoryAloneNoLinkIsWaitedFor) {
     const Status gone = Status::peer_lost(1, "rank 1 has left the group");
     peers_.is_on_one_host = true;
     group_.is_on_links = false;
@@ -273,7 +273,7 @@ TEST_F(HangDiagnosisTest, OfTwoOthersThatDifferTheOneThatDiffersFromThisRankIsNa
     };
     const Status heard = Status::mismatch(2, "rank 1 called something else than rank 2");
     diagnosis_.hear(1, heard);
-    peers_.answers.emplace(1, Situation{.sequence = kHungSequence, .recent = {called(1)}});
+    peers_.answers.emplace(1, RankStatus{.sequence = kHungSequence, .recent = {called(1)}});
     const Status found = diagnosis_.reconsidered(heard, called(0));
     EXPECT_EQ(found.code(), StatusCode::kMismatch) << found.to_string();
     EXPECT_EQ(found.peer(), 1) << found.to_string();
@@ -302,27 +302,27 @@ TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
         const std::lock_guard held(group_.mutex());
         std::thread([&] { answer = diagnosis_.report().answer(1); }).join();
     }
-    const auto said = Situation::parse(answer);
+    const auto said = RankStatus::parse(answer);
     ASSERT_TRUE(said.is_ok()) << said.status().to_string();
     EXPECT_FALSE(said->is_whole);
     EXPECT_EQ(said->sequence, kHungSequence);
     EXPECT_THAT(said->awaited, IsEmpty());
-    const auto whole = Situation::parse(diagnosis_.report().answer(1));
+    const auto whole = RankStatus::parse(diagnosis_.report().answer(1));
     ASSERT_TRUE(whole.is_ok()) << whole.status().to_string();
     EXPECT_TRUE(whole->is_whole);
     EXPECT_THAT(whole->awaited, ElementsAre(1));
 }
 
 TEST_F(HangDiagnosisTest, IsBlockedOnlyWhileAThreadWaits) {
-    EXPECT_EQ(diagnosis_.witness().blocked_in().operation, "");
+    EXPECT_EQ(diagnosis_.group_probe().blocked_in().operation, "");
     {
         const auto waits = diagnosis_.report().note_waiter();
-        const Elsewhere there = diagnosis_.witness().blocked_in();
+        const OtherGroupWait there = diagnosis_.group_probe().blocked_in();
         EXPECT_NE(there.operation, "");
         EXPECT_EQ(there.sequence, kHungSequence);
         EXPECT_THAT(there.awaited, ElementsAre(1));
     }
-    EXPECT_EQ(diagnosis_.witness().blocked_in().operation, "");
+    EXPECT_EQ(diagnosis_.group_probe().blocked_in().operation, "");
 }
 
 }  // namespace

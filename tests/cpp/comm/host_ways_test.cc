@@ -56,8 +56,8 @@ class HostWays : public ::testing::Test {
     }
     /// Under load its time may not do, or it is disturbed, and not kept.
     topo::HostWay found(const SoughtWay& what) {
-        for (const Deadline patience = Deadline::after(std::chrono::seconds(60));
-             !patience.passed();) {
+        for (const Deadline answer_timeout = Deadline::after(std::chrono::seconds(60));
+             !answer_timeout.passed();) {
             auto way = way_between(what, config_);
             const bool is_kept = way && read().find(way->text()) != std::string::npos;
             if (way && (is_kept || config_.cache_folder.empty())) return *std::move(way);

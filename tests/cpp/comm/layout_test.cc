@@ -276,7 +276,7 @@ TEST(ImaginedGroupTest, ChoosesAsOneThatExistsAndCountsOnTheSame) {
         }
 }
 
-TEST(ImaginedGroupTest, OfOneHostHasABoard) {
+TEST(ImaginedGroupTest, OfOneHostHasASegment) {
     const bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 1}, {0, 1}}, 10'000);
     const auto imagined =
         explain(*topo::decode_job(roster.job), CollectiveKind::kAllReduce, 1 * kMiB);
@@ -322,14 +322,14 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
 }
 
 /// `pccl topo --measure` that finds what the costs say must not change what a host's ranks choose.
-TEST(LayoutTest, MeasuredMemoryIsComparedWithABoardAsUsualTimesAre) {
+TEST(LayoutTest, MeasuredMemoryIsComparedWithSharedMemoryAsUsualTimesAre) {
     const auto explained = [](std::shared_ptr<const bootstrap::Layout> layout, CollectiveKind kind,
                               std::size_t bytes) {
         Selector selector(
             0,
             {.reach =
                  {.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
-             .board = BoardShape{.ranks = 4, .half_bytes = kMiB, .part_bytes = kMiB / 4},
+             .segment = ShmShape{.ranks = 4, .buffer_bytes = kMiB, .part_bytes = kMiB / 4},
              .layout = std::move(layout)},
             {});
         return *selector.explain(kind, bytes);
@@ -604,15 +604,15 @@ TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
 
 TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
     fakes::MemoryStore store;
-    const bootstrap::Meeting meeting{.size = 3,
-                                     .deadline = Deadline::after(std::chrono::seconds(60))};
+    const bootstrap::RendezvousContext rendezvous{
+        .size = 3, .deadline = Deadline::after(std::chrono::seconds(60))};
     std::thread second(
-        [&] { static_cast<void>(bootstrap::agree_on_digest(store, "a", 1, meeting)); });
+        [&] { static_cast<void>(bootstrap::agree_on_digest(store, "a", 1, rendezvous)); });
     std::thread third([&] {
-        const Status told = bootstrap::agree_on_digest(store, "b", 2, meeting);
+        const Status told = bootstrap::agree_on_digest(store, "b", 2, rendezvous);
         EXPECT_EQ(told.code(), StatusCode::kMismatch);
     });
-    const Status status = bootstrap::agree_on_digest(store, "a", 0, meeting);
+    const Status status = bootstrap::agree_on_digest(store, "a", 0, rendezvous);
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 2);
     EXPECT_THAT(status.message(), HasSubstr("rank 2 found other channels than rank 0"));

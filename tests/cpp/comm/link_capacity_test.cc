@@ -242,7 +242,7 @@ class LinkWorld::Host final : public LinkTable {
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
-        PCCL_ASSIGN_OR_RETURN(done_, executor_.advance(moved));
+        PCCL_ASSIGN_OR_RETURN(done_, executor_.progress(moved));
         return moved || done_;
     }
     [[nodiscard]] bool is_done() const { return done_; }

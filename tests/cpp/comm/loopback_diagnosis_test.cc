@@ -19,7 +19,7 @@
 namespace pccl::comm {
 namespace {
 
-using fakes::patience;
+using fakes::answer_timeout;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using transport::loopback::LoopbackFabric;
@@ -82,9 +82,9 @@ TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
 }
 
 TEST_F(LoopbackDiagnosisTest, AProcessThatIsKilledIsLostForAll) {
-    EXPECT_TRUE(at(0).ask(kAbsent, patience()).is_ok());
+    EXPECT_TRUE(at(0).ask(kAbsent, answer_timeout()).is_ok());
     kill(kAbsent);
-    const auto answer = at(0).ask(kAbsent, patience());
+    const auto answer = at(0).ask(kAbsent, answer_timeout());
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), kAbsent);
     each([this](Rank rank) {

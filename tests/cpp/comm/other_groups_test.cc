@@ -13,12 +13,12 @@ namespace {
 
 using transport::TransportKind;
 
-class Blocked : public WitnessingParticipant, public Witness {
+class Blocked : public ProbedParticipant, public GroupProbe {
    public:
-    explicit Blocked(Elsewhere there) : there_(std::move(there)) {}
-    [[nodiscard]] Elsewhere blocked_in() const override { return there_; }
+    explicit Blocked(OtherGroupWait there) : there_(std::move(there)) {}
+    [[nodiscard]] OtherGroupWait blocked_in() const override { return there_; }
     [[nodiscard]] const transport::GroupId& group() const override { return there_.group; }
-    [[nodiscard]] Witness& witness() override { return *this; }
+    [[nodiscard]] GroupProbe& group_probe() override { return *this; }
     std::optional<LostMember> look_for_lost(std::uint64_t) override { return std::nullopt; }
     std::optional<LostMember> look_for_holdup(std::uint64_t, Deadline) override {
         return std::nullopt;
@@ -30,11 +30,11 @@ class Blocked : public WitnessingParticipant, public Witness {
     }
     void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override {
     }
-    bool advance() override { return false; }
+    bool progress() override { return false; }
     [[nodiscard]] bool is_busy() const override { return false; }
 
    private:
-    const Elsewhere there_;
+    const OtherGroupWait there_;
 };
 
 transport::GroupId group(std::uint8_t number) { return {number}; }
@@ -46,32 +46,32 @@ class BlockedOutsideTest : public ::testing::Test {
         ASSERT_TRUE(made.is_ok()) << made.status().to_string();
         runtime_ = *made;
     }
-    void enroll(std::uint8_t number, Elsewhere there) {
+    void register_rank(std::uint8_t number, OtherGroupWait there) {
         there.group = group(number);
         groups_.push_back(std::make_shared<Blocked>(std::move(there)));
-        runtime_->enroll({group(number), 0}, {}, groups_.back());
+        runtime_->register_rank({group(number), 0}, {}, groups_.back());
     }
 
     std::shared_ptr<runtime::Runtime> runtime_;
     std::vector<std::shared_ptr<Blocked>> groups_;
-    const Elsewhere idle_{};
-    const Elsewhere held_{.is_known = false};
-    const Elsewhere waits_{.operation = "all_reduce #1"};
+    const OtherGroupWait idle_{};
+    const OtherGroupWait held_{.is_known = false};
+    const OtherGroupWait waits_{.operation = "all_reduce #1"};
 };
 
 TEST_F(BlockedOutsideTest, NothingIsKnownOfAGroupThatSomebodyHolds) {
-    enroll(1, idle_);
+    register_rank(1, idle_);
     EXPECT_TRUE(blocked_outside(*runtime_, group(9)).is_known);
-    enroll(2, held_);
+    register_rank(2, held_);
     EXPECT_FALSE(blocked_outside(*runtime_, group(9)).is_known);
     EXPECT_TRUE(blocked_outside(*runtime_, group(2)).is_known);
 }
 
 TEST_F(BlockedOutsideTest, AThreadThatWaitsIsFoundBesideOne) {
-    enroll(1, held_);
-    enroll(2, waits_);
-    enroll(3, held_);
-    const Elsewhere there = blocked_outside(*runtime_, group(9));
+    register_rank(1, held_);
+    register_rank(2, waits_);
+    register_rank(3, held_);
+    const OtherGroupWait there = blocked_outside(*runtime_, group(9));
     EXPECT_EQ(there.operation, "all_reduce #1");
     EXPECT_EQ(there.group, group(2));
     EXPECT_TRUE(there.is_known);

@@ -52,7 +52,7 @@ class Program {
     Rank own_place() const {
         return static_cast<Rank>(std::ranges::find(group_.members, self_) - group_.members.begin());
     }
-    Result<Situation> ask(Rank rank) { return world_.ask(group_.identity, self_, in_world(rank)); }
+    Result<RankStatus> ask(Rank rank) { return world_.ask(group_.identity, self_, in_world(rank)); }
 
     bool meets() {
         return world_.meet(group_.identity, self_, group_.members.size(),
@@ -83,7 +83,7 @@ class Program {
                              .ask = [&](Rank peer) { return ask(peer); },
                              .tell = [&](const Shrinking& now) { state_->tell(now); },
                              .deadline = Deadline::after(std::chrono::milliseconds(60)),
-                             .patience = std::chrono::milliseconds(30),
+                             .answer_timeout = std::chrono::milliseconds(30),
                              .doubt = std::chrono::milliseconds(10)});
         Place next;
         for (const Rank rank : staying) next.members.push_back(in_world(rank));

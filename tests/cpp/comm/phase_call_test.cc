@@ -15,20 +15,20 @@ using Stage = Switching::Stage;
 /// Rank 2 of three, after rank 1 has left: rank 0 still answers.
 class OrphanedGroup final : public PhasedGroup {
    public:
-    explicit OrphanedGroup(Situation rank0) : rank0_(std::move(rank0)) {}
+    explicit OrphanedGroup(RankStatus rank0) : rank0_(std::move(rank0)) {}
 
     [[nodiscard]] Rank rank() const override { return 2; }
     [[nodiscard]] int size() const override { return 3; }
     [[nodiscard]] const std::string& name() const override { return name_; }
     [[nodiscard]] bool share_memory(Rank, Rank) const override { return true; }
-    [[nodiscard]] Status check_way_back(Rank, bool) const override { return {}; }
+    [[nodiscard]] Status check_reverse_route(Rank, bool) const override { return {}; }
     void hold() override {}
     void release() override {}
     [[nodiscard]] Result<bool> drain() override { return health(); }
     [[nodiscard]] std::string under_way() const override { return {}; }
-    [[nodiscard]] Switching::Progress progress() const override { return {}; }
+    [[nodiscard]] Switching::GroupProgress progress() const override { return {}; }
     void enter(GroupPhase) override {}
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline) const override {
+    [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline) const override {
         if (rank == 0) return rank0_;
         return Status::peer_lost(rank, "it has left");
     }
@@ -40,35 +40,36 @@ class OrphanedGroup final : public PhasedGroup {
 
    private:
     const std::string name_ = "world";
-    const Situation rank0_;
+    const RankStatus rank0_;
     SwitchState switching_;
 };
 
-Result<Switching::Verdict> follow(const std::shared_ptr<OrphanedGroup>& group) {
+Result<Switching::SwitchResult> follow(const std::shared_ptr<OrphanedGroup>& group) {
     return PhaseCall({.group = *group,
                       .groups = {group},
-                      .wish = "ring",
+                      .proposal = "ring",
                       .deadline = Deadline::after(std::chrono::seconds(5)),
-                      .patience = std::chrono::seconds(5)})
+                      .answer_timeout = std::chrono::seconds(5)})
         .follow();
 }
 
 TEST(PhaseCall, WhoHearsAfterOthersHaveLeftIsToldHowItEnded) {
-    Situation rank0;
-    rank0.switching = {.number = 1, .stage = Stage::kDone, .wish = "ring"};
-    rank0.switching.verdict = {.number = 1, .why = Status::mismatch(1, "rank 1 runs all_reduce")};
+    RankStatus rank0;
+    rank0.switching = {.number = 1, .stage = Stage::kDone, .proposal = "ring"};
+    rank0.switching.switch_result = {.number = 1,
+                                     .why = Status::mismatch(1, "rank 1 runs all_reduce")};
     const auto group = std::make_shared<OrphanedGroup>(rank0);
-    const auto verdict = follow(group);
-    ASSERT_TRUE(verdict.is_ok()) << verdict.status().message();
-    EXPECT_EQ(verdict->why.code(), StatusCode::kMismatch);
+    const auto switch_result = follow(group);
+    ASSERT_TRUE(switch_result.is_ok()) << switch_result.status().message();
+    EXPECT_EQ(switch_result->why.code(), StatusCode::kMismatch);
     EXPECT_EQ(group->switching().told().stage, Stage::kDone);
 }
 
 TEST(PhaseCall, WhereRankZeroHasNotCalledTheOneWhoLeftIsNamed) {
-    const auto group = std::make_shared<OrphanedGroup>(Situation{});
-    const auto verdict = follow(group);
-    EXPECT_EQ(verdict.status().code(), StatusCode::kPeerLost);
-    EXPECT_EQ(verdict.status().peer(), 1);
+    const auto group = std::make_shared<OrphanedGroup>(RankStatus{});
+    const auto switch_result = follow(group);
+    EXPECT_EQ(switch_result.status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(switch_result.status().peer(), 1);
     EXPECT_EQ(group->switching().told().stage, Stage::kDone);
 }
 

@@ -224,8 +224,8 @@ TEST_P(PhaseTest, ADisagreementThatAllHaveHeardEndsNoGroup) {
               [&](Communicator& comm) {
                   EXPECT_EQ(sum(comm), 6);
                   PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-                  const std::string wish = comm.rank() == 1 ? "back" : "ring";
-                  const auto done = own.switch_phase({.phase = wish, .transact = go_on});
+                  const std::string proposal = comm.rank() == 1 ? "back" : "ring";
+                  const auto done = own.switch_phase({.phase = proposal, .transact = go_on});
                   EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
                   const Status left = comm.shutdown();
                   EXPECT_TRUE(left.is_ok()) << left.to_string();

@@ -73,12 +73,12 @@ struct RecordedPlace {
     int cores = 1;
 };
 
-BoardShape board_of(const RecordedPlace& place, int ranks_on_core) {
-    const std::size_t half = kMiB + 7 * kKiB;  // as between two ranks
+ShmShape segment_of(const RecordedPlace& place, int ranks_on_core) {
+    const std::size_t buffer_bytes = kMiB + 7 * kKiB;  // as between two ranks
     const auto parts = static_cast<std::size_t>(place.ranks);
     return {.ranks = place.ranks,
-            .half_bytes = half,
-            .part_bytes = half / parts / kCacheLine * kCacheLine,
+            .buffer_bytes = buffer_bytes,
+            .part_bytes = buffer_bytes / parts / kCacheLine * kCacheLine,
             .reads_directly = true,
             .ranks_on_core = ranks_on_core};
 }
@@ -90,9 +90,9 @@ Selector selector_at(const RecordedPlace& place, const costs::MachineCosts& cost
                                          .shares_memory = place.share_memory,
                                          .most_on_a_host = place.share_memory ? place.ranks : 1,
                                          .ranks_on_core = ranks_on_core},
-                               .board = {},
+                               .segment = {},
                                .layout = *bootstrap::Layout::make(place.ranks, "")};
-    if (place.share_memory) setting.board = board_of(place, ranks_on_core);
+    if (place.share_memory) setting.segment = segment_of(place, ranks_on_core);
     return {0, setting, {.costs = costs}};
 }
 
@@ -184,7 +184,7 @@ void expect_good(const Record& of, int good, int cells) {
 }
 
 /// In all 371 of 378. Of the slower Xeon 86 were good when direct sums counted as copies from the
-/// last cache; its all_reduces of 256 KiB and 1 MiB were chosen with the rooms in that cache.
+/// last cache; its all_reduces of 256 KiB and 1 MiB were chosen with the slots in that cache.
 TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
     expect_good(kXeon, 90, 90);
     expect_good(kSlowerXeon, 88, 90);
@@ -193,7 +193,7 @@ TEST(RecordedChoicesTest, ChoicesAreAsGoodAsTheyWere) {
 }
 
 /// A core each. Back to back, where a root that waits for nobody is a call ahead of the others, and
-/// with all ranks meeting before each call, where the last one waits for a chain: of 4 ranks a
+/// with all ranks rendezvous before each call, where the last one waits for a chain: of 4 ranks a
 /// chain has short broadcasts sooner in the one, and a tree in the other.
 TEST(RecordedChoicesTest, ChoicesOverSocketsAreAsGoodAsTheyWere) {
     expect_good(kSockets, 88, 90);

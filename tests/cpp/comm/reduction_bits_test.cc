@@ -12,7 +12,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/comm/board/board_algorithm.h"
+#include "csrc/comm/shm/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/collective/arithmetic_reference.h"
 #include "tests/cpp/comm/ranks.h"
@@ -122,8 +122,8 @@ std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
     std::vector<std::string_view> names;
     for (const schedule::SourcePtr& source : schedule::built_in()->of(kind))
         names.push_back(source->name);
-    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
-        if (algorithm != BoardAlgorithm::kTwoShot || kind == CollectiveKind::kAllReduce)
+    for (const ShmAlgorithm algorithm : kShmAlgorithms)
+        if (algorithm != ShmAlgorithm::kTwoShot || kind == CollectiveKind::kAllReduce)
             names.push_back(to_string(algorithm));
     return names;
 }

@@ -1,4 +1,4 @@
-// What a group on one host chooses, which has a board and links.
+// What a group on one host chooses, which has a segment and links.
 #include "csrc/comm/selection/selector.h"
 
 #include <gmock/gmock.h>
@@ -13,20 +13,20 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kHalf = 1 * kMiB;
-// So much at a time that every few bytes take a beat of all ranks.
-constexpr std::size_t kTinyHalf = 1 * kKiB;
+constexpr std::size_t kBuffer = 1 * kMiB;
+// So much at a time that every few bytes take a round of all ranks.
+constexpr std::size_t kTinyBuffer = 1 * kKiB;
 
-Selector selector_of(Rank rank, int ranks, std::size_t half, Preferences preferences = {}) {
+Selector selector_of(Rank rank, int ranks, std::size_t buffer_bytes, Preferences preferences = {}) {
     const auto parts = static_cast<std::size_t>(ranks);
     return {rank,
             {.reach = {.ranks = ranks,
                        .is_on_one_host = true,
                        .shares_memory = true,
                        .most_on_a_host = ranks},
-             .board = BoardShape{.ranks = ranks,
-                                 .half_bytes = half,
-                                 .part_bytes = half / parts,
+             .segment = ShmShape{.ranks = ranks,
+                                 .buffer_bytes = buffer_bytes,
+                                 .part_bytes = buffer_bytes / parts,
                                  .reads_directly = false,
                                  .ranks_on_core = 1},
              .layout = *bootstrap::Layout::make(ranks, "")},
@@ -54,11 +54,11 @@ Decision decision_of(Selector& selector, CollectiveKind kind, int ranks, std::si
     return decision_of(selector, Collective{.kind = kind, .type = DataType::kUint8}, ranks, count);
 }
 
-bool is_over_board(std::size_t half, std::size_t bytes, Preferences preferences = {}) {
-    Selector selector = selector_of(0, 4, half, std::move(preferences));
+bool is_over_shm(std::size_t buffer_bytes, std::size_t bytes, Preferences preferences = {}) {
+    Selector selector = selector_of(0, 4, buffer_bytes, std::move(preferences));
     const Decision decision = decision_of(selector, CollectiveKind::kAllReduce, 4, bytes);
-    EXPECT_EQ(decision.header.over == abi::Over::kBoard, decision.is_on_board());
-    return decision.is_on_board();
+    EXPECT_EQ(decision.header.over == abi::Over::kShm, decision.is_on_shm());
+    return decision.is_on_shm();
 }
 
 std::string_view chosen_of(const std::vector<Prediction>& ways) {
@@ -66,8 +66,8 @@ std::string_view chosen_of(const std::vector<Prediction>& ways) {
     return chosen == ways.end() ? std::string_view() : chosen->algorithm();
 }
 
-TEST(SelectorTest, RanksBoardAndLinksOnOneScale) {
-    Selector selector = selector_of(0, 4, kHalf);
+TEST(SelectorTest, RanksSharedMemoryAndLinksOnOneScale) {
+    Selector selector = selector_of(0, 4, kBuffer);
     for (const std::size_t bytes : {std::size_t{0}, 64 * kKiB, 16 * kMiB}) {
         const auto ways = selector.explain(CollectiveKind::kAllReduce, bytes).value();
         EXPECT_TRUE(std::ranges::is_sorted(ways, {}, &Prediction::seconds));
@@ -78,37 +78,38 @@ TEST(SelectorTest, RanksBoardAndLinksOnOneScale) {
 }
 
 TEST(SelectorTest, TakesLinksWhereTheyAreClearlyFaster) {
-    EXPECT_TRUE(is_over_board(kHalf, 1 * kMiB));
-    EXPECT_FALSE(is_over_board(kTinyHalf, 1 * kMiB));
-    EXPECT_TRUE(is_over_board(kTinyHalf, 1)) << "one beat";
+    EXPECT_TRUE(is_over_shm(kBuffer, 1 * kMiB));
+    EXPECT_FALSE(is_over_shm(kTinyBuffer, 1 * kMiB));
+    EXPECT_TRUE(is_over_shm(kTinyBuffer, 1)) << "one round";
 }
 
-TEST(SelectorTest, KeepsTheBoardWhereLinksSaveLessThanAFewPercent) {
-    for (std::size_t half = kTinyHalf; half <= kHalf; half *= 2) {
-        Selector selector = selector_of(0, 4, half);
+TEST(SelectorTest, KeepsSharedMemoryWhereLinksSaveLessThanAFewPercent) {
+    for (std::size_t buffer_bytes = kTinyBuffer; buffer_bytes <= kBuffer; buffer_bytes *= 2) {
+        Selector selector = selector_of(0, 4, buffer_bytes);
         const auto ways = selector.explain(CollectiveKind::kAllReduce, 1 * kMiB).value();
-        const auto board = std::ranges::find(ways, "board", &Prediction::over);
+        const auto segment = std::ranges::find(ways, "board", &Prediction::over);
         const auto links = std::ranges::find(ways, "links", &Prediction::over);
-        const bool is_worth = links->seconds <= 0.85 * board->seconds;
+        const bool is_worth = links->seconds <= 0.85 * segment->seconds;
         const auto chosen = std::ranges::find(ways, true, &Prediction::is_chosen);
-        EXPECT_EQ(chosen->over(), is_worth ? "links" : "board") << half;
-        EXPECT_LE(chosen->seconds, is_worth ? 1.1 * links->seconds : board->seconds) << half;
+        EXPECT_EQ(chosen->over(), is_worth ? "links" : "board") << buffer_bytes;
+        EXPECT_LE(chosen->seconds, is_worth ? 1.1 * links->seconds : segment->seconds)
+            << buffer_bytes;
     }
 }
 
 TEST(SelectorTest, AllRanksDecideAlike) {
     constexpr int kRanks = 5;
-    for (const std::size_t half : {kTinyHalf, kHalf})
+    for (const std::size_t buffer_bytes : {kTinyBuffer, kBuffer})
         for (const CollectiveKind kind : schedule::testing::kAllKinds)
             for (const std::size_t bytes : {std::size_t{1}, 100 * kKiB, 8 * kMiB}) {
-                Selector first = selector_of(0, kRanks, half);
+                Selector first = selector_of(0, kRanks, buffer_bytes);
                 const Decision ours = decision_of(first, kind, kRanks, bytes);
                 for (Rank rank = 1; rank < kRanks; ++rank) {
-                    Selector other = selector_of(rank, kRanks, half);
+                    Selector other = selector_of(rank, kRanks, buffer_bytes);
                     const Decision theirs = decision_of(other, kind, kRanks, bytes);
                     EXPECT_TRUE(compare(ours.header, theirs.header, {.peer = rank}).is_ok())
                         << schedule::to_string(kind) << " of " << bytes;
-                    EXPECT_EQ(ours.on_board.window, theirs.on_board.window);
+                    EXPECT_EQ(ours.on_shm.window, theirs.on_shm.window);
                     EXPECT_EQ(ours.cut.window, theirs.cut.window);
                 }
             }
@@ -118,7 +119,7 @@ TEST(SelectorTest, AllRanksDecideAlike) {
 TEST(SelectorTest, DecidesAlikeWhateverWasCalledBefore) {
     constexpr int kRanks = 4;
     std::mt19937 random(7);
-    Selector old = selector_of(0, kRanks, kHalf);
+    Selector old = selector_of(0, kRanks, kBuffer);
     for (int call = 0; call < 2000; ++call) {
         const Collective next{
             .kind =
@@ -127,34 +128,34 @@ TEST(SelectorTest, DecidesAlikeWhateverWasCalledBefore) {
             .op = random() % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax,
             .root = static_cast<Rank>(random() % kRanks)};
         const std::size_t count = random() % kMiB >> random() % 20;
-        Selector fresh = selector_of(0, kRanks, kHalf);
+        Selector fresh = selector_of(0, kRanks, kBuffer);
         const Decision ours = decision_of(old, next, kRanks, count);
         const Decision theirs = decision_of(fresh, next, kRanks, count);
         EXPECT_TRUE(compare(ours.header, theirs.header, {.peer = 1}).is_ok())
             << schedule::to_string(next.kind) << " of " << count;
         EXPECT_EQ(ours.header.count, signature_of(next).is_of_pairs ? 0 : count);
         EXPECT_EQ(ours.cut.window, theirs.cut.window);
-        EXPECT_EQ(ours.on_board.window, theirs.on_board.window);
+        EXPECT_EQ(ours.on_shm.window, theirs.on_shm.window);
     }
 }
 
 TEST(SelectorTest, WhatTheUserWantsComesFirst) {
-    EXPECT_FALSE(is_over_board(kHalf, 1, {.wanted = "all_reduce=ring", .tuning = {}}));
+    EXPECT_FALSE(is_over_shm(kBuffer, 1, {.wanted = "all_reduce=ring", .tuning = {}}));
     EXPECT_TRUE(
-        is_over_board(kTinyHalf, 1 * kMiB, {.wanted = "all_reduce=shm_one_shot", .tuning = {}}));
+        is_over_shm(kTinyBuffer, 1 * kMiB, {.wanted = "all_reduce=shm_one_shot", .tuning = {}}));
 }
 
 TEST(SelectorTest, WhatWasMeasuredComesBeforeWhatIsPredicted) {
     const Tuning tuning =
         Tuning::parse("all_reduce 2 0 shm_one_shot\nall_reduce 2 4096 ring\n").value();
-    EXPECT_FALSE(is_over_board(kHalf, 4096, {.wanted = {}, .tuning = tuning}));
-    EXPECT_TRUE(is_over_board(kTinyHalf, 4095, {.wanted = {}, .tuning = tuning}));
+    EXPECT_FALSE(is_over_shm(kBuffer, 4096, {.wanted = {}, .tuning = tuning}));
+    EXPECT_TRUE(is_over_shm(kTinyBuffer, 4095, {.wanted = {}, .tuning = tuning}));
 }
 
 TEST(SelectorTest, WhatWasMeasuredOnOneHostSaysNothingOfSeveral) {
     Selector selector(0,
                       {.reach = {.ranks = 4, .shares_memory = true},
-                       .board = {},
+                       .segment = {},
                        .layout = *bootstrap::Layout::make(4, "")},
                       {.wanted = {}, .tuning = Tuning::parse("all_reduce 2 0 ring\n").value()});
     const auto ways = selector.explain(CollectiveKind::kAllReduce, 1024).value();
@@ -170,8 +171,8 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
         const auto costs = costs::MachineCosts::parse(text + direct + "\n").value();
         Selector selector(0,
                           {.reach = {.ranks = 2, .is_on_one_host = true, .shares_memory = true},
-                           .board = BoardShape{.ranks = 2,
-                                               .half_bytes = kMiB,
+                           .segment = ShmShape{.ranks = 2,
+                                               .buffer_bytes = kMiB,
                                                .part_bytes = kMiB / 2,
                                                .reads_directly = true},
                            .layout = *bootstrap::Layout::make(2, "")},
@@ -185,7 +186,7 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
 }
 
 TEST(SelectorTest, ExplainsOnlyWaysOfBlocksWhoseLengthsPairsKnow) {
-    Selector selector = selector_of(0, 8, kHalf);
+    Selector selector = selector_of(0, 8, kBuffer);
     for (const CollectiveKind kind : {CollectiveKind::kGather, CollectiveKind::kScatter}) {
         const auto ways = selector.explain(kind, 4096).value();
         EXPECT_FALSE(ways.empty());
@@ -203,7 +204,7 @@ std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t byte
     Selector selector(
         0,
         {.reach = {.ranks = ranks, .is_on_one_host = true, .ranks_on_core = ranks_on_core},
-         .board = {},
+         .segment = {},
          .layout = *bootstrap::Layout::make(ranks, "")},
         {.costs = costs});
     return std::string(chosen_of(selector.explain(kind, bytes).value()));
@@ -214,7 +215,7 @@ TEST(SelectorTest, WhoKnowsThatBlocksOfAllToAllAreEvenSendsFewMessagesWhereTheyA
     const std::vector<Block> blocks(kRanks, Block{nullptr, 256});
     Selector selector(0,
                       {.reach = {.ranks = kRanks, .most_on_a_host = 1},
-                       .board = {},
+                       .segment = {},
                        .layout = *bootstrap::Layout::make(kRanks, "")},
                       {});
     const auto algorithm = [&](bool is_even) {
@@ -281,25 +282,25 @@ TEST(SelectorTest, RanksThatShareCoresOverSocketsSendFewMessagesAndHaveNoTreesOf
                   "double_binary_tree");
 }
 
-/// Whether it calls without a pause or not: from the root at once, or over the board.
+/// Whether it calls without a pause or not: from the root at once, or over shared memory.
 TEST(SelectorTest, ShortBroadcastsPassFewRanksWhereRanksShareCores) {
     const auto costs = costs::MachineCosts::parse(
                            "beat 0.07\nshared_core_beat 4.4\n"
                            "write 0.06 0.06 0.06 0.09\n"
                            "take 0.03 0.03 0.03 0.09\n")
                            .value();
-    Selector selector(
-        0,
-        {.reach = {.ranks = 4,
-                   .is_on_one_host = true,
-                   .shares_memory = true,
-                   .most_on_a_host = 4,
-                   .ranks_on_core = 2},
-         .board =
-             BoardShape{
-                 .ranks = 4, .half_bytes = kHalf, .part_bytes = kHalf / 4, .ranks_on_core = 2},
-         .layout = *bootstrap::Layout::make(4, "")},
-        {.costs = costs});
+    Selector selector(0,
+                      {.reach = {.ranks = 4,
+                                 .is_on_one_host = true,
+                                 .shares_memory = true,
+                                 .most_on_a_host = 4,
+                                 .ranks_on_core = 2},
+                       .segment = ShmShape{.ranks = 4,
+                                           .buffer_bytes = kBuffer,
+                                           .part_bytes = kBuffer / 4,
+                                           .ranks_on_core = 2},
+                       .layout = *bootstrap::Layout::make(4, "")},
+                      {.costs = costs});
     for (const std::size_t bytes : {kKiB, 4 * kKiB}) {
         const auto ways = selector.explain(CollectiveKind::kBroadcast, bytes).value();
         EXPECT_THAT(chosen_of(ways), ::testing::AnyOf("one_shot", "shm_one_shot")) << bytes;
@@ -311,7 +312,7 @@ TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
         for (const std::size_t bytes : {1 * kKiB, 64 * kKiB, 1 * kMiB, 16 * kMiB}) {
             Selector selector(0,
                               {.reach = {.ranks = ranks, .is_on_one_host = true},
-                               .board = {},
+                               .segment = {},
                                .layout = *bootstrap::Layout::make(ranks, "")},
                               {});
             const auto ways = selector.explain(CollectiveKind::kAllReduce, bytes).value();
@@ -329,7 +330,7 @@ TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
 schedule::Shape shape_of_pat(std::size_t block) {
     Selector selector(0,
                       {.reach = {.ranks = 16, .is_on_one_host = true},
-                       .board = {},
+                       .segment = {},
                        .layout = *bootstrap::Layout::make(16, "")},
                       {.wanted = "all_gather=pat", .tuning = {}});
     return decision_of(selector, CollectiveKind::kAllGather, 16, block).program->shape;
@@ -356,7 +357,7 @@ TEST(SelectorTest, GoesRoundARingOfTheLinksThatThereAre) {
          {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})
         for (Rank rank = 0; rank < 9; ++rank) {
             const std::string wanted = std::string(schedule::to_string(kind)) + "=ring";
-            Selector selector = selector_of(rank, 9, kHalf, {.wanted = wanted, .tuning = {}});
+            Selector selector = selector_of(rank, 9, kBuffer, {.wanted = wanted, .tuning = {}});
             selector.follow(torus);
             const auto program = decision_of(selector, kind, 9, 64 * kKiB).program;
             ASSERT_NE(program, nullptr);

@@ -87,7 +87,7 @@ void exchange_blocks(const RanksOptions& options, CollectiveKind kind) {
     });
 }
 
-/// By name, of links: the board has ways of its own.
+/// By name, of links: the segment has ways of its own.
 std::string by(CollectiveKind kind, const std::string& name) {
     return std::string(schedule::to_string(kind)) + "=" + name;
 }

@@ -38,7 +38,7 @@ void World::leave(const bootstrap::GroupIdentity& group, Rank rank) {
     members_.erase({group.group, rank});
 }
 
-Result<Situation> World::ask(const bootstrap::GroupIdentity& group, Rank from, Rank to) {
+Result<RankStatus> World::ask(const bootstrap::GroupIdentity& group, Rank from, Rank to) {
     const std::lock_guard lock(mutex_);
     event(*this, asked_++);
     if (dead_.contains(from)) return Status::aborted("this rank is dead");
@@ -47,7 +47,7 @@ Result<Situation> World::ask(const bootstrap::GroupIdentity& group, Rank from, R
     const auto found = members_.find({group.group, to});
     if (dead_.contains(to) || found == members_.end())
         return Status::peer_lost(to, concat("rank ", to, " has ended"));
-    return Situation{.shrinking = found->second->told()};
+    return RankStatus{.shrinking = found->second->told()};
 }
 
 bool World::meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size,

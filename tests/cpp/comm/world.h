@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "csrc/bootstrap/roster.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/shrinking.h"
-#include "csrc/comm/diagnosis/situation.h"
 
 namespace pccl::comm {
 
@@ -37,7 +37,7 @@ class World {
 
     std::shared_ptr<ShrinkState> enter(const bootstrap::GroupIdentity& group, Rank rank);
     void leave(const bootstrap::GroupIdentity& group, Rank rank);
-    Result<Situation> ask(const bootstrap::GroupIdentity& group, Rank from, Rank to);
+    Result<RankStatus> ask(const bootstrap::GroupIdentity& group, Rank from, Rank to);
     /// What an operation shows: whether all members of a group use it.
     bool meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size, Duration limit);
 

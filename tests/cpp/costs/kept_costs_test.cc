@@ -51,10 +51,10 @@ class KeptCosts : public testing::Test {
                 }};
     }
     /// What a process takes that starts now, in microseconds.
-    double beat() { return costs_from(keeping()).beat.seconds * 1e6; }
+    double core_round_trip() { return costs_from(keeping()).core_round_trip.seconds * 1e6; }
     /// Whether the file was of no use, and another one has taken its place.
     void expect_measured_anew() {
-        EXPECT_DOUBLE_EQ(beat(), 1);
+        EXPECT_DOUBLE_EQ(core_round_trip(), 1);
         EXPECT_EQ(measured_, 1);
         EXPECT_THAT(read(), HasSubstr("beat 1\n"));
         EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path())));
@@ -69,8 +69,8 @@ class KeptCosts : public testing::Test {
 const std::string kHere = "machine m/2\nboot b\nquiet 1\n";
 
 TEST_F(KeptCosts, AreMeasuredOnceABoot) {
-    EXPECT_DOUBLE_EQ(beat(), 1);
-    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 1);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 1);
     EXPECT_EQ(measured_, 1);
     EXPECT_THAT(read(), HasSubstr("boot b\n"));
     EXPECT_THAT(read(), HasSubstr("date 2"));
@@ -84,7 +84,7 @@ TEST_F(KeptCosts, OfQuietCoresWithoutASecondOneAreMeasuredAgain) {
     of_two.here.cores = 2;
     figures_ = "copy 1 1 1 1\n" + kBetweenCores;
     EXPECT_DOUBLE_EQ(costs_from(of_two).wake.seconds, 2e-6);
-    EXPECT_DOUBLE_EQ(costs_from(of_two).beat.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(of_two).core_round_trip.seconds, 1e-6);
     EXPECT_EQ(measured_, 1);
     EXPECT_THAT(read(), HasSubstr("beat 1\n"));
     EXPECT_THAT(read(), HasSubstr("copy 1 1 1 1\n"));
@@ -110,13 +110,13 @@ TEST_F(KeptCosts, OfAMachineWithOneCoreNeedNoSecondOne) {
 
 TEST_F(KeptCosts, OfThisBootAreTaken) {
     write(kHere + "beat 7\n");
-    EXPECT_DOUBLE_EQ(beat(), 7);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 7);
     EXPECT_EQ(measured_, 0);
 }
 
 TEST_F(KeptCosts, ThatSomebodyWroteForAnyBootAreTakenAndStay) {
     write("beat 7\n");
-    EXPECT_DOUBLE_EQ(beat(), 7);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 7);
     EXPECT_EQ(measured_, 0);
     EXPECT_EQ(read(), "beat 7\n");
 }
@@ -170,14 +170,14 @@ TEST_F(KeptCosts, InAFileThatTheUserNamedAreNeverReplacedByOthers) {
     write("my notes\n");
     Keeping own = keeping();
     own.may_be_replaced = false;
-    EXPECT_DOUBLE_EQ(costs_from(own).beat.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(own).core_round_trip.seconds, 1e-6);
     EXPECT_EQ(read(), "my notes\n");
 }
 
 TEST_F(KeptCosts, OfABusyMachineAreMeasuredAFewTimesAndTheBestIsKept) {
     write("machine m/2\nboot b\nquiet 0\nspread 2\ntries 1\nbeat 7\nwake 9\n");
     is_quiet_ = false;
-    for (int start = 0; start < 5; ++start) EXPECT_DOUBLE_EQ(beat(), 7);
+    for (int start = 0; start < 5; ++start) EXPECT_DOUBLE_EQ(core_round_trip(), 7);
     EXPECT_EQ(measured_, kMostTries - 1);
 }
 
@@ -185,9 +185,9 @@ TEST_F(KeptCosts, OfABusyMachineAreMeasuredAgainOnceItIsLessSo) {
     write("machine m/2\nboot b\nquiet 0\nload 8\ntries 9\nbeat 7\n");
     Keeping later = keeping();
     later.here.load = 5;
-    EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 7e-6);
+    EXPECT_DOUBLE_EQ(costs_from(later).core_round_trip.seconds, 7e-6);
     later.here.load = 3;
-    EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(later).core_round_trip.seconds, 1e-6);
 }
 
 TEST_F(KeptCosts, AreNotMeasuredAtEachStartBecauseTheBestAreOfABusierTime) {
@@ -195,7 +195,8 @@ TEST_F(KeptCosts, AreNotMeasuredAtEachStartBecauseTheBestAreOfABusierTime) {
     is_quiet_ = false;
     Keeping later = keeping();
     later.here.load = 3;
-    for (int start = 0; start < 3; ++start) EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 7e-6);
+    for (int start = 0; start < 3; ++start)
+        EXPECT_DOUBLE_EQ(costs_from(later).core_round_trip.seconds, 7e-6);
     EXPECT_EQ(measured_, 1);
 }
 
@@ -206,7 +207,7 @@ TEST_F(KeptCosts, OfABusyMachineAreMeasuredAgainAfterAWhileAndThenMoreSeldom) {
         constexpr long long kThen = 1'795'640'400'000;  // in milliseconds: that date
         Keeping later = keeping();
         later.now_ms = kThen + minute * 60'000LL;
-        EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 7e-6);
+        EXPECT_DOUBLE_EQ(costs_from(later).core_round_trip.seconds, 7e-6);
         return measured_;
     };
     EXPECT_EQ(measured_at(9), 0);
@@ -220,7 +221,7 @@ TEST_F(KeptCosts, OfABusyMachineAreMeasuredAgainAfterAWhileAndThenMoreSeldom) {
 TEST_F(KeptCosts, ThatTookLongGiveWayThoughTheirStepsWereAlike) {
     write("machine m/2\nboot b\nquiet 0\nspread 1.2\ntook 100\ntries 1\nbeat 7\nwake 9\n");
     is_quiet_ = false;
-    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 1);
 }
 
 TEST_F(KeptCosts, CanBeReadHoweverOftenTheyWereMeasured) {
@@ -234,8 +235,8 @@ TEST_F(KeptCosts, CanBeReadHoweverOftenTheyWereMeasured) {
 
 TEST_F(KeptCosts, OfABusyMachineGiveWayToThoseOfAQuietOne) {
     write("machine m/2\nboot b\nquiet 0\nspread 1\ntries 1\nbeat 7\nwake 9\n");
-    EXPECT_DOUBLE_EQ(beat(), 1);
-    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 1);
+    EXPECT_DOUBLE_EQ(core_round_trip(), 1);
     EXPECT_EQ(measured_, 1);
     EXPECT_THAT(read(), HasSubstr("wake 9\n"));  // what was not measured this time
 }
@@ -243,8 +244,8 @@ TEST_F(KeptCosts, OfABusyMachineGiveWayToThoseOfAQuietOne) {
 TEST_F(KeptCosts, WithoutAPlaceAreMeasuredByEachProcess) {
     Keeping nowhere = keeping();
     nowhere.path.clear();
-    EXPECT_DOUBLE_EQ(costs_from(nowhere).beat.seconds, 1e-6);
-    EXPECT_DOUBLE_EQ(costs_from(nowhere).beat.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(nowhere).core_round_trip.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(nowhere).core_round_trip.seconds, 1e-6);
     EXPECT_EQ(measured_, 2);
 }
 

@@ -31,8 +31,8 @@ constexpr std::string_view kSome =
 TEST(MachineCosts, HasWhatTheTextSaysAndDefaultsElse) {
     const MachineCosts costs = MachineCosts::parse(kSome).value();
     const MachineCosts usual;
-    EXPECT_DOUBLE_EQ(costs.beat.seconds, 0.25e-6);
-    EXPECT_TRUE(costs.beat.is_measured);
+    EXPECT_DOUBLE_EQ(costs.core_round_trip.seconds, 0.25e-6);
+    EXPECT_TRUE(costs.core_round_trip.is_measured);
     EXPECT_DOUBLE_EQ(costs.tcp_byte.seconds, 0.125e-9);
     EXPECT_DOUBLE_EQ(at(costs.copy, Level::kFirst), 0.0625e-9);
     EXPECT_EQ(costs.copy[1], usual.copy[1]);
@@ -57,8 +57,9 @@ TEST(MachineCosts, CanBeReadWhateverWasMeasured) {
     for (const double odd : {0.0, 1e-30, 1e30, std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()}) {
         MachineCosts costs;
-        costs.beat = {.seconds = odd, .is_measured = true};
-        costs.copy = {costs.beat, costs.beat, costs.beat, costs.beat};
+        costs.core_round_trip = {.seconds = odd, .is_measured = true};
+        costs.copy = {costs.core_round_trip, costs.core_round_trip, costs.core_round_trip,
+                      costs.core_round_trip};
         costs.origin = {.cores = 1 << 30, .load = odd, .tries = 1'000'000, .spread = odd};
         EXPECT_TRUE(MachineCosts::parse(costs.text()).is_ok()) << costs.text();
     }
@@ -115,7 +116,7 @@ TEST(MachineCosts, WhatFitsIntoACacheIsOfItsLevel) {
 TEST(MachineCosts, FillUpWhatTheyLack) {
     MachineCosts costs = MachineCosts::parse("beat 2\nwake 3\n").value();
     costs.fill_up_from(MachineCosts::parse("beat 1\nwake 4\ndirect_start 9\n").value());
-    EXPECT_DOUBLE_EQ(costs.beat.seconds, 2e-6);
+    EXPECT_DOUBLE_EQ(costs.core_round_trip.seconds, 2e-6);
     EXPECT_DOUBLE_EQ(costs.wake.seconds, 3e-6);
     EXPECT_DOUBLE_EQ(costs.direct_start.seconds, 9e-6);
     EXPECT_FALSE(costs.tcp_round.is_measured);

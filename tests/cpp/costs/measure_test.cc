@@ -31,7 +31,7 @@ TEST(Measure, FindsFiguresThatCanBe) {
 TEST(Measure, WithoutTimeForASecondCoreIsNotOfAQuietMachine) {
     if (sys::allowed_cores().count() == 1) GTEST_SKIP() << "there is no second core";
     const MachineCosts costs = measure(Duration::zero());
-    EXPECT_FALSE(costs.beat.is_measured);
+    EXPECT_FALSE(costs.core_round_trip.is_measured);
     EXPECT_FALSE(costs.origin.is_quiet);
 }
 
@@ -48,7 +48,7 @@ TEST(Measure, WithOneCoreMeasuresWhatOneCoreDoes) {
     EXPECT_EQ(allowed & before, before);
     const MachineCosts costs = measure(kBudget);
     EXPECT_TRUE(costs.copy[0].is_measured);
-    EXPECT_LE(costs.beat.is_measured, allowed.count() > 1);
+    EXPECT_LE(costs.core_round_trip.is_measured, allowed.count() > 1);
 }
 
 }  // namespace

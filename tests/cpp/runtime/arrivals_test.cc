@@ -12,7 +12,7 @@
 namespace pccl::runtime {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 using transport::Introduction;
 using transport::Service;
 using transport::TransportKind;
@@ -28,18 +28,18 @@ Introduction asking_for(Service service, TransportKind kind) {
 
 class ArrivalsTest : public testing::Test {
    protected:
-    void SetUp() override { runtime_->enroll({kGroup, 0}, kSecret, {}); }
+    void SetUp() override { runtime_->register_rank({kGroup, 0}, kSecret, {}); }
 
     /// Whether the runtime lets it in, and then closes it.
     [[nodiscard]] bool is_shut_out(const Introduction& introduction) const {
         const std::string& door = runtime_->control().address().doors.front();
         const auto sockets = transport::connect_authenticated(
             {.address = sys::Address::parse(door).value(), .secret = kSecret, .stream = {}},
-            {&introduction, 1}, patience());
+            {&introduction, 1}, timeout());
         EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
         if (!sockets.is_ok()) return false;
         std::byte none{};
-        const Status end = sys::receive_all(sockets->front().get(), {&none, 1}, patience());
+        const Status end = sys::receive_all(sockets->front().get(), {&none, 1}, timeout());
         return end.code() == StatusCode::kPeerLost;
     }
 
@@ -56,7 +56,7 @@ TEST_F(ArrivalsTest, ItsEndpointsDoorAnswersQuestionsAfterwards) {
     const auto other = Runtime::create(TransportKind::kTcp).value();
     const auto answer = other->control().query(
         runtime_->control().address(), asking_for(Service::kQuery, TransportKind::kTcp).request,
-        kSecret, patience());
+        kSecret, timeout());
     EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
 }
 

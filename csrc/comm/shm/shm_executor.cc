@@ -1,0 +1,313 @@
+#include "csrc/comm/shm/shm_executor.h"
+
+#include <algorithm>
+
+#include "csrc/base/streaming.h"
+#include "csrc/base/text.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/collective/geometry.h"
+
+namespace pccl::comm {
+namespace {
+
+/// Of the parts in a giver's slot, of which none is its own.
+Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
+
+std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
+
+}  // namespace
+
+void ShmExecutor::start(const ShmPlan& plan, const abi::CollectiveHeader& header,
+                        const Collective& collective) {
+    plan_ = plan;
+    header_ = header;
+    collective_ = &collective;
+    element_bytes_ = size_of(collective.type);
+    if (reduces(collective.kind)) reduction_ = {collective.type, collective.op, segment_.ranks()};
+    sequence_ = segment_.next_sequence();
+    rounds_ = count_rounds();
+    round_ = 0;
+    lends_memory_ = false;
+    begin_round();
+}
+
+void ShmExecutor::begin_round() {
+    taken_ = 0;
+    doing_ = round_of(collective_->kind, plan_.scatters_first, collective_->root, round_);
+    stage_ = Stage::kGive;
+}
+
+std::size_t ShmExecutor::count_rounds() const {
+    const std::size_t count = longest(*collective_);
+    const auto ranks = static_cast<std::size_t>(segment_.ranks());
+    const std::size_t window = plan_.window;
+    const std::size_t windows = std::max<std::size_t>(
+        quotient_up(count, plan_.scatters_first ? window * ranks : window), 1);
+    return plan_.scatters_first ? 2 * windows : windows;
+}
+
+Result<bool> ShmExecutor::progress(bool& moved) {
+    const std::uint64_t waits = segment_.waits();
+    while (stage_ != Stage::kDone) {
+        const Result<bool> went_on = step(moved);
+        if (went_on.is_ok() && *went_on) continue;
+        // Whom it now waits for may have rung nobody: that asks for another look.
+        moved |= segment_.waits() != waits;
+        return went_on;
+    }
+    return true;
+}
+
+Result<bool> ShmExecutor::step(bool& moved) {
+    if (stage_ == Stage::kGive) return give(moved);
+    if (stage_ == Stage::kTake) return take(moved);
+    const Result<bool> read = segment_.is_read(now());
+    if (read.is_ok() && *read) stage_ = Stage::kDone;
+    return read;
+}
+
+Result<bool> ShmExecutor::give(bool& moved) {
+    if (doing_.gives(segment_.self())) {
+        Result<bool> free = segment_.may_write(now());
+        if (!free.is_ok() || !*free) return free;
+        publish();
+        moved = true;
+    }
+    if (!keeps_own_last()) keep_own();
+    stage_ = Stage::kTake;
+    return true;
+}
+
+void ShmExecutor::publish() {
+    if (round_ == 0) segment_.set_header(now(), header_);
+    if (doing_.in_parts)
+        give_parts();
+    else
+        give_whole();
+    segment_.post(now(), doing_.reader);
+}
+
+void ShmExecutor::give_whole() {
+    const std::span<std::byte> span = outgoing(segment_.self());
+    for (Rank reader = 0; reader < segment_.ranks(); ++reader) set_piece(reader, span);
+    if (goes_directly(span.size())) {
+        lends_memory_ = true;
+        return;
+    }
+    std::byte* const slot = segment_.make_slot(now(), 1, span.size(), plan_.own_cache);
+    segment_.put(slot, span.data(), span.size(), segment_.self());
+}
+
+void ShmExecutor::give_parts() {
+    std::size_t most = 0;
+    for (Rank reader = 0; reader < segment_.ranks(); ++reader) {
+        const std::span<std::byte> span = outgoing(reader);
+        set_piece(reader, span);
+        if (reader == segment_.self()) continue;
+        if (goes_directly(span.size()))
+            lends_memory_ = true;
+        else
+            most = std::max(most, span.size());
+    }
+    const auto parts = static_cast<std::size_t>(segment_.ranks() - 1);
+    std::byte* const slot = segment_.make_slot(now(), parts, most, plan_.own_cache);
+    for (Rank reader = 0; reader < segment_.ranks(); ++reader) {
+        const std::span<std::byte> span = outgoing(reader);
+        if (reader != segment_.self() && !goes_directly(span.size()))
+            segment_.put(slot + static_cast<std::size_t>(part_for(reader, segment_.self())) *
+                                    ShmSegment::stride(most),
+                         span.data(), span.size(), reader);
+    }
+}
+
+/// Where a reader finds this rank's memory, and where only the two of them know it, its length.
+void ShmExecutor::set_piece(Rank reader, std::span<std::byte> span) {
+    const bool tells_length = round_ == 0 && is_of_pairs(header_);
+    if (!plan_.is_direct && !tells_length) return;
+    const std::span<const Block> blocks = collective_->inputs;
+    const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
+    const std::size_t bytes = tells_length ? blocks[index].count * element_bytes_ : span.size();
+    segment_.own_pieces(now())[static_cast<std::size_t>(reader)] = {
+        reinterpret_cast<std::uint64_t>(span.data()), bytes};
+}
+
+bool ShmExecutor::goes_directly(std::size_t bytes) const {
+    return plan_.is_direct && (!is_of_pairs(header_) || bytes > plan_.inline_bytes);
+}
+
+Result<bool> ShmExecutor::take(bool& moved) {
+    const bool reads = doing_.reads(segment_.self());
+    const std::size_t sources = reads ? source_count() : 0;
+    for (; taken_ < sources; ++taken_) {
+        const Rank giver = source(taken_);
+        PCCL_ASSIGN_OR_RETURN(const bool ready, segment_.has_posted(giver, now()));
+        if (!ready) return false;
+        moved = true;
+        if (round_ == 0) PCCL_TRY(check(giver));
+        if (!doing_.reduces) PCCL_TRY(copy_from(giver));
+    }
+    if (keeps_own_last()) keep_own();
+    if (reads && doing_.reduces) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
+    end_round();
+    moved = true;
+    return true;
+}
+
+void ShmExecutor::end_round() {
+    const bool last = round_ + 1 == rounds_;
+    segment_.have_read(position_of(sequence_, last ? kLastRound : round_));
+    if (last) {
+        stage_ = lends_memory_ ? Stage::kLinger : Stage::kDone;
+        return;
+    }
+    ++round_;
+    begin_round();
+}
+
+Status ShmExecutor::check(Rank source) const {
+    PCCL_TRY(compare(header_, segment_.header(source, now()), {segment_.self(), source}));
+    if (!is_of_pairs(header_)) return Status::ok();
+    const std::span<const Block> blocks = collective_->outputs;
+    const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(source);
+    abi::CollectiveHeader ours = header_;
+    abi::CollectiveHeader theirs = header_;
+    ours.count = blocks[index].count;
+    theirs.count = segment_.piece(source, now(), segment_.self()).bytes / element_bytes_;
+    return compare(ours, theirs, {segment_.self(), source});
+}
+
+Status ShmExecutor::copy_from(Rank giver) const {
+    const std::span<std::byte> to = incoming(giver);
+    if (to.empty()) return Status::ok();
+    if (goes_directly(to.size()))
+        return segment_.read_directly(giver, segment_.piece(giver, now(), segment_.self()).address,
+                                      to);
+    PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
+                          segment_.part(giver, now(), own_part(giver), to.size()));
+    keep(to, from);
+    return Status::ok();
+}
+
+/// A rank's own block of what it gathers: as a rule copied while the others' are on their way.
+void ShmExecutor::keep_own() const {
+    const std::span<const Block> inputs = collective_->inputs;
+    const std::span<const Block> outputs = collective_->outputs;
+    if (doing_.reduces || plan_.scatters_first) return;
+    if (inputs.empty() || outputs.empty()) return;
+    const auto self = static_cast<std::size_t>(segment_.self());
+    const std::span<std::byte> from = window_of(inputs[inputs.size() == 1 ? 0 : self]);
+    const std::span<std::byte> to = window_of(outputs[outputs.size() == 1 ? 0 : self]);
+    if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
+}
+
+/// Of two ranks that read each other's blocks, both then take that of rank 0 first: each block
+/// comes out of memory once, for both.
+bool ShmExecutor::keeps_own_last() const {
+    return plan_.is_direct && !doing_.in_parts && segment_.ranks() == 2 && segment_.self() == 1;
+}
+
+void ShmExecutor::keep(std::span<std::byte> to, const std::byte* from) const {
+    if (plan_.streams_results)
+        stream_bytes(to.data(), from, to.size());
+    else
+        arithmetic::copy_bytes(to.data(), from, to.size());
+}
+
+Status ShmExecutor::reduce() {
+    const std::span<std::byte> to = incoming(segment_.self());
+    contributions_.clear();
+    for (Rank rank = 0; rank < segment_.ranks(); ++rank) {
+        contributions_.push_back(own_contribution().data());
+        if (rank == segment_.self()) continue;
+        PCCL_ASSIGN_OR_RETURN(contributions_.back(),
+                              segment_.part(rank, now(), own_part(rank), to.size()));
+    }
+    reduction_.apply(to.data(), contributions_, to.size() / element_bytes_);
+    return Status::ok();
+}
+
+Status ShmExecutor::reduce_directly() {
+    const auto ranks = static_cast<std::size_t>(segment_.ranks());
+    const std::size_t block = reduced_at_once(plan_.own_cache, segment_.ranks());
+    if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
+    contributions_.resize(ranks);
+    const auto self = static_cast<std::size_t>(segment_.self());
+    const std::span<std::byte> to = incoming(segment_.self());
+    for (std::size_t done = 0; done < to.size(); done += block) {
+        const std::size_t bytes = std::min(block, to.size() - done);
+        contributions_[self] = own_contribution().data() + done;
+        // Each begins with the next one: the kernel lets in one reader of a process at a time.
+        for (std::size_t i = 1; i < ranks; ++i) {
+            const std::size_t index = (self + i) % ranks;
+            const auto rank = static_cast<Rank>(index);
+            std::byte* const here = scratch_.data() + index * block;
+            const Piece piece = segment_.piece(rank, now(), segment_.self());
+            PCCL_TRY(segment_.read_directly(rank, piece.address + done, {here, bytes}));
+            contributions_[index] = here;
+        }
+        reduction_.apply(to.data() + done, contributions_, bytes / element_bytes_);
+    }
+    return Status::ok();
+}
+
+AwaitedRanks ShmExecutor::awaited() const {
+    AwaitedRanks ranks;
+    if (stage_ == Stage::kTake) {
+        for (std::size_t i = taken_; i < source_count(); ++i)
+            if (!segment_.shows_posted(source(i), now())) ranks.push_back({source(i)});
+    } else if (const Rank reader = segment_.awaited(); reader != kNoRank) {
+        ranks.push_back({reader, Awaited::Act::kReceive});
+    }
+    return ranks;
+}
+
+std::size_t ShmExecutor::source_count() const {
+    return doing_.giver == Round::kEach ? static_cast<std::size_t>(segment_.ranks()) - 1 : 1;
+}
+
+/// Ranks start with their neighbours, so that they do not all read one rank at once.
+Rank ShmExecutor::source(std::size_t index) const {
+    if (doing_.giver != Round::kEach) return doing_.giver;
+    return (segment_.self() + 1 + static_cast<Rank>(index)) % segment_.ranks();
+}
+
+std::span<std::byte> ShmExecutor::window_of(const Block& block) const {
+    const std::size_t begin = std::min(round_ * plan_.window, block.count);
+    const std::size_t count = std::min(plan_.window, block.count - begin);
+    return {count == 0 ? nullptr : block.data + begin * element_bytes_, count * element_bytes_};
+}
+
+std::span<std::byte> ShmExecutor::part_of(const Block& block, Rank rank) const {
+    const Cut cut{.window = plan_.window * static_cast<std::size_t>(segment_.ranks()),
+                  .chunks = segment_.ranks(),
+                  .grain = chunk_grain(element_bytes_)};
+    const Extent extent = cut.extent(block.count, round_ / 2, rank);
+    return {extent.count == 0 ? nullptr : block.data + extent.begin * element_bytes_,
+            extent.count * element_bytes_};
+}
+
+std::span<std::byte> ShmExecutor::outgoing(Rank reader) const {
+    if (plan_.scatters_first)
+        return doing_.in_parts ? part_of(collective_->inputs[0], reader)
+                               : part_of(collective_->outputs[0], segment_.self());
+    return window_of(collective_->inputs[doing_.in_parts ? static_cast<std::size_t>(reader) : 0]);
+}
+
+/// What comes from `giver`; of reductions, what they result in.
+std::span<std::byte> ShmExecutor::incoming(Rank giver) const {
+    const std::span<const Block> outputs = collective_->outputs;
+    if (plan_.scatters_first) return part_of(outputs[0], doing_.reduces ? segment_.self() : giver);
+    return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
+}
+
+Rank ShmExecutor::own_part(Rank giver) const {
+    return doing_.in_parts ? part_for(segment_.self(), giver) : 0;
+}
+
+std::span<std::byte> ShmExecutor::own_contribution() const {
+    const std::span<const Block> inputs = collective_->inputs;
+    if (plan_.scatters_first) return part_of(inputs[0], segment_.self());
+    return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(segment_.self())]);
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,93 @@
+// The executor for shared memory: one rank's part in a collective over shared memory, as far as it
+// goes without waiting.
+//
+// The schedules are the all-pairs ones of csrc/schedule (one_shot, two_shot), but what a rank sends
+// to all is written once. Data pass in windows through the buffers of the segment, or, with
+// kDirect, are read from where they lie; then every rank stays until its readers are through.
+// Nothing is allocated once an executor has run a collective of the same size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/collective/arithmetic/reduction.h"
+#include "csrc/collective/awaited.h"
+#include "csrc/collective/collective.h"
+#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/comm/shm/shm_segment.h"
+
+namespace pccl::comm {
+
+class ShmExecutor {
+   public:
+    /// `segment` outlives it.
+    explicit ShmExecutor(ShmSegment& segment) : segment_(segment) {}
+
+    /// `collective` and its blocks stay where they are until it is done.
+    void start(const ShmPlan& plan, const abi::CollectiveHeader& header,
+               const Collective& collective);
+
+    /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
+    Result<bool> progress(bool& moved);
+
+    /// Everything that this rank has to give is posted, and need not be kept.
+    [[nodiscard]] bool is_flushed() const { return stage_ == Stage::kDone; }
+    /// The peers it waits for: "rank 2 (to send), rank 3 (to receive)".
+    [[nodiscard]] AwaitedRanks awaited() const;
+
+   private:
+    enum class Stage : std::uint8_t { kGive, kTake, kLinger, kDone };
+
+    /// False where it has to wait.
+    Result<bool> step(bool& moved);
+    Result<bool> give(bool& moved);
+    void publish();
+    void give_whole();
+    void give_parts();
+    void set_piece(Rank reader, std::span<std::byte> span);
+    Result<bool> take(bool& moved);
+    Status check(Rank source) const;
+    Status copy_from(Rank source) const;
+    void keep_own() const;
+    [[nodiscard]] bool keeps_own_last() const;
+    void keep(std::span<std::byte> to, const std::byte* from) const;
+    Status reduce();
+    Status reduce_directly();
+    void begin_round();
+    void end_round();
+
+    [[nodiscard]] Position now() const { return position_of(sequence_, round_); }
+    [[nodiscard]] bool goes_directly(std::size_t bytes) const;
+    [[nodiscard]] std::size_t count_rounds() const;
+    [[nodiscard]] std::size_t source_count() const;
+    [[nodiscard]] Rank source(std::size_t index) const;
+    [[nodiscard]] std::span<std::byte> window_of(const Block& block) const;
+    [[nodiscard]] std::span<std::byte> part_of(const Block& block, Rank rank) const;
+    [[nodiscard]] std::span<std::byte> outgoing(Rank reader) const;
+    [[nodiscard]] std::span<std::byte> incoming(Rank giver) const;
+    [[nodiscard]] std::span<std::byte> own_contribution() const;
+    /// Which part of what `giver` gives is for this rank.
+    [[nodiscard]] Rank own_part(Rank giver) const;
+
+    ShmSegment& segment_;
+    ShmPlan plan_;
+    abi::CollectiveHeader header_{};
+    const Collective* collective_ = nullptr;
+    std::size_t element_bytes_ = 1;
+    arithmetic::Reduction reduction_;  // of collectives that reduce
+    std::uint64_t sequence_ = 0;
+    std::size_t rounds_ = 0;
+    std::size_t round_ = 0;
+    Round doing_;
+    Stage stage_ = Stage::kDone;
+    std::size_t taken_ = 0;      // sources of this round that were ready
+    bool lends_memory_ = false;  // others read this rank's own
+    std::vector<const std::byte*> contributions_;
+    std::vector<std::byte> scratch_;
+};
+
+}  // namespace pccl::comm
