@@ -44,14 +44,14 @@ HOST = """
 BOARD = """
     Group::try_at_once CollectiveOperation::start_on_shm ShmExecutor::start
     ShmExecutor::count_rounds ShmExecutor::progress ShmExecutor::step ShmExecutor::give
-    ShmExecutor::publish ShmExecutor::give_whole ShmExecutor::set_piece
-    ShmExecutor::goes_directly ShmExecutor::keep_own ShmExecutor::take
-    ShmExecutor::check ShmExecutor::reduce ShmExecutor::begin_round ShmExecutor::end_round
-    ShmExecutor::source ShmExecutor::source_count ShmExecutor::window_of
-    ShmExecutor::incoming ShmExecutor::outgoing ShmExecutor::own_contribution round_of
-    compare ShmSegment::may_write ShmSegment::set_header ShmSegment::make_slot ShmSegment::post ShmSegment::has_posted
-    ShmSegment::header ShmSegment::part ShmSegment::have_read ShmSegment::next_sequence Reduction::Reduction
-    Reduction::apply Reduction::apply_block ShmSegment::has_read
+    ShmExecutor::publish ShmExecutor::give_whole ShmExecutor::set_piece ShmExecutor::goes_directly
+    ShmExecutor::keep_own ShmExecutor::take ShmExecutor::check ShmExecutor::reduce
+    ShmExecutor::begin_round ShmExecutor::end_round ShmExecutor::source ShmExecutor::source_count
+    ShmExecutor::window_of ShmExecutor::incoming ShmExecutor::outgoing ShmExecutor::own_contribution
+    round_of compare ShmSegment::may_write ShmSegment::set_header ShmSegment::make_slot
+    ShmSegment::post ShmSegment::has_posted ShmSegment::header ShmSegment::part
+    ShmSegment::have_read ShmSegment::next_sequence Reduction::Reduction Reduction::apply
+    Reduction::apply_block ShmSegment::has_read
 """
 LINKS = """
     Group::progress Group::progress_until Group::progress_all EndedOperations::tell
