@@ -48,7 +48,7 @@ T need(pccl::Result<T> result) {
 }
 
 /// One of the two processes.
-class Peer final : public ControlHost, public LinkSink {
+class Peer final : public ControlHost, public LinkReceiver {
    public:
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
     std::string answer(const LinkRequest&) override { return {}; }
@@ -75,9 +75,10 @@ class Peer final : public ControlHost, public LinkSink {
         const LinkRequest request{
             .group = kGroup, .source = self, .destination = 1 - self, .group_size = 2};
         pccl::ByteReader in(peer);
-        const auto dial = need(transport_.connect(need(PeerAddress::read(in)), request, kSecret));
+        const auto pending_connect =
+            need(transport_.connect(need(PeerAddress::read(in)), request, kSecret));
         while (streams_.out == nullptr || streams_.in == nullptr) {
-            if (streams_.out == nullptr) streams_.out = need(dial->advance());
+            if (streams_.out == nullptr) streams_.out = need(pending_connect->advance());
             control_->advance(*this);
             transport_.advance(*this);
         }

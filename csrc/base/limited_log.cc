@@ -13,7 +13,7 @@ LimitedLog::LimitedLog(std::string what, const Clock& clock)
     : what_(std::move(what)), clock_(clock), period_(Deadline::after(kPeriod, clock)) {}
 
 LimitedLog::~LimitedLog() {
-    if (!made_in_.is_child()) tell_count();
+    if (!made_in_.is_child()) log_count();
 }
 
 bool LimitedLog::admits(const std::string& source) {
@@ -29,13 +29,13 @@ bool LimitedLog::admits(const std::string& source) {
 }
 
 void LimitedLog::begin_period() {
-    tell_count();
+    log_count();
     period_ = Deadline::after(kPeriod, clock_);
     lines_ = 0;
     lines_of_.clear();
 }
 
-void LimitedLog::tell_count() {
+void LimitedLog::log_count() {
     if (counted_ == 0) return;
     log(LogLevel::kWarning, std::exchange(counted_, 0), " more ", what_);
 }

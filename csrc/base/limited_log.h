@@ -38,7 +38,7 @@ class PCCL_API LimitedLog {
    private:
     bool admits(const std::string& source);
     void begin_period();
-    void tell_count();
+    void log_count();
 
     const std::string what_;
     const Clock& clock_;

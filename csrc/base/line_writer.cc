@@ -17,7 +17,7 @@
 namespace pccl {
 namespace {
 
-constexpr Duration kPatience = std::chrono::milliseconds(50);
+constexpr Duration kFlushTimeout = std::chrono::milliseconds(50);
 
 bool takes_more(int fd, Duration longest) {
     pollfd polled{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -64,11 +64,11 @@ void LineWriter::write(std::string_view line) {
     if (lost_ > 0)
         kept_ += concat("[pccl] lost ", std::exchange(lost_, 0), " lines here: nobody read them\n");
     kept_ += line;
-    flush(is_stalled_ ? Duration::zero() : kPatience);
+    flush(is_stalled_ ? Duration::zero() : kFlushTimeout);
 }
 
-void LineWriter::flush(Duration patience) {
-    const Deadline deadline = Deadline::after(patience);
+void LineWriter::flush(Duration timeout) {
+    const Deadline deadline = Deadline::after(timeout);
     while (!kept_.empty()) {
         const ssize_t taken = offer(fd_, kept_);
         if (taken < 0) return forget();

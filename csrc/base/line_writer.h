@@ -28,7 +28,7 @@ class PCCL_API LineWriter {
     /// With its newline.
     void write(std::string_view line);
     /// Gives the reader so long to take what is kept.
-    void flush(Duration patience);
+    void flush(Duration timeout);
     /// Drops what is kept: it is for another process to write.
     void forget();
 

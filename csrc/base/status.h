@@ -30,7 +30,7 @@ enum class StatusCode {
     kInvalidArgument,    // the caller passed something wrong: mend the call
     kUnsupported,        // this build or this combination cannot do it: choose another
     kUnavailable,        // not here or not now: try elsewhere or later
-    kPeerLost,           // a peer died, closed or spoke nonsense: shrink or stop
+    kPeerLost,           // a peer died, closed or broke the protocol: shrink or stop
     kTimeout,            // the deadline passed: the message names who is missing
     kMismatch,           // two ranks disagree about one operation: mend the program
     kAborted,            // somebody called abort

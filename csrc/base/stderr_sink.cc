@@ -13,16 +13,16 @@
 namespace pccl {
 namespace {
 
-constexpr Duration kFarewell = std::chrono::seconds(1);  // to what is not written when all ends
+constexpr Duration kLastNote = std::chrono::seconds(1);  // to what is not written when all ends
 
 /// stderr, whose reader no thread of the library may wait for.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
    public:
     StderrSink() { set_pattern("[%n %H:%M:%S.%e %l %P] %v"); }
 
-    void say_farewell() {
+    void write_last_note() {
         const std::lock_guard lock(mutex_);
-        lines_.flush(kFarewell);
+        lines_.flush(kLastNote);
     }
 
     // A child of fork() has the lock as it was then, and lines that its parent will write.
@@ -49,7 +49,7 @@ const std::shared_ptr<StderrSink>& sink() {
         const auto* const made = new std::shared_ptr<StderrSink>(std::make_shared<StderrSink>());
         ::pthread_atfork([] { sink()->before_fork(); }, [] { sink()->after_fork(); },
                          [] { sink()->begin_as_child(); });
-        std::atexit([] { sink()->say_farewell(); });
+        std::atexit([] { sink()->write_last_note(); });
         return made;
     }();
     return *instance;

@@ -12,7 +12,7 @@ constexpr int kGrowth = 10;
 }  // namespace
 
 bool WaitNotice::is_due(Duration waited) {
-    if (waited < kPatience) return false;
+    if (waited < kFirstNotice) return false;
     const TimePoint now = clock_.now();
     TimePoint next = next_.load();
     const Duration gap = gap_.load();

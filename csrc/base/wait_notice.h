@@ -14,14 +14,14 @@ namespace pccl {
 /// must not fill its log. Safe from every thread.
 class PCCL_API WaitNotice {
    public:
-    static constexpr Duration kPatience = std::chrono::seconds(5);
+    static constexpr Duration kFirstNotice = std::chrono::seconds(5);
     static constexpr Duration kFirstGap = std::chrono::minutes(1);
     static constexpr Duration kLongestGap = std::chrono::hours(1);
 
     explicit WaitNotice(const Clock& clock = system_clock()) : clock_(clock) {}
 
     /// Whether to say now that something has been waited for so long: true for one who asks, once
-    /// `waited` is kPatience, but not before a gap has passed since the last time; gaps grow.
+    /// `waited` is kFirstNotice, but not before a gap has passed since the last time; gaps grow.
     [[nodiscard]] bool is_due(Duration waited);
 
    private:

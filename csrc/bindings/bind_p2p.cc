@@ -17,7 +17,7 @@
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
-#include "csrc/p2p/call.h"
+#include "csrc/p2p/connect_request.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/session.h"
@@ -37,7 +37,7 @@ namespace {
 
 using MemoryPtr = std::shared_ptr<LocalMemory>;
 using PlanPtr = std::shared_ptr<const Plan>;
-using Words = std::vector<std::pair<std::string, py::bytes>>;
+using NotificationList = std::vector<std::pair<std::string, py::bytes>>;
 
 std::span<const std::byte> span_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -69,7 +69,7 @@ void connect(Session& session, const std::string& peer, OptionalSeconds timeout)
     std::optional<Status> ended;
     const auto try_until = [&](Deadline deadline) {
         ended = session.await_connection(*call, deadline);
-        return ended ? *ended : call->late();
+        return ended ? *ended : call->timeout_error();
     };
     wait_for_signals_too(timeout, try_until, [&](const Status&) { return ended; }, peer);
 }
@@ -124,15 +124,15 @@ py::array array_of(const MemoryPtr& memory) {
 }
 
 /// (base, length, stride, count), or rows of offset and length.
-p2p::Blocks blocks_of(const py::object& blocks) {
+p2p::Extents blocks_of(const py::object& blocks) {
     if (py::isinstance<py::tuple>(blocks)) {
         const auto [base, length, stride, count] =
             blocks.cast<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>>();
-        return p2p::StridedBlocks{base, length, stride, count};
+        return p2p::StridedExtents{base, length, stride, count};
     }
     const auto rows = blocks.cast<py::array_t<std::uint64_t, py::array::c_style>>();
     const auto at = rows.unchecked<2>();
-    std::vector<p2p::Block> list(static_cast<std::size_t>(at.shape(0)));
+    std::vector<p2p::Extent> list(static_cast<std::size_t>(at.shape(0)));
     for (py::ssize_t i = 0; i < at.shape(0); ++i)
         list[static_cast<std::size_t>(i)] = {at(i, 0), at(i, 1)};
     return list;
@@ -155,9 +155,9 @@ p2p::Stream stream_at(const StreamAddress& stream) {
     return {.stream = std::bit_cast<void*>(stream.first), .device = stream.second};
 }
 
-Result<p2p::StreamMoment> moment_of(const StreamOf& stream) {
-    if (!stream) return p2p::StreamMoment();
-    return p2p::moment_of(stream_at(*stream));
+Result<p2p::StreamEvent> event_of(const StreamOf& stream) {
+    if (!stream) return p2p::StreamEvent();
+    return p2p::event_of(stream_at(*stream));
 }
 
 std::span<const std::uint32_t> chosen_by(const Indices& indices) {
@@ -171,7 +171,7 @@ Work post(Session& session, bool writes, const PlanPtr& plan, const Indices& ind
     const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
     return released(
         [&]() -> Result<Work> {
-            PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+            PCCL_ASSIGN_OR_RETURN(auto after, event_of(stream));
             return session.post(op, plan, chosen, span_of(notify), std::move(after));
         },
         plan->remote().owner.name);
@@ -194,11 +194,11 @@ Work read_in_order(Session& session, const PlanPtr& plan, const Indices& indices
 Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
               const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
               std::string_view notify, const StreamOf& stream) {
-    const p2p::LocalBlock here{local.first, {local.second, nbytes}};
-    const p2p::RemoteBlock there{remote.first, {remote.second, nbytes}};
+    const p2p::LocalExtent here{local.first, {local.second, nbytes}};
+    const p2p::RemoteExtent there{remote.first, {remote.second, nbytes}};
     return released(
         [&]() -> Result<Work> {
-            PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+            PCCL_ASSIGN_OR_RETURN(auto after, event_of(stream));
             return writes ? session.write(here, there, span_of(notify), std::move(after))
                           : session.read(here, there, span_of(notify), std::move(after));
         },
@@ -222,19 +222,19 @@ std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& pla
 }
 
 /// A child of fork() finds none; to wait for some there raises.
-Words notifications(Session& session, OptionalSeconds timeout) {
+NotificationList notifications(Session& session, OptionalSeconds timeout) {
     if (timeout != 0.0) throw_unless_ok(session.check_usable());
     const Deadline deadline = deadline_after(timeout);
-    const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
+    const auto received = released([&]() -> Result<std::vector<p2p::Notification>> {
         for (;;) {
             auto some = session.await_notifications(deadline.within(kSignalSlice));
             if (!some.empty() || deadline.passed()) return some;
             PCCL_TRY(extension::check_signals());
         }
     });
-    Words words;
-    for (const auto& each : heard) words.emplace_back(each.from, bytes_of(each.bytes));
-    return words;
+    NotificationList list;
+    for (const auto& each : received) list.emplace_back(each.from, bytes_of(each.bytes));
+    return list;
 }
 
 /// Of any peer where there is no name.
@@ -379,12 +379,12 @@ void bind_moves(SessionClass& session) {
         .def("time_posts", &time_posts, arg("writes"), arg("plan"), arg("rounds"))
         .def(
             "notify",
-            [](Session& self, const std::string& peer, std::string_view word) {
-                const Status said = [&] {
+            [](Session& self, const std::string& peer, std::string_view payload) {
+                const Status sent = [&] {
                     const py::gil_scoped_release released;
-                    return self.notify(peer, span_of(word));
+                    return self.notify(peer, span_of(payload));
                 }();
-                throw_unless_ok(said, peer);
+                throw_unless_ok(sent, peer);
             },
             arg("peer"), arg("word"))
         .anywhere()

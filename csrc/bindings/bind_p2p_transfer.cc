@@ -18,10 +18,10 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using p2p::LocalBlock;
+using p2p::LocalExtent;
 using p2p::LocalMemory;
 using p2p::Message;
-using p2p::RemoteBlock;
+using p2p::RemoteExtent;
 using p2p::RemoteMemory;
 using p2p::Transfer;
 using p2p::Work;
@@ -29,13 +29,13 @@ using py::arg;
 
 namespace {
 
-using PostMethod = Result<Message> (Transfer::*)(const LocalBlock&, std::uint64_t, Deadline);
+using PostMethod = Result<Message> (Transfer::*)(const LocalExtent&, std::uint64_t, Deadline);
 
 template <PostMethod Post>
 Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& memory,
                      std::uint64_t offset, std::uint64_t nbytes, std::uint64_t tag,
                      OptionalSeconds timeout) {
-    const LocalBlock block{memory, {offset, nbytes}};
+    const LocalExtent block{memory, {offset, nbytes}};
     std::optional<Message> posted;
     const auto try_until = [&](Deadline deadline) {
         auto message = (transfer.*Post)(block, tag, deadline);
@@ -46,7 +46,7 @@ Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& mem
     return *posted;
 }
 
-using PostOneSided = Result<Work> (Transfer::*)(const LocalBlock&, const RemoteBlock&, Deadline,
+using PostOneSided = Result<Work> (Transfer::*)(const LocalExtent&, const RemoteExtent&, Deadline,
                                                 std::span<const std::byte>);
 
 template <PostOneSided Post>
@@ -54,8 +54,8 @@ Work post_one_sided(Transfer& transfer,
                     const std::pair<std::shared_ptr<LocalMemory>, std::uint64_t>& local,
                     const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
                     std::string_view notify, OptionalSeconds timeout) {
-    const LocalBlock here{local.first, {local.second, nbytes}};
-    const RemoteBlock there{remote.first, {remote.second, nbytes}};
+    const LocalExtent here{local.first, {local.second, nbytes}};
+    const RemoteExtent there{remote.first, {remote.second, nbytes}};
     std::optional<Work> posted;
     const auto try_until = [&](Deadline deadline) {
         auto work = (transfer.*Post)(here, there, deadline, std::as_bytes(std::span(notify)));

@@ -33,8 +33,8 @@ void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const
 }
 
 /// For `ending`: of what is begun anew by each wait, whose kTimeout is of its deadline alone.
-inline std::optional<Status> unless_timeout(const Status& said) {
-    return said.code() == StatusCode::kTimeout ? std::nullopt : std::optional(said);
+inline std::optional<Status> unless_timeout(const Status& sent) {
+    return sent.code() == StatusCode::kTimeout ? std::nullopt : std::optional(sent);
 }
 
 /// Of work or a message.

@@ -6,7 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
-#include "csrc/netconf/nonsense.h"
+#include "csrc/netconf/protocol_error.h"
 
 namespace pccl::netconf {
 namespace {
@@ -47,7 +47,7 @@ Result<std::optional<std::string>> FrameReader::next_ended() {
     const std::string_view rest = this->rest();
     const std::size_t end = rest.find(kEnd, looked_at_);
     if (std::min(end, rest.size()) > most_bytes_)
-        return nonsense(concat("a message is longer than ", most_bytes_, " bytes"));
+        return protocol_error(concat("a message is longer than ", most_bytes_, " bytes"));
     if (end == std::string_view::npos) {
         looked_at_ = rest.size() - std::min(rest.size(), kEnd.size() - 1);
         return std::optional<std::string>{};
@@ -76,16 +76,16 @@ Result<bool> FrameReader::read_header() {
     const std::string_view rest = this->rest();
     const std::size_t compared = std::min(rest.size(), kHeaderStart.size());
     if (rest.substr(0, compared) != kHeaderStart.substr(0, compared))
-        return nonsense("a chunk does not begin with a line feed and #");
+        return protocol_error("a chunk does not begin with a line feed and #");
     if (rest.size() == compared) return false;
     const std::size_t end = rest.find('\n', compared);
     const std::size_t digits = std::min(end, rest.size()) - compared;
-    if (digits > kMostDigits) return nonsense("the size of a chunk has more than 10 digits");
+    if (digits > kMostDigits) return protocol_error("the size of a chunk has more than 10 digits");
     if (end == std::string_view::npos) return false;
     const std::string_view word = rest.substr(compared, digits);
     taken_ += end + 1;
     has_ended_ = word == kEndOfChunks.substr(0, 1);
-    if (has_ended_ && message_.empty()) return nonsense("a message has no chunk");
+    if (has_ended_ && message_.empty()) return protocol_error("a message has no chunk");
     if (has_ended_) return true;
     PCCL_ASSIGN_OR_RETURN(chunk_left_, size_in(word));
     return true;
@@ -93,9 +93,10 @@ Result<bool> FrameReader::read_header() {
 
 Result<std::size_t> FrameReader::size_in(std::string_view digits) const {
     const auto size = number_in<std::uint64_t>(digits, 1, UINT32_MAX);
-    if (!size || digits.front() == '0') return nonsense("a chunk has no size from 1 to 4294967295");
+    if (!size || digits.front() == '0')
+        return protocol_error("a chunk has no size from 1 to 4294967295");
     if (*size > most_bytes_ - message_.size())
-        return nonsense(concat("a message is longer than ", most_bytes_, " bytes"));
+        return protocol_error(concat("a message is longer than ", most_bytes_, " bytes"));
     return static_cast<std::size_t>(*size);
 }
 

@@ -7,7 +7,7 @@
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/netconf/message.h"
-#include "csrc/netconf/nonsense.h"
+#include "csrc/netconf/protocol_error.h"
 
 namespace pccl::netconf {
 namespace {
@@ -29,11 +29,11 @@ Status no_answer(std::string_view what) {
 Result<bool> Session::connect_step() {
     if (is_connected_) return true;
     if (is_over()) return fault_;
-    if (!has_greeted_) {
+    if (!has_exchanged_hellos_) {
         const auto connected = keep(stream_->connect_step());
         if (!connected.is_ok() || !*connected) return connected;
         outgoing_ = framed(client_hello(), Framing::kEndOfMessage);
-        has_greeted_ = true;
+        has_exchanged_hellos_ = true;
     }
     PCCL_ASSIGN_OR_RETURN(const auto hello, exchange());
     if (!hello) return false;
@@ -47,7 +47,7 @@ Status Session::connect(Deadline deadline) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool connected, connect_step());
         if (connected) return Status::ok();
-        if (deadline.passed()) abandon(no_answer(has_greeted_ ? "hello" : "connecting"));
+        if (deadline.passed()) abandon(no_answer(has_exchanged_hellos_ ? "hello" : "connecting"));
         await_news(deadline.slice());
     }
 }
@@ -124,11 +124,11 @@ Status Session::read_available() {
 
 Result<std::optional<Reply>> Session::reply_in(std::string_view message) const {
     auto root = read_message(message);
-    if (!root.is_ok()) return nonsense(root.status().message());
+    if (!root.is_ok()) return protocol_error(root.status().message());
     if (root->name == "notification") return std::optional<Reply>{};
     PCCL_ASSIGN_OR_RETURN(auto reply, parse_reply(std::move(root).value()));
     const auto id = number_in<std::uint64_t>(reply.message_id, 1, message_id_);
-    if (!id) return nonsense("a reply carries no message-id of ours");
+    if (!id) return protocol_error("a reply carries no message-id of ours");
     if (*id != message_id_) return std::optional<Reply>{};
     return std::optional(std::move(reply));
 }
@@ -136,7 +136,7 @@ Result<std::optional<Reply>> Session::reply_in(std::string_view message) const {
 sys::Interest Session::interest() const {
     if (stream_ == nullptr || has_unread_) return {};
     sys::Interest interest = stream_->interest();
-    if (!outgoing_.empty() && has_greeted_) interest.output = true;
+    if (!outgoing_.empty() && has_exchanged_hellos_) interest.output = true;
     return interest;
 }
 

@@ -69,7 +69,7 @@ class PCCL_API Session {
     Capabilities capabilities_;
     std::uint64_t message_id_ = 0;
     Status fault_;
-    bool has_greeted_ = false;
+    bool has_exchanged_hellos_ = false;
     bool is_connected_ = false;
     bool has_unread_ = false;  // bytes, which no descriptor may show
 };

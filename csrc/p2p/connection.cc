@@ -12,11 +12,12 @@ constexpr std::uint64_t kSmall = 1 * kMiB;
 // For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
-// What has come by the end of a connection is heard in milliseconds; a peer may say more meanwhile.
-constexpr Duration kLastWords = std::chrono::seconds(2);
-// While others attend to a connection, one small transfer after the other: to be woken by the news
-// of each would take their cores.
-constexpr Duration kNap = std::chrono::microseconds(100);
+// What has come by the end of a connection is received in milliseconds; a peer may send more
+// meanwhile.
+constexpr Duration kLastMessages = std::chrono::seconds(2);
+// While others make progress on a connection, one small transfer after the other: to be woken by
+// the news of each would take their cores.
+constexpr Duration kIdleSleep = std::chrono::microseconds(100);
 // While engines of GPUs copy: nobody rings when these are done.
 constexpr Duration kBetweenCopyLooks = std::chrono::microseconds(20);
 
@@ -29,20 +30,20 @@ Status as_loss(const Status& why) {
 }  // namespace
 
 Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
-                       std::unique_ptr<Approach> approach, Deadline deadline)
+                       std::unique_ptr<ConnectionSetup> setup, Deadline deadline)
     : parts_(std::move(parts)),
       peer_(std::move(peer)),
-      number_(approach->number()),
-      is_aside_(approach->is_aside()),
+      number_(setup->number()),
+      is_fallback_(setup->is_fallback()),
       pair_(runtime::session_recorder().add_pair(parts_.session, peer_.to_string())),
       deadline_(deadline),
       mutex_(*parts_.waiter),
-      approach_(std::move(approach)) {}
+      setup_(std::move(setup)) {}
 
 std::shared_ptr<Connection> Connection::make(ConnectionParts parts, ConnectionInfo peer,
-                                             std::unique_ptr<Approach> approach,
+                                             std::unique_ptr<ConnectionSetup> setup,
                                              Deadline deadline) {
-    return {new Connection(std::move(parts), std::move(peer), std::move(approach), deadline),
+    return {new Connection(std::move(parts), std::move(peer), std::move(setup), deadline),
             LeaveToParent()};
 }
 
@@ -50,119 +51,120 @@ Connection::~Connection() = default;
 
 bool Connection::awaits(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
-    return approach_ != nullptr && approach_->number() == number;
+    return setup_ != nullptr && setup_->number() == number;
 }
 
 void Connection::welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in) {
     const std::lock_guard lock(mutex_);
-    if (approach_ != nullptr) approach_->welcomed(welcome, std::move(in));
+    if (setup_ != nullptr) setup_->welcomed(welcome, std::move(in));
 }
 
 Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(); }
 
-std::shared_ptr<Task> Connection::begin(Order order) {
-    auto task = std::make_shared<Task>(std::move(order), shared_from_this(), pair_);
-    const Attendance attendance(*this);
+std::shared_ptr<TransferRequest> Connection::begin(TransferArgs args) {
+    auto request = std::make_shared<TransferRequest>(std::move(args), shared_from_this(), pair_);
+    const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    hear_first();
+    drain_idle();
     if (is_lost()) {
-        task->refuse(why_lost_);
-        return task;
+        request->refuse(why_lost_);
+        return request;
     }
-    begin_locked(task);
-    task->record();
-    return task;
+    begin_locked(request);
+    request->record();
+    return request;
 }
 
-void Connection::begin_locked(const std::shared_ptr<Task>& task) {
-    if (task->order().in_order_of) return begin_in_order(task);
-    waiting_.push_back(task);
-    if (task->bytes() <= kSmall)
-        carry_once(task.get());
+void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
+    if (request->args().in_order_of) return begin_in_order(request);
+    waiting_.push_back(request);
+    if (request->bytes() <= kSmall)
+        progress_once(request.get());
     else
         waiter().wake();
 }
 
-void Connection::hear_first() {
-    const bool is_idle = is_whole() && waiting_.empty() && flying_.empty();
+void Connection::drain_idle() {
+    const bool is_idle = is_whole() && waiting_.empty() && in_flight_.empty();
     // Copies need nothing of the peer but its memory, and look at that themselves.
-    if (is_idle && !path_.is_direct) carry_locked(nullptr);
+    if (is_idle && !route_.is_direct) progress_locked(nullptr);
 }
 
-void Connection::begin_in_order(const std::shared_ptr<Task>& task) {
-    const Status posted = post_in_order(task);
-    if (!posted.is_ok()) task->fail(described(posted));
-    task->end_posting();
-    if (task->is_over()) finish(task);
+void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request) {
+    const Status posted = post_in_order(request);
+    if (!posted.is_ok()) request->fail(described(posted));
+    request->end_posting();
+    if (request->is_over()) finish(request);
     waiter().wake();  // nobody rings when engines are done
 }
 
-Status Connection::post_in_order(const std::shared_ptr<Task>& task) {
+Status Connection::post_in_order(const std::shared_ptr<TransferRequest>& request) {
     PCCL_ASSERT(is_whole());
-    std::vector<Plan::Step> steps(kOrderedBatch);
+    std::vector<Plan::PlanStep> steps(kOrderedBatch);
     std::vector<transport::RmaPiece> pieces;
-    while (const std::size_t count = task->next(steps)) {
+    while (const std::size_t count = request->next(steps)) {
         pieces.clear();
         for (std::size_t i = 0; i < count; ++i) pieces.push_back(steps[i].piece);
-        PCCL_TRY(link_->read_in_order(pieces, posts_, *task->order().in_order_of));
-        task->posted(count, steps[count - 1].after);
-        took_off(task);
+        PCCL_TRY(link_->read_in_order(pieces, posts_, *request->args().in_order_of));
+        request->posted(count, steps[count - 1].after);
+        note_posted(request);
     }
     return Status::ok();
 }
 
-Status Connection::say(const PeerWord& word) {
-    const Attendance attendance(*this);
+Status Connection::send(const ControlMessage& message) {
+    const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
     if (is_lost()) return why_lost_;
-    if (!words_.has_room())
+    if (!messages_.has_room())
         return described(Status::resource_exhausted(
-            concat(Words::kMost, " notifications are waiting for it to take them")));
-    words_.add(serialise(word), nullptr);
-    carry_once(nullptr);
+            concat(ControlQueue::kMost, " notifications are waiting for it to take them")));
+    messages_.add(serialise(message), nullptr);
+    progress_once(nullptr);
     return Status::ok();
 }
 
-void Connection::carry_once(const Task* awaited) {
-    carry_locked(awaited);
+void Connection::progress_once(const TransferRequest* awaited) {
+    progress_locked(awaited);
     if (!is_at_rest()) waiter().wake();
 }
 
 bool Connection::is_at_rest() const {
     if (is_lost()) return true;
-    if (!is_whole() || !waiting_.empty() || !link_->is_flushed() || may_hear_more_) return false;
+    if (!is_whole() || !waiting_.empty() || !link_->is_flushed() || may_receive_more_) return false;
     // What this process copies itself waits for nobody.
-    return path_.is_direct ? flying_.empty() : !link_->has_moved() && !link_->awaits_copies();
+    return route_.is_direct ? in_flight_.empty() : !link_->has_moved() && !link_->awaits_copies();
 }
 
-bool Connection::try_carry() {
-    // In this order: who attends to it looks whether it was passed over after it has ended that.
+bool Connection::try_progress() {
+    // In this order: who holds a ProgressGuard looks whether it was passed over after it has ended
+    // that.
     passed_over_.store(true);
-    if (attendances_.load() > 0) return false;
+    if (guards_.load() > 0) return false;
     passed_over_.store(false);
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    return lock.owns_lock() && carry_locked(nullptr);
+    return lock.owns_lock() && progress_locked(nullptr);
 }
 
-bool Attendance::carry(const Task* awaited) {
+bool ProgressGuard::progress(const TransferRequest* awaited) {
     const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
-    return lock.owns_lock() && connection_.carry_locked(awaited);
+    return lock.owns_lock() && connection_.progress_locked(awaited);
 }
 
-void Attendance::look() {
+void ProgressGuard::look() {
     const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
     if (lock.owns_lock()) connection_.look_locked();
 }
 
-Attendance::~Attendance() {
-    connection_.attendances_.fetch_sub(1);
-    if (connection_.passed_over_.exchange(false) && carry()) connection_.waiter().wake();
+ProgressGuard::~ProgressGuard() {
+    connection_.guards_.fetch_sub(1);
+    if (connection_.passed_over_.exchange(false) && progress()) connection_.waiter().wake();
 }
 
 Duration Connection::longest_sleep() {
     if (is_lost()) return kForever;
-    if (fades_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
-    if (attendances_.load() > 0) return nap();
+    if (half_closed_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
+    if (guards_.load() > 0) return idle_sleep();
     return awaits_gpu_.load(std::memory_order_relaxed) ? kBetweenCopyLooks : kBetweenLooks;
 }
 
@@ -171,64 +173,64 @@ Duration Connection::longest_pause() const {
                                                        : transport::Backoff::kSlice;
 }
 
-Duration Connection::nap() {
+Duration Connection::idle_sleep() {
     const TimePoint now = system_clock().now();
-    const std::uint64_t begun = begun_attendances_.load(std::memory_order_relaxed);
-    if (begun != std::exchange(napped_for_, begun) && now >= nap_end_) nap_end_ = now + kNap;
-    return now < nap_end_ ? kNap : kBetweenLooks;
+    const std::uint64_t begun = begun_guards_.load(std::memory_order_relaxed);
+    if (begun != std::exchange(idled_for_, begun) && now >= idle_end_) idle_end_ = now + kIdleSleep;
+    return now < idle_end_ ? kIdleSleep : kBetweenLooks;
 }
 
 void Connection::look() {
     // Not even the lock: who finds it held has its holder wake this process.
-    if (attendances_.load() > 0) return;
+    if (guards_.load() > 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock()) look_locked();
 }
 
-void Connection::listen() {
-    const Attendance attendance(*this);
+void Connection::drain() {
+    const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    carry_locked(nullptr);
+    progress_locked(nullptr);
     if (!is_lost()) look_locked();
 }
 
 void Connection::look_locked() {
     if (link_ == nullptr) return;
     if (link_->look().is_ok()) return;
-    carry_locked(nullptr);
-    if (!is_lost()) fade();
+    progress_locked(nullptr);
+    if (!is_lost()) half_close();
 }
 
-void Connection::fade() {
-    if (!fades_.exchange(true)) waiter().wake();
+void Connection::half_close() {
+    if (!half_closed_.exchange(true)) waiter().wake();
 }
 
-void Connection::wind_up(const Status& reason) {
-    const Attendance attendance(*this);
+void Connection::stop_posting(const Status& reason) {
+    const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    for (const auto& task : waiting_) task->fail(described(reason));
-    carry_once(nullptr);
+    for (const auto& request : waiting_) request->fail(described(reason));
+    progress_once(nullptr);
 }
 
-bool Connection::has_unsaid() {
+bool Connection::has_unsent() {
     const std::lock_guard lock(mutex_);
     if (is_lost()) return false;
-    return !words_.is_empty() || (link_ != nullptr && !link_->is_flushed());
+    return !messages_.is_empty() || (link_ != nullptr && !link_->is_flushed());
 }
 
 void Connection::close(const Status& reason) {
     const std::lock_guard lock(mutex_);
     if (is_lost()) return;
-    hear_last_words();
-    if (approach_ != nullptr) approach_->give_up(reason);
+    receive_last_messages();
+    if (setup_ != nullptr) setup_->give_up(reason);
     if (link_ != nullptr) link_->abort(reason);
     lose(reason);
 }
 
-bool Connection::carry_locked(const Task* awaited) {
+bool Connection::progress_locked(const TransferRequest* awaited) {
     if (is_lost()) return false;
     awaited_ = awaited;
-    if (approach_ != nullptr) {
+    if (setup_ != nullptr) {
         arrive();
         if (!is_whole()) return false;
     }
@@ -241,29 +243,29 @@ bool Connection::carry_locked(const Task* awaited) {
 }
 
 Result<bool> Connection::exchange() {
-    PCCL_TRY(words_.send(*link_, posts_).status());
-    PCCL_TRY(hear_completions());
+    PCCL_TRY(messages_.send(*link_, posts_).status());
+    PCCL_TRY(poll_completions());
     const bool moved = link_->has_moved();
-    PCCL_ASSIGN_OR_RETURN(const bool said, words_.send(*link_, posts_));
-    foresee_words();
-    PCCL_ASSIGN_OR_RETURN(const bool heard, hear_words());
-    return moved || said || heard || link_->has_moved();
+    PCCL_ASSIGN_OR_RETURN(const bool sent, messages_.send(*link_, posts_));
+    preview_messages();
+    PCCL_ASSIGN_OR_RETURN(const bool received, receive_messages());
+    return moved || sent || received || link_->has_moved();
 }
 
 void Connection::arrive() {
-    auto whole = approach_->advance();
+    auto whole = setup_->advance();
     if (whole.is_ok() && !*whole) {
         if (!deadline_.passed()) return;
-        whole = approach_->late();
+        whole = setup_->timeout_error();
     }
     if (!whole.is_ok()) {
-        approach_->give_up(whole.status());
+        setup_->give_up(whole.status());
         return lose(whole.status());
     }
-    path_ = approach_->path();
-    auto& way = path_.is_direct ? parts_.direct : parts_.by_messages;
-    auto link = way->connect(approach_->take_streams());
-    approach_.reset();
+    route_ = setup_->route();
+    auto& transport = route_.is_direct ? parts_.direct : parts_.by_messages;
+    auto link = transport->connect(setup_->take_streams());
+    setup_.reset();
     if (!link.is_ok()) return lose(link.status());
     link_ = std::move(*link);
     whole_.store(true, std::memory_order_release);
@@ -274,68 +276,72 @@ void Connection::arrive() {
 bool Connection::post_waiting() {
     bool moved = false;
     while (!waiting_.empty()) {
-        const std::shared_ptr<Task> task = waiting_.front();
-        if (task->is_given_up()) task->fail(Status::aborted("the transfer was given up"));
-        awaits_stream_ = !task->has_failed() && !task->may_begin();
+        const std::shared_ptr<TransferRequest> request = waiting_.front();
+        if (request->is_given_up()) request->fail(Status::aborted("the transfer was given up"));
+        awaits_stream_ = !request->has_failed() && !request->may_begin();
         if (awaits_stream_) break;
-        const auto posted = task->has_failed() ? Result<bool>(true) : post_some(task);
-        if (!posted.is_ok()) task->fail(posted.status());
+        const auto posted = request->has_failed() ? Result<bool>(true) : post_some(request);
+        if (!posted.is_ok()) request->fail(posted.status());
         if (posted.is_ok() && !*posted) break;
         moved = true;
-        if (task->has_more() && !task->has_failed()) continue;
+        if (request->has_more() && !request->has_failed()) continue;
         waiting_.pop_front();
-        task->end_posting();
-        if (!task->has_failed() && task->has_word()) words_.add(task->order().notification, task);
-        if (task->is_over()) finish(task);
+        request->end_posting();
+        if (!request->has_failed() && request->has_notification())
+            messages_.add(request->args().notification, request);
+        if (request->is_over()) finish(request);
     }
     return moved;
 }
 
-Result<bool> Connection::post_some(const std::shared_ptr<Task>& task) {
-    if (const auto run = task->next_run()) return post_run(task, *run);
-    const std::size_t count = task->next(steps_);
+Result<bool> Connection::post_some(const std::shared_ptr<TransferRequest>& request) {
+    if (const auto run = request->next_run()) return post_run(request, *run);
+    const std::size_t count = request->next(steps_);
     if (count == 0) {
-        task->posted_nothing();
+        request->posted_nothing();
         return true;
     }
     for (std::size_t i = 0; i < count; ++i) pieces_[i] = steps_[i].piece;
     PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
-                          link_->post(task->order().op, std::span(pieces_).first(count), posts_));
+                          link_->post(request->args().op, std::span(pieces_).first(count), posts_));
     if (taken == 0) return false;
-    task->posted(taken, steps_[taken - 1].after);
-    took_off(task);
+    request->posted(taken, steps_[taken - 1].after);
+    note_posted(request);
     return true;
 }
 
-Result<bool> Connection::post_run(const std::shared_ptr<Task>& task, const transport::RmaRun& run) {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t taken, link_->post_run(task->order().op, run, posts_));
+Result<bool> Connection::post_run(const std::shared_ptr<TransferRequest>& request,
+                                  const transport::RmaRun& run) {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
+                          link_->post_run(request->args().op, run, posts_));
     if (taken == 0) return false;
-    task->posted_of_run(taken);
-    took_off(task);
+    request->posted_of_run(taken);
+    note_posted(request);
     return true;
 }
 
-void Connection::took_off(const std::shared_ptr<Task>& task) {
-    flying_.emplace_hint(flying_.end(), posts_, task);
+void Connection::note_posted(const std::shared_ptr<TransferRequest>& request) {
+    in_flight_.emplace_hint(in_flight_.end(), posts_, request);
     ++posts_;
 }
 
-Status Connection::hear_completions() {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t told, link_->poll(completions_));
-    for (std::size_t i = 0; i < told; ++i) land(completions_[i]);
-    words_.over(flying_.empty() ? posts_ : flying_.begin()->first);
+Status Connection::poll_completions() {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t completed, link_->poll(completions_));
+    for (std::size_t i = 0; i < completed; ++i) complete(completions_[i]);
+    messages_.over(in_flight_.empty() ? posts_ : in_flight_.begin()->first);
     return Status::ok();
 }
 
-void Connection::land(const transport::RmaCompletion& completion) {
-    const auto found = flying_.find(completion.ticket);
-    PCCL_ASSERT(found != flying_.end());
-    const std::shared_ptr<Task> task = std::move(found->second);
-    flying_.erase(found);
-    task->landed(cause_of(completion.status));
-    // Words wait for no read that keeps the order of a stream: of these none is dropped.
-    if (!completion.status.is_ok() && !task->order().in_order_of) words_.failed(completion.ticket);
-    if (task->is_over()) finish(task);
+void Connection::complete(const transport::RmaCompletion& completion) {
+    const auto found = in_flight_.find(completion.ticket);
+    PCCL_ASSERT(found != in_flight_.end());
+    const std::shared_ptr<TransferRequest> request = std::move(found->second);
+    in_flight_.erase(found);
+    request->post_ended(cause_of(completion.status));
+    // Messages wait for no read that keeps the order of a stream: of these none is dropped.
+    if (!completion.status.is_ok() && !request->args().in_order_of)
+        messages_.failed(completion.ticket);
+    if (request->is_over()) finish(request);
 }
 
 /// A peer that goes ends its registrations: of the two, its going is the cause.
@@ -343,68 +349,68 @@ Status Connection::cause_of(const Status& failure) {
     if (failure.is_ok()) return failure;
     const Status gone = link_->look();
     if (gone.is_ok()) return described(failure);
-    fade();
+    half_close();
     return described(gone);
 }
 
-Result<bool> Connection::hear_words() {
-    std::size_t heard = 0;
+Result<bool> Connection::receive_messages() {
+    std::size_t received = 0;
     // A peer that goes on and on keeps nobody in here, who may have a deadline.
-    while (heard < kBatch && parts_.inbox->has_room_for(peer_.id.name)) {
-        PCCL_ASSIGN_OR_RETURN(const bool more, hear_word());
+    while (received < kBatch && parts_.inbox->has_room_for(peer_.id.name)) {
+        PCCL_ASSIGN_OR_RETURN(const bool more, receive_message());
         if (!more) break;
-        ++heard;
+        ++received;
     }
-    may_hear_more_ = heard == kBatch;
-    return heard > 0;
+    may_receive_more_ = received == kBatch;
+    return received > 0;
 }
 
-void Connection::foresee_words() {
-    while (const auto word = link_->foresee_notification()) {
-        const auto said = parse_peer_word(*word);
-        if (said.is_ok()) listener_of(*said).foresee(*said);
+void Connection::preview_messages() {
+    while (const auto message = link_->preview_notification()) {
+        const auto sent = parse_control_message(*message);
+        if (sent.is_ok()) receiver_of(*sent).preview(*sent);
     }
 }
 
-void Connection::hear_last_words() {
+void Connection::receive_last_messages() {
     if (link_ == nullptr) return;
-    const Deadline deadline = Deadline::after(kLastWords);
-    for (Result<bool> heard = true; heard.is_ok() && *heard && !deadline.passed();)
-        heard = hear_word();
+    const Deadline deadline = Deadline::after(kLastMessages);
+    for (Result<bool> received = true; received.is_ok() && *received && !deadline.passed();)
+        received = receive_message();
 }
 
-Result<bool> Connection::hear_word() {
-    PCCL_ASSIGN_OR_RETURN(auto word, link_->next_notification());
-    if (!word) return false;
-    auto said = parse_peer_word(*word);
-    if (!said.is_ok())
-        return Status::peer_lost(kNoRank, concat("it said ", said.status().message()));
-    if (auto* const notified = std::get_if<Notified>(&*said)) {
+Result<bool> Connection::receive_message() {
+    PCCL_ASSIGN_OR_RETURN(auto message, link_->next_notification());
+    if (!message) return false;
+    auto sent = parse_control_message(*message);
+    if (!sent.is_ok())
+        return Status::peer_lost(kNoRank, concat("protocol error: ", sent.status().message()));
+    if (auto* const notified = std::get_if<Notified>(&*sent)) {
         parts_.inbox->put({peer_.id.name, std::move(notified->bytes)});
         waiter().wake();
     } else {
-        PCCL_TRY(listener_of(*said).hear(shared_from_this(), std::move(*said)));
+        PCCL_TRY(receiver_of(*sent).receive(shared_from_this(), std::move(*sent)));
     }
     return true;
 }
 
-WordListener& Connection::listener_of(const PeerWord& word) const {
-    const bool is_of_inquiry = std::holds_alternative<Asked>(word) ||
-                               std::holds_alternative<Hailed>(word) ||
-                               std::holds_alternative<Answered>(word);
-    return is_of_inquiry ? *parts_.inquiries : *parts_.listener;
+ControlReceiver& Connection::receiver_of(const ControlMessage& message) const {
+    const bool is_of_inquiry = std::holds_alternative<Asked>(message) ||
+                               std::holds_alternative<Ping>(message) ||
+                               std::holds_alternative<Answered>(message);
+    return is_of_inquiry ? *parts_.inquiries : *parts_.receiver;
 }
 
-void Connection::finish(const std::shared_ptr<Task>& task) {
-    if (task->order().in_order_of && !task->has_failed() && task->has_word())
-        words_.add(task->order().notification, task);
-    end(*task);
-    if (task.get() != awaited_) waiter().wake();
+void Connection::finish(const std::shared_ptr<TransferRequest>& request) {
+    if (request->args().in_order_of && !request->has_failed() && request->has_notification())
+        messages_.add(request->args().notification, request);
+    end(*request);
+    if (request.get() != awaited_) waiter().wake();
 }
 
-void Connection::end(Task& task) const {
-    const Plan& plan = *task.order().plan;
-    task.finish(is_whole() ? way_of(path_, plan) : runtime::SessionPath());
+void Connection::end(TransferRequest& request) const {
+    const Plan& plan = *request.args().plan;
+    request.finish(is_whole() ? route_of(route_, plan) : runtime::SessionPath());
 }
 
 void Connection::record(runtime::SessionEventKind kind, std::string text) const {
@@ -417,27 +423,27 @@ void Connection::record(runtime::SessionEventKind kind, std::string text) const 
 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
-    was_late_ = !is_whole() && why.code() == StatusCode::kTimeout;
-    fade();  // whoever hears of it by a transfer does not find it among the peers
+    timed_out_ = !is_whole() && why.code() == StatusCode::kTimeout;
+    half_close();  // whoever learns of it by a transfer does not find it among the peers
     record(runtime::SessionEventKind::kLost, why.message());
-    hear_last_words();
+    receive_last_messages();
     link_.reset();  // engines of GPUs are done with the memory of transfers before these end
-    // What had landed before counts as it did.
-    for (const auto& [post, task] : flying_) {
-        task->landed(why_lost_);
-        if (task->is_over()) end(*task);
+    // What had completed before counts as it did.
+    for (const auto& [post, request] : in_flight_) {
+        request->post_ended(why_lost_);
+        if (request->is_over()) end(*request);
     }
-    flying_.clear();
-    for (const auto& task : waiting_) {
-        task->fail(why_lost_);
-        task->end_posting();
-        end(*task);
+    in_flight_.clear();
+    for (const auto& request : waiting_) {
+        request->fail(why_lost_);
+        request->end_posting();
+        end(*request);
     }
     waiting_.clear();
-    words_ = {};  // they hold their tasks, which hold this connection
-    approach_.reset();
+    messages_ = {};  // they hold their requests, which hold this connection
+    setup_.reset();
     lost_.store(true, std::memory_order_release);
-    parts_.listener->lost(*this, why_lost_);
+    parts_.receiver->lost(*this, why_lost_);
     parts_.inquiries->lost(*this, why_lost_);
     waiter().wake();
 }

@@ -1,7 +1,7 @@
-// One connection to another session: transfers that this one asks for, and what it hears.
+// One connection to another session: transfers that this one asks for, and what it receives.
 //
-// Who waits for a transfer carries the whole connection on, as the progress thread does;
-// relay_lock.h says who of them may sleep.
+// Who waits for a transfer makes progress on the whole connection, as the progress thread does;
+// handoff_lock.h says who of them may sleep.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/p2p/approach.h"
+#include "csrc/p2p/connection_setup.h"
+#include "csrc/p2p/control_queue.h"
+#include "csrc/p2p/control_receiver.h"
+#include "csrc/p2p/handoff_lock.h"
 #include "csrc/p2p/notification.h"
-#include "csrc/p2p/relay_lock.h"
-#include "csrc/p2p/task.h"
-#include "csrc/p2p/word_listener.h"
-#include "csrc/p2p/words.h"
+#include "csrc/p2p/transfer_request.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/rma.h"
@@ -32,8 +32,8 @@ struct ConnectionParts {
     std::string session;  // its name
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
-    std::shared_ptr<WordListener> listener;           // of messages
-    std::shared_ptr<WordListener> inquiries;          // of questions and answers
+    std::shared_ptr<ControlReceiver> receiver;        // of messages
+    std::shared_ptr<ControlReceiver> inquiries;       // of questions and answers
     std::shared_ptr<transport::RmaTransport> direct;  // null: there is none here
     std::shared_ptr<transport::RmaTransport> by_messages;
 };
@@ -43,8 +43,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
    public:
     /// A child of fork() leaves it to its parent.
     static std::shared_ptr<Connection> make(ConnectionParts parts, ConnectionInfo peer,
-                                            std::unique_ptr<Approach> approach, Deadline deadline);
-    Connection(ConnectionParts parts, ConnectionInfo peer, std::unique_ptr<Approach> approach,
+                                            std::unique_ptr<ConnectionSetup> setup,
+                                            Deadline deadline);
+    Connection(ConnectionParts parts, ConnectionInfo peer, std::unique_ptr<ConnectionSetup> setup,
                Deadline deadline);
     ~Connection();
     Connection(const Connection&) = delete;
@@ -54,9 +55,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Names it for both ends.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     /// Whether it is for memory that this process or the peer does not copy by itself.
-    [[nodiscard]] bool is_aside() const { return is_aside_; }
+    [[nodiscard]] bool is_fallback() const { return is_fallback_; }
     [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
-    [[nodiscard]] WordListener& listener() const { return *parts_.listener; }
+    [[nodiscard]] ControlReceiver& receiver() const { return *parts_.receiver; }
     /// Of a call, until it is answered.
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
@@ -66,151 +67,152 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Whether anything new may go by it.
     [[nodiscard]] bool is_usable() const {
         return !is_lost() && !left_.load(std::memory_order_acquire) &&
-               !fades_.load(std::memory_order_relaxed);
+               !half_closed_.load(std::memory_order_relaxed);
     }
-    /// The peer says that it has ended this one. What it said here before is still heard.
+    /// The peer says that it has ended this one. What it sent here before is still received.
     void leave() { left_.store(true, std::memory_order_release); }
     /// Why, of one that is lost; names the peer. Never kTimeout, which is of who waits.
     [[nodiscard]] Status why_lost() const;
     /// Whether it was lost since it could not be made in time.
-    [[nodiscard]] bool was_late() const { return is_lost() && was_late_; }
+    [[nodiscard]] bool timed_out() const { return is_lost() && timed_out_; }
     /// Of one that is whole.
-    [[nodiscard]] const Path& path() const { return path_; }
+    [[nodiscard]] const Route& route() const { return route_; }
 
     /// Begins a transfer, which small ones end at once.
-    std::shared_ptr<Task> begin(Order order);
-    /// kResourceExhausted when too many words are waiting to be sent.
-    Status say(const PeerWord& word);
-    /// Goes on, unless other threads are at it or attend to it, and wake this process then; true
-    /// when something moved: then there may be more to do at once.
-    bool try_carry();
+    std::shared_ptr<TransferRequest> begin(TransferArgs args);
+    /// kResourceExhausted when too many messages are waiting to be sent.
+    Status send(const ControlMessage& message);
+    /// Goes on, unless other threads are at it or hold a ProgressGuard, and wake this process then;
+    /// true when something moved: then there may be more to do at once.
+    bool try_progress();
     /// How long nobody need look at it who is not woken.
     [[nodiscard]] Duration longest_sleep();
-    /// The same of a thread that attends to it.
+    /// The same of a thread that holds a ProgressGuard.
     [[nodiscard]] Duration longest_pause() const;
     /// Finds out whether the peer is gone; a system call.
     void look();
     /// The same, with all that has come by now.
-    void listen();
+    void drain();
     /// Before close(): transfers that are not on their way fail with `reason`.
-    void wind_up(const Status& reason);
+    void stop_posting(const Status& reason);
     /// Whether it has taken notifications that have not left.
-    [[nodiscard]] bool has_unsaid();
+    [[nodiscard]] bool has_unsent();
     /// Ends all that is under way with `reason`, and tells the peer.
     void close(const Status& reason);
 
    private:
-    /// Posted at once, or heard of.
+    /// Posted or received at once.
     static constexpr std::size_t kBatch = 128;
     static constexpr std::size_t kOrderedBatch = 1000;
 
-    bool carry_locked(const Task* awaited);
-    /// As carry_locked(), of a thread that does not come back: others go on if need be.
-    void carry_once(const Task* awaited);
+    bool progress_locked(const TransferRequest* awaited);
+    /// As progress_locked(), of a thread that does not come back: others go on if need be.
+    void progress_once(const TransferRequest* awaited);
     /// Of a thread that leaves it to others.
-    Duration nap();
+    Duration idle_sleep();
     void look_locked();
-    void fade();
+    void half_close();
     /// So that a transfer does not begin on what has ended; where that costs little.
-    void hear_first();
-    void begin_locked(const std::shared_ptr<Task>& task);
+    void drain_idle();
+    void begin_locked(const std::shared_ptr<TransferRequest>& request);
     /// Whether nothing goes on before there are news, which wake this process.
     [[nodiscard]] bool is_at_rest() const;
     void arrive();
     bool post_waiting();
     /// A read that keeps the order of a stream: beside those that wait.
-    void begin_in_order(const std::shared_ptr<Task>& task);
-    Status post_in_order(const std::shared_ptr<Task>& task);
+    void begin_in_order(const std::shared_ptr<TransferRequest>& request);
+    Status post_in_order(const std::shared_ptr<TransferRequest>& request);
     /// False when the link has no room.
-    Result<bool> post_some(const std::shared_ptr<Task>& task);
-    Result<bool> post_run(const std::shared_ptr<Task>& task, const transport::RmaRun& run);
+    Result<bool> post_some(const std::shared_ptr<TransferRequest>& request);
+    Result<bool> post_run(const std::shared_ptr<TransferRequest>& request,
+                          const transport::RmaRun& run);
     /// What the link has just taken.
-    void took_off(const std::shared_ptr<Task>& task);
-    /// Hears and says what there is; whether anything moved.
+    void note_posted(const std::shared_ptr<TransferRequest>& request);
+    /// Receives and sends what there is; whether anything moved.
     Result<bool> exchange();
-    Status hear_completions();
-    void land(const transport::RmaCompletion& completion);
+    Status poll_completions();
+    void complete(const transport::RmaCompletion& completion);
     [[nodiscard]] Status cause_of(const Status& failure);
     /// Whether there were any.
-    Result<bool> hear_words();
-    /// Words that are still to be heard.
-    void foresee_words();
+    Result<bool> receive_messages();
+    /// Messages that are still to be received.
+    void preview_messages();
     /// Those that had come before it was lost, for which there is room or not.
-    void hear_last_words();
+    void receive_last_messages();
     /// False when there is none.
-    Result<bool> hear_word();
-    [[nodiscard]] WordListener& listener_of(const PeerWord& word) const;
-    void finish(const std::shared_ptr<Task>& task);
+    Result<bool> receive_message();
+    [[nodiscard]] ControlReceiver& receiver_of(const ControlMessage& message) const;
+    void finish(const std::shared_ptr<TransferRequest>& request);
     /// Its memory is not used any more, and the flight record has its end.
-    void end(Task& task) const;
+    void end(TransferRequest& request) const;
     void record(runtime::SessionEventKind kind, std::string text = {}) const;
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;
 
-    friend class Attendance;
+    friend class ProgressGuard;
 
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
     const std::uint64_t number_;
-    const bool is_aside_;
-    const std::uint32_t pair_;            // of the flight record
-    const Deadline deadline_;             // of the approach
-    RelayLock mutex_;                     // guards all below but for the atomics
-    std::unique_ptr<Approach> approach_;  // until it is whole
+    const bool is_fallback_;
+    const std::uint32_t pair_;                // of the flight record
+    const Deadline deadline_;                 // of the setup
+    HandoffLock mutex_;                       // guards all below but for the atomics
+    std::unique_ptr<ConnectionSetup> setup_;  // until it is whole
     std::unique_ptr<transport::RmaLink> link_;
-    Path path_;                                              // before whole_
-    std::deque<std::shared_ptr<Task>> waiting_;              // not all posted
-    std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
-    bool awaits_stream_ = false;                             // the first of those that wait
-    bool may_hear_more_ = false;                             // when it last was carried on
-    std::uint64_t posts_ = 0;                                // so far
-    const Task* awaited_ = nullptr;                          // by the thread in here
+    Route route_;                                                          // before whole_
+    std::deque<std::shared_ptr<TransferRequest>> waiting_;                 // not all posted
+    std::map<std::uint64_t, std::shared_ptr<TransferRequest>> in_flight_;  // by their post
+    bool awaits_stream_ = false;                // the first of those that wait
+    bool may_receive_more_ = false;             // when it last made progress
+    std::uint64_t posts_ = 0;                   // so far
+    const TransferRequest* awaited_ = nullptr;  // by the thread in here
     // Of one step; kept, for to clear them takes longer than a small transfer.
-    std::array<Plan::Step, kBatch> steps_;
+    std::array<Plan::PlanStep, kBatch> steps_;
     std::array<transport::RmaPiece, kBatch> pieces_;
     std::array<transport::RmaCompletion, kBatch> completions_;
-    Words words_;
-    Status why_lost_;        // before lost_
-    bool was_late_ = false;  // likewise
+    ControlQueue messages_;
+    Status why_lost_;         // before lost_
+    bool timed_out_ = false;  // likewise
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
-    std::atomic<bool> left_{false};        // by the peer, whose end has not come
-    std::atomic<bool> awaits_gpu_{false};  // when it was last carried on: copies, or a stream
-    std::atomic<bool> fades_{false};       // the peer is gone, but for what it may have said before
-    std::atomic<int> attendances_{0};
-    std::atomic<std::uint64_t> begun_attendances_{0};
+    std::atomic<bool> left_{false};         // by the peer, whose end has not come
+    std::atomic<bool> awaits_gpu_{false};   // when it last made progress: copies, or a stream
+    std::atomic<bool> half_closed_{false};  // what the peer sent before may still come
+    std::atomic<int> guards_{0};
+    std::atomic<std::uint64_t> begun_guards_{0};
     // Of the progress thread:
-    std::uint64_t napped_for_ = 0;  // how many had begun when its last nap did
-    TimePoint nap_end_{};
-    std::atomic<bool> passed_over_{false};  // by another thread, for somebody attends to it
+    std::uint64_t idled_for_ = 0;  // how many had begun at its last idle sleep
+    TimePoint idle_end_{};
+    std::atomic<bool> passed_over_{false};  // by another thread, for somebody holds a ProgressGuard
 };
 
-/// Of a thread that carries a connection on until it has what it waits for. Other threads leave the
-/// connection to it meanwhile: the progress thread, which news of the peer wake as well, would hold
-/// it up.
-class Attendance {
+/// Of a thread that makes progress on a connection until it has what it waits for. Other threads
+/// leave the connection to it meanwhile: the progress thread, which news of the peer wake as well,
+/// would hold it up.
+class ProgressGuard {
    public:
-    explicit Attendance(Connection& connection) : connection_(connection) {
-        connection_.attendances_.fetch_add(1);
-        connection_.begun_attendances_.fetch_add(1, std::memory_order_relaxed);
+    explicit ProgressGuard(Connection& connection) : connection_(connection) {
+        connection_.guards_.fetch_add(1);
+        connection_.begun_guards_.fetch_add(1, std::memory_order_relaxed);
     }
     /// Looks once more for those who left it to this one, if any, and hands on what there is.
-    ~Attendance();
-    Attendance(const Attendance&) = delete;
-    Attendance& operator=(const Attendance&) = delete;
+    ~ProgressGuard();
+    ProgressGuard(const ProgressGuard&) = delete;
+    ProgressGuard& operator=(const ProgressGuard&) = delete;
 
     /// Goes on, unless another thread is at it; true when something moved. The end of `awaited` (or
     /// null) wakes nobody: it is what this thread waits for.
-    bool carry(const Task* awaited = nullptr);
+    bool progress(const TransferRequest* awaited = nullptr);
     /// As Connection::look().
     void look();
-    /// Calls `carry()`, which tells whether anything moved, until `is_done()`. Returns when
+    /// Calls `progress()`, which tells whether anything moved, until `is_done()`. Returns when
     /// `deadline` has passed, also while things move.
-    template <typename Carry, typename Predicate>
-    void carry_until(Deadline deadline, const Carry& carry, const Predicate& is_done) {
+    template <typename Progress, typename Predicate>
+    void progress_until(Deadline deadline, const Progress& progress, const Predicate& is_done) {
         transport::Backoff backoff(connection_.waiter());
         while (!is_done()) {
-            const bool moved = carry();
+            const bool moved = progress();
             if (is_done() || deadline.passed()) return;
             if (moved) {
                 backoff.reset();

@@ -1,7 +1,7 @@
 // Connections that have ended for this session, by the numbers that both ends know.
 //
-// The peer may not have heard it: the news go by the streams of the connection, which the hello of
-// the next one may overtake. So that one says it.
+// The peer may not have received it: the news go by the streams of the connection, which the hello
+// of the next one may overtake. So that one tells it.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "csrc/p2p/greeting.h"
+#include "csrc/p2p/handshake.h"
 #include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {
 
-/// Of the last life of each peer, the last ones. Not safe from several threads.
+/// Of the last incarnation of each peer, the last ones. Not safe from several threads.
 class PCCL_API EndedConnections {
    public:
     static constexpr std::size_t kMost = Hello::kMostEnded;

@@ -12,9 +12,9 @@ void Inquiry::end(Result<RemoteMemory> answer) {
     answered_.store(true, std::memory_order_release);
 }
 
-template <typename WordFor>
+template <typename MessageFor>
 Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> inquiry,
-                                                       const WordFor& word_for) {
+                                                       const MessageFor& message_for) {
     const std::shared_ptr<Connection>& to = inquiry->to();
     {
         const std::lock_guard lock(mutex_);
@@ -28,7 +28,7 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
         }
         const std::uint64_t number = next_number_++;
         open_.emplace(number, inquiry);
-        sayings_.add(to, word_for(number));
+        deferred_sends_.add(to, message_for(number));
     }
     advance();
     return std::shared_ptr<const Inquiry>(std::move(inquiry));
@@ -40,9 +40,9 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Conn
                 [&](std::uint64_t number) { return Asked{number, name}; });
 }
 
-Result<std::shared_ptr<const Inquiry>> Inquiries::hail(const std::shared_ptr<Connection>& to) {
+Result<std::shared_ptr<const Inquiry>> Inquiries::ping(const std::shared_ptr<Connection>& to) {
     return open(std::make_shared<Inquiry>(to, std::string()),
-                [](std::uint64_t number) { return Hailed{number}; });
+                [](std::uint64_t number) { return Ping{number}; });
 }
 
 std::size_t Inquiries::count_to(const Connection& peer) const {
@@ -50,11 +50,11 @@ std::size_t Inquiries::count_to(const Connection& peer) const {
         open_, [&peer](const auto& each) { return each.second->to().get() == &peer; }));
 }
 
-Status Inquiries::hear(const std::shared_ptr<Connection>& from, PeerWord word) {
-    return std::visit([&](const auto& kind) { return hear_kind(from, kind); }, word);
+Status Inquiries::receive(const std::shared_ptr<Connection>& from, ControlMessage message) {
+    return std::visit([&](const auto& kind) { return handle(from, kind); }, message);
 }
 
-Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked) {
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& asked) {
     const auto found = catalog_.find(asked.name);
     Answered answered{.number = asked.number};
     if (found.is_ok())
@@ -64,25 +64,25 @@ Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Asked
     return answer(from, std::move(answered));
 }
 
-Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Hailed& hailed) {
-    return answer(from, {.number = hailed.number, .why = "it was asked for nothing"});
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Ping& ping) {
+    return answer(from, {.number = ping.number, .why = "it was asked for nothing"});
 }
 
 Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
-    if (sayings_.count_to(*to) >= kMost) return nonsense("too many questions");
-    sayings_.add(to, std::move(answered));
+    if (deferred_sends_.count_to(*to) >= kMost) return protocol_error("too many questions");
+    deferred_sends_.add(to, std::move(answered));
     waiter_->wake();
     return Status::ok();
 }
 
-Status Inquiries::hear_kind(const std::shared_ptr<Connection>& from, const Answered& answered) {
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered& answered) {
     const std::lock_guard lock(mutex_);
     const auto open = open_.find(answered.number);
     if (open == open_.end() || open->second->to() != from)
-        return nonsense("a question that there is not");
+        return protocol_error("a question that there is not");
     const ConnectionInfo& peer = from->peer();
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
-        return nonsense("memory that is another's");
+        return protocol_error("memory that is another's");
     if (answered.memory)
         open->second->end(RemoteMemory(peer.id, *answered.memory));
     else
@@ -101,7 +101,7 @@ void Inquiries::lost(const Connection& connection, const Status& why) {
         each.second->end(why);
         return true;
     });
-    sayings_.forget(connection);
+    deferred_sends_.forget(connection);
     waiter_->wake();
 }
 

@@ -4,7 +4,7 @@
 //       | -- asked: number, name -------------> |   looks into its catalog
 //       | <- answered: number, memory or why -- |
 //
-// Who doubts that a connection is still there asks for nothing (Hailed): any answer will do.
+// Who doubts that a connection is still there asks for nothing (Ping): any answer will do.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "csrc/p2p/catalog.h"
+#include "csrc/p2p/control_receiver.h"
+#include "csrc/p2p/deferred_sends.h"
 #include "csrc/p2p/memory.h"
-#include "csrc/p2p/sayings.h"
-#include "csrc/p2p/word_listener.h"
 
 namespace pccl::p2p {
 
@@ -45,7 +45,7 @@ class Inquiry {
 };
 
 /// Of one session, to and from all its peers. Safe from every thread.
-class Inquiries final : public WordListener {
+class Inquiries final : public ControlReceiver {
    public:
     /// Of one connection, without an answer.
     static constexpr std::size_t kMost = 256;
@@ -59,35 +59,35 @@ class Inquiries final : public WordListener {
     Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
                                                const std::string& name);
     /// The same of a question for nothing: whether the peer answers.
-    Result<std::shared_ptr<const Inquiry>> hail(const std::shared_ptr<Connection>& to);
+    Result<std::shared_ptr<const Inquiry>> ping(const std::shared_ptr<Connection>& to);
 
-    // As WordListener has them:
+    // As ControlReceiver has them:
 
-    Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
+    Status receive(const std::shared_ptr<Connection>& from, ControlMessage message) override;
     void lost(const Connection& connection, const Status& why) override;
-    bool advance() override { return sayings_.say(); }
+    bool advance() override { return deferred_sends_.send(); }
 
    private:
     using InquiryPtr = std::shared_ptr<Inquiry>;
 
-    /// `word_for(number)` says it.
-    template <typename WordFor>
+    /// `message_for(number)` makes the message.
+    template <typename MessageFor>
     Result<std::shared_ptr<const Inquiry>> open(std::shared_ptr<Inquiry> inquiry,
-                                                const WordFor& word_for);
+                                                const MessageFor& message_for);
     Status answer(const std::shared_ptr<Connection>& to, Answered answered);
-    Status hear_kind(const std::shared_ptr<Connection>& from, const Asked& asked);
-    Status hear_kind(const std::shared_ptr<Connection>& from, const Hailed& hailed);
-    Status hear_kind(const std::shared_ptr<Connection>& from, const Answered& answered);
+    Status handle(const std::shared_ptr<Connection>& from, const Asked& asked);
+    Status handle(const std::shared_ptr<Connection>& from, const Ping& ping);
+    Status handle(const std::shared_ptr<Connection>& from, const Answered& answered);
     template <typename Other>
-    Status hear_kind(const std::shared_ptr<Connection>&, const Other&) {
-        return Status::internal("a word that is no question");
+    Status handle(const std::shared_ptr<Connection>&, const Other&) {
+        return Status::internal("a message that is no question");
     }
     // Under mutex_:
     [[nodiscard]] std::size_t count_to(const Connection& peer) const;
 
     const std::shared_ptr<transport::Waiter> waiter_;
     Catalog catalog_;
-    Sayings sayings_{*waiter_};
+    DeferredSends deferred_sends_{*waiter_};
     mutable std::mutex mutex_;                  // after those of connections
     std::map<std::uint64_t, InquiryPtr> open_;  // by number
     std::uint64_t next_number_ = 0;

@@ -21,31 +21,34 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/p2p/peer_word.h"
-#include "csrc/p2p/posting.h"
-#include "csrc/p2p/relay_lock.h"
-#include "csrc/p2p/sayings.h"
+#include "csrc/p2p/control_message.h"
+#include "csrc/p2p/control_receiver.h"
+#include "csrc/p2p/deferred_sends.h"
+#include "csrc/p2p/handoff_lock.h"
+#include "csrc/p2p/message_request.h"
 #include "csrc/p2p/session_id.h"
-#include "csrc/p2p/word_listener.h"
 
 namespace pccl::p2p {
 
 class Connection;
-class Task;
+class TransferRequest;
 
-/// Of one life of one peer, over all connections to it. Safe from every thread.
-class Matcher final : public WordListener {
+/// Of one incarnation of one peer, over all connections to it. Safe from every thread.
+class Matcher final : public ControlReceiver {
    public:
     /// Of either direction, not ended.
     static constexpr std::size_t kMost = 1024;
 
     /// The connection by which to write into a memory of the peer that a receive on `through`
     /// names: that one, or another where it does not reach there.
-    using FindWay = std::function<Result<std::shared_ptr<Connection>>(
+    using FindConnection = std::function<Result<std::shared_ptr<Connection>>(
         const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory)>;
 
-    Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter, FindWay find_way)
-        : peer_(std::move(peer)), waiter_(std::move(waiter)), find_way_(std::move(find_way)) {}
+    Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter,
+            FindConnection find_connection)
+        : peer_(std::move(peer)),
+          waiter_(std::move(waiter)),
+          find_connection_(std::move(find_connection)) {}
     ~Matcher() override = default;
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
@@ -53,70 +56,70 @@ class Matcher final : public WordListener {
     // Without locks of connections:
 
     /// kResourceExhausted where there are kMost; its memory's use is then the caller's again.
-    Status post(const std::shared_ptr<Posting>& posting);
+    Status post(const std::shared_ptr<MessageRequest>& request);
     /// It ends soon, as given up or as done.
-    void give_up(const std::shared_ptr<Posting>& posting);
+    void give_up(const std::shared_ptr<MessageRequest>& request);
 
-    // As WordListener has them:
+    // As ControlReceiver has them:
 
-    Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
-    void foresee(const PeerWord& word) override;
+    Status receive(const std::shared_ptr<Connection>& from, ControlMessage message) override;
+    void preview(const ControlMessage& message) override;
     void lost(const Connection& connection, const Status& why) override;
     bool advance() override;
 
    private:
-    using PostingPtr = std::shared_ptr<Posting>;
+    using MessageRequestPtr = std::shared_ptr<MessageRequest>;
     using ConnectionPtr = std::shared_ptr<Connection>;
     /// Of the peer.
-    struct Place {
+    struct PostedReceive {
         ConnectionPtr through;
         Wanted wanted;
     };
     struct Match {
-        PostingPtr send;
-        Place place;
+        MessageRequestPtr send;
+        PostedReceive place;
     };
-    struct Flight {
+    struct PendingWrite {
         Match match;
-        std::shared_ptr<Task> write;
+        std::shared_ptr<TransferRequest> write;
     };
 
     // Under mutex_:
 
-    Status add(const PostingPtr& posting);
+    Status add(const MessageRequestPtr& request);
     void match(std::uint64_t tag);
-    void end(Posting& posting, const Status& status, std::uint64_t bytes = 0);
-    bool end_flights();
-    Status hear_kind(const ConnectionPtr& from, const Wanted& wanted);
-    Status hear_kind(const ConnectionPtr& from, const Sent& sent);
-    Status hear_kind(const ConnectionPtr& from, const Failed& failed);
-    Status hear_kind(const ConnectionPtr& from, const Withdrawn& withdrawn);
+    void end(MessageRequest& request, const Status& status, std::uint64_t bytes = 0);
+    bool end_pending_writes();
+    Status handle(const ConnectionPtr& from, const Wanted& wanted);
+    Status handle(const ConnectionPtr& from, const Sent& sent);
+    Status handle(const ConnectionPtr& from, const Failed& failed);
+    Status handle(const ConnectionPtr& from, const Withdrawn& withdrawn);
     template <typename Other>
-    Status hear_kind(const ConnectionPtr&, const Other&) {
-        return Status::internal("a word that is of no message");
+    Status handle(const ConnectionPtr&, const Other&) {
+        return Status::internal("a control message of another kind");
     }
     /// The receive that the peer speaks of, on any connection; null where there is none.
-    PostingPtr take_receive(std::uint64_t number);
+    MessageRequestPtr take_receive(std::uint64_t number);
 
     // Under advancing_ alone:
 
     void begin_all(std::vector<Match> matches);
-    Result<std::shared_ptr<Task>> write(const Match& match);
+    Result<std::shared_ptr<TransferRequest>> write(const Match& match);
 
     const SessionId peer_;
     const std::shared_ptr<transport::Waiter> waiter_;
-    const FindWay find_way_;
-    Sayings sayings_{*waiter_};
-    RelayLock advancing_{*waiter_};                          // held by who advances; before mutex_
-    std::mutex mutex_;                                       // after those of connections
-    std::map<std::uint64_t, std::deque<PostingPtr>> sends_;  // waiting for a place, by tag
-    std::map<std::uint64_t, std::deque<Place>> places_;      // waiting for a send, by tag
+    const FindConnection find_connection_;
+    DeferredSends deferred_sends_{*waiter_};
+    HandoffLock advancing_{*waiter_};  // held by who advances; before mutex_
+    std::mutex mutex_;                 // after those of connections
+    std::map<std::uint64_t, std::deque<MessageRequestPtr>> sends_;  // waiting for a place, by tag
+    std::map<std::uint64_t, std::deque<PostedReceive>> places_;     // waiting for a send, by tag
     std::size_t waiting_sends_ = 0;
     std::size_t waiting_places_ = 0;
-    std::map<std::uint64_t, PostingPtr> receives_;  // told to the peer, by number
+    std::map<std::uint64_t, MessageRequestPtr> receives_;  // told to the peer, by number
     std::uint64_t next_number_ = 0;
     std::vector<Match> matches_;  // to be begun
-    std::list<Flight> flights_;
+    std::list<PendingWrite> pending_writes_;
 };
 
 }  // namespace pccl::p2p

@@ -53,9 +53,9 @@ Result<RemoteMemory> import_descriptor(const SessionId& owner, std::string_view 
     PCCL_ASSIGN_OR_RETURN(const auto descriptor, transport::parse_memory_descriptor(bytes));
     if (mark_of(descriptor.id) == mark_of(owner.incarnation))
         return RemoteMemory(owner, descriptor);
-    return Status::unavailable(
-        concat("the memory descriptor is not of session \"", owner.name,
-               "\" as it was loaded here: it is another session's, or of an earlier life of it"));
+    return Status::unavailable(concat(
+        "the memory descriptor is not of session \"", owner.name,
+        "\" as it was loaded here: it is another session's, or of an earlier incarnation of it"));
 }
 
 }  // namespace pccl::p2p

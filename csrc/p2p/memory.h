@@ -62,7 +62,7 @@ struct RemoteMemory {
 }
 
 /// From bytes of any origin. kInvalidArgument when they are no descriptor (memory_descriptor.h);
-/// kUnavailable when it is not of this life of `owner`.
+/// kUnavailable when it is not of this incarnation of `owner`.
 [[nodiscard]] PCCL_API Result<RemoteMemory> import_descriptor(const SessionId& owner,
                                                               std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Words that peers send each other: behind a transfer, once all its data is there, or alone.
+// Messages that peers send each other: behind a transfer, once all its data is there, or alone.
 #pragma once
 
 #include <cstddef>

@@ -28,27 +28,27 @@ std::string_view what_is_of_host(const Plan& plan) {
 /// Errors as of Session::connect().
 Status await_connection(SessionCore& core, const Connection& connection, Deadline deadline) {
     const auto is_decided = [&] { return connection.is_whole() || connection.is_lost(); };
-    if (carry_until(core, deadline, is_decided)) return connection.why_lost();
+    if (progress_until(core, deadline, is_decided)) return connection.why_lost();
     return Status::timeout(concat(connection.peer().to_string(), " is not connected in time"))
         .with_process(connection.peer().process);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order,
-                                                 Deadline deadline) {
-    const std::string_view of_host = what_is_of_host(*order.plan);
+Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, TransferArgs args,
+                                                            Deadline deadline) {
+    const std::string_view of_host = what_is_of_host(*args.plan);
     // First: while one is captured, the driver opens no memory.
-    if (of_host.empty()) PCCL_TRY(check_stream(*order.in_order_of));
-    PCCL_ASSIGN_OR_RETURN(const Way way, core.connection_for(*order.plan));
-    const auto& connection = way.connection;
+    if (of_host.empty()) PCCL_TRY(check_stream(*args.in_order_of));
+    PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, core.connection_for(*args.plan));
+    const auto& connection = chosen.connection;
     const ConnectionInfo& peer = connection->peer();
     if (!of_host.empty()) return keeps_no_order(peer, of_host);
     PCCL_TRY(await_connection(core, *connection, deadline));
-    const Path& path = connection->path();
+    const Route& path = connection->route();
     if (!path.is_direct) return keeps_no_order(peer, path.reasons);
-    PCCL_TRY(order.plan->local().begin_use());
-    return connection->begin(std::move(order));
+    PCCL_TRY(args.plan->local().begin_use());
+    return connection->begin(std::move(args));
 }
 
 }  // namespace pccl::p2p

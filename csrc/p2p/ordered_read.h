@@ -5,13 +5,14 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/p2p/task.h"
+#include "csrc/p2p/transfer_request.h"
 
 namespace pccl::p2p {
 
 class SessionCore;
 
-/// As Session::read_in_order(); `order` is a checked one.
-Result<std::shared_ptr<Task>> begin_ordered_read(SessionCore& core, Order order, Deadline deadline);
+/// As Session::read_in_order(); `args` are checked.
+Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, TransferArgs args,
+                                                            Deadline deadline);
 
 }  // namespace pccl::p2p

@@ -7,17 +7,17 @@
 namespace pccl::p2p {
 namespace {
 
-bool is_within(const Block& block, std::uint64_t bytes) {
+bool is_within(const Extent& block, std::uint64_t bytes) {
     return block.offset <= bytes && block.bytes <= bytes - block.offset;
 }
 
-Status out_of_bounds(std::uint64_t index, const Block& block, std::uint64_t bytes) {
+Status out_of_bounds(std::uint64_t index, const Extent& block, std::uint64_t bytes) {
     return Status::invalid_argument(concat("block ", index, " is ", block.bytes, " bytes at ",
                                            block.offset, " of a memory of ", bytes));
 }
 
 /// The last one decides, if no offset wraps around.
-Status check_strided(const StridedBlocks& blocks, std::uint64_t bytes) {
+Status check_strided(const StridedExtents& blocks, std::uint64_t bytes) {
     if (blocks.count == 0) return Status::ok();
     if (!is_within({blocks.base, blocks.bytes}, bytes))
         return out_of_bounds(0, {blocks.base, blocks.bytes}, bytes);
@@ -30,7 +30,7 @@ Status check_strided(const StridedBlocks& blocks, std::uint64_t bytes) {
         " bytes: base ", blocks.base, ", length ", blocks.bytes, ", stride ", blocks.stride));
 }
 
-std::uint64_t bytes_of_all(const Blocks& blocks) {
+std::uint64_t bytes_of_all(const Extents& blocks) {
     if (const auto* const run = blocks.strided()) return run->bytes * run->count;
     std::uint64_t bytes = 0;
     for (std::uint64_t i = 0; i < blocks.size(); ++i) bytes += blocks[i].bytes;
@@ -39,7 +39,7 @@ std::uint64_t bytes_of_all(const Blocks& blocks) {
 
 /// Of as many: the first one whose length is not that of its counterpart; their number where there
 /// is none.
-std::uint64_t first_unlike(const Blocks& here, const Blocks& there) {
+std::uint64_t first_unlike(const Extents& here, const Extents& there) {
     const auto* const run = here.strided();
     const auto* const other = there.strided();
     if (run != nullptr && other != nullptr && run->bytes == other->bytes) return here.size();
@@ -50,19 +50,19 @@ std::uint64_t first_unlike(const Blocks& here, const Blocks& there) {
 
 }  // namespace
 
-std::uint64_t Blocks::size() const {
+std::uint64_t Extents::size() const {
     if (const auto* const run = strided()) return run->count;
-    return std::get<std::vector<Block>>(blocks_).size();
+    return std::get<std::vector<Extent>>(blocks_).size();
 }
 
-Status Blocks::check_within(std::uint64_t bytes) const {
+Status Extents::check_within(std::uint64_t bytes) const {
     if (size() > kMost)
         return Status::invalid_argument(
             concat("a plan has at most ", kMost, " blocks, not ", size()));
     if (const auto* const run = strided()) return check_strided(*run, bytes);
-    const auto& list = std::get<std::vector<Block>>(blocks_);
+    const auto& list = std::get<std::vector<Extent>>(blocks_);
     const auto bad =
-        std::ranges::find_if(list, [&](const Block& block) { return !is_within(block, bytes); });
+        std::ranges::find_if(list, [&](const Extent& block) { return !is_within(block, bytes); });
     if (bad == list.end()) return Status::ok();
     return out_of_bounds(static_cast<std::uint64_t>(bad - list.begin()), *bad, bytes);
 }
@@ -96,18 +96,18 @@ Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::
     return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote), longest));
 }
 
-std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices,
-                             std::span<Step> steps) const {
+std::size_t Plan::steps_from(PlanCursor from, std::span<const std::uint32_t> indices,
+                             std::span<PlanStep> steps) const {
     const std::uint64_t end = indices.empty() ? size() : indices.size();
     std::size_t filled = 0;
     while (from.block < end) {
         const std::uint64_t index = indices.empty() ? from.block : indices[from.block];
-        const Block here = local_.blocks[index];
+        const Extent here = local_.blocks[index];
         const std::uint64_t there = remote_.blocks[index].offset;
         const std::uint64_t bytes = std::min(here.bytes - from.bytes, longest_);
-        const Cursor after = from.bytes + bytes == here.bytes
-                                 ? Cursor{from.block + 1, 0}
-                                 : Cursor{from.block, from.bytes + bytes};
+        const PlanCursor after = from.bytes + bytes == here.bytes
+                                     ? PlanCursor{from.block + 1, 0}
+                                     : PlanCursor{from.block, from.bytes + bytes};
         const transport::RmaPiece piece{.local = local_.memory.get(),
                                         .at = here.offset + from.bytes,
                                         .remote = &remote_.memory.descriptor,
@@ -125,9 +125,9 @@ std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices
     return filled;
 }
 
-std::optional<transport::RmaRun> Plan::run_from(const Cursor& from) const {
-    const StridedBlocks* const here = local_.blocks.strided();
-    const StridedBlocks* const there = remote_.blocks.strided();
+std::optional<transport::RmaRun> Plan::run_from(const PlanCursor& from) const {
+    const StridedExtents* const here = local_.blocks.strided();
+    const StridedExtents* const there = remote_.blocks.strided();
     if (here == nullptr || there == nullptr || from.bytes > 0) return std::nullopt;
     const std::uint64_t bytes = here->bytes;
     const bool touch = here->stride == bytes && there->stride == bytes;

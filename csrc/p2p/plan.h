@@ -17,13 +17,13 @@
 namespace pccl::p2p {
 
 /// Bytes of a memory.
-struct Block {
+struct Extent {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
 };
 
 /// `count` blocks of the same length, whose offsets lie `stride` apart.
-struct StridedBlocks {
+struct StridedExtents {
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
     std::uint64_t stride = 0;
@@ -31,30 +31,30 @@ struct StridedBlocks {
 };
 
 /// Some blocks of one memory, in an order.
-class PCCL_API Blocks {
+class PCCL_API Extents {
    public:
     static constexpr std::uint64_t kMost = 1U << 30;
 
-    Blocks(StridedBlocks blocks) : blocks_(blocks) {}                  // NOLINT: implicit by design
-    Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}  // NOLINT: as above
-    Blocks(const Block& block)                                         // NOLINT: as above
-        : Blocks(StridedBlocks{block.offset, block.bytes, 0, 1}) {}
+    Extents(StridedExtents blocks) : blocks_(blocks) {}  // NOLINT: implicit by design
+    Extents(std::vector<Extent> blocks) : blocks_(std::move(blocks)) {}  // NOLINT: as above
+    Extents(const Extent& block)                                         // NOLINT: as above
+        : Extents(StridedExtents{block.offset, block.bytes, 0, 1}) {}
 
     [[nodiscard]] std::uint64_t size() const;
     /// Null where they are listed.
-    [[nodiscard]] const StridedBlocks* strided() const {
-        return std::get_if<StridedBlocks>(&blocks_);
+    [[nodiscard]] const StridedExtents* strided() const {
+        return std::get_if<StridedExtents>(&blocks_);
     }
-    [[nodiscard]] Block operator[](std::uint64_t index) const {
+    [[nodiscard]] Extent operator[](std::uint64_t index) const {
         if (const auto* const run = strided()) return {run->base + index * run->stride, run->bytes};
-        return std::get<std::vector<Block>>(blocks_)[index];
+        return std::get<std::vector<Extent>>(blocks_)[index];
     }
     /// kInvalidArgument names the first block that is not within a memory of so many bytes, or says
     /// that there are more than kMost.
     [[nodiscard]] Status check_within(std::uint64_t bytes) const;
 
    private:
-    std::variant<StridedBlocks, std::vector<Block>> blocks_;
+    std::variant<StridedExtents, std::vector<Extent>> blocks_;
 };
 
 /// Prepared once, posted as often as one likes.
@@ -66,11 +66,11 @@ class PCCL_API Plan {
     /// One side of a plan.
     struct Local {
         std::shared_ptr<LocalMemory> memory;
-        Blocks blocks;
+        Extents blocks;
     };
     struct Remote {
         RemoteMemory memory;
-        Blocks blocks;
+        Extents blocks;
     };
     /// kInvalidArgument names the first block that is out of bounds or unlike its counterpart.
     /// `longest` is that of one piece, 1 to kLongestPiece.
@@ -87,21 +87,21 @@ class PCCL_API Plan {
     }
 
     /// A place in a plan, or in a selection of its blocks.
-    struct Cursor {
+    struct PlanCursor {
         std::uint64_t block = 0;
         std::uint64_t bytes = 0;  // of it that are done
     };
-    struct Step {
+    struct PlanStep {
         transport::RmaPiece piece;
-        Cursor after;
+        PlanCursor after;
     };
     /// The next pieces of `indices`, or of all blocks where there are none, from `from` on: fills
     /// `steps` and returns how many. 0 at the end.
-    std::size_t steps_from(Cursor from, std::span<const std::uint32_t> indices,
-                           std::span<Step> steps) const;
+    std::size_t steps_from(PlanCursor from, std::span<const std::uint32_t> indices,
+                           std::span<PlanStep> steps) const;
     /// All blocks from `from` on, where they need no list; nullopt elsewhere, and where they are
     /// better joined or cut.
-    [[nodiscard]] std::optional<transport::RmaRun> run_from(const Cursor& from) const;
+    [[nodiscard]] std::optional<transport::RmaRun> run_from(const PlanCursor& from) const;
 
    private:
     Plan(Local local, Remote remote, std::uint64_t longest);

@@ -5,7 +5,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
-#include "csrc/p2p/call.h"
+#include "csrc/p2p/connect_request.h"
 #include "csrc/p2p/ordered_read.h"
 #include "csrc/p2p/session_core.h"
 #include "csrc/runtime/transports.h"
@@ -94,14 +94,14 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 Status Session::connect(const std::string& peer, Deadline deadline) {
     const auto call = this->call(peer);
     const std::optional<Status> ended = await_connection(*call, deadline);
-    return ended ? *ended : call->late();
+    return ended ? *ended : call->timeout_error();
 }
 
-std::shared_ptr<Call> Session::call(const std::string& peer) const {
-    return std::make_shared<Call>(peer);
+std::shared_ptr<ConnectRequest> Session::call(const std::string& peer) const {
+    return std::make_shared<ConnectRequest>(peer);
 }
 
-std::optional<Status> Session::await_connection(Call& call, Deadline deadline) {
+std::optional<Status> Session::await_connection(ConnectRequest& call, Deadline deadline) {
     const Result<SessionCore*> core = core_.get();
     if (!core.is_ok()) return core.status();
     Result<bool> is_connected = false;
@@ -109,7 +109,7 @@ std::optional<Status> Session::await_connection(Call& call, Deadline deadline) {
         is_connected = call.advance(**core);
         return !is_connected.is_ok() || *is_connected;
     };
-    if (!carry_until(**core, deadline, is_decided)) return std::nullopt;
+    if (!progress_until(**core, deadline, is_decided)) return std::nullopt;
     return is_connected.status();
 }
 
@@ -123,7 +123,7 @@ Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
         caller = core->take_caller(peer);
         return !caller.is_ok() || caller->has_value();
     };
-    if (!carry_until(*core, deadline, is_decided))
+    if (!progress_until(*core, deadline, is_decided))
         return Status::timeout(peer.empty()
                                    ? std::string("no session has connected in time")
                                    : concat("session \"", peer, "\" has not connected in time"));
@@ -201,67 +201,67 @@ Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
                                                     const std::string& name) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_TRY(check_name(name));
-    PCCL_ASSIGN_OR_RETURN(const Way way, core->connection_to(peer));
-    return core->inquiries().ask(way.connection, name);
+    PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, core->connection_to(peer));
+    return core->inquiries().ask(chosen.connection, name);
 }
 
 Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    if (carry_until(*core, deadline, [&] { return inquiry.is_answered(); }))
+    if (progress_until(*core, deadline, [&] { return inquiry.is_answered(); }))
         return inquiry.answer();
     const ConnectionInfo& asked = inquiry.to()->peer();
-    return Status::timeout(concat(asked.to_string(), " has not said in time what memory \"",
+    return Status::timeout(concat(asked.to_string(), " has not answered in time what memory \"",
                                   inquiry.name(), "\" is"))
         .with_process(asked.process);
 }
 
-Result<Work> Session::read(const LocalBlock& into, const RemoteBlock& from,
-                           std::span<const std::byte> notification, StreamMoment after) {
+Result<Work> Session::read(const LocalExtent& into, const RemoteExtent& from,
+                           std::span<const std::byte> notification, StreamEvent after) {
     return transfer(transport::RmaOp::kRead, into, from, notification, std::move(after));
 }
 
-Result<Work> Session::write(const LocalBlock& from, const RemoteBlock& to,
-                            std::span<const std::byte> notification, StreamMoment after) {
+Result<Work> Session::write(const LocalExtent& from, const RemoteExtent& to,
+                            std::span<const std::byte> notification, StreamEvent after) {
     return transfer(transport::RmaOp::kWrite, from, to, notification, std::move(after));
 }
 
-Result<Work> Session::transfer(transport::RmaOp op, const LocalBlock& here,
-                               const RemoteBlock& there, std::span<const std::byte> notification,
-                               StreamMoment after) {
+Result<Work> Session::transfer(transport::RmaOp op, const LocalExtent& here,
+                               const RemoteExtent& there, std::span<const std::byte> notification,
+                               StreamEvent after) {
     PCCL_ASSIGN_OR_RETURN(auto plan,
-                          Plan::make({here.memory, here.block}, {there.memory, there.block}));
+                          Plan::make({here.memory, here.extent}, {there.memory, there.extent}));
     return post(op, std::move(plan), {}, notification, std::move(after));
 }
 
 Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                            std::span<const std::uint32_t> indices,
-                           std::span<const std::byte> notification, StreamMoment after) {
-    PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
-    order.op = op;
-    order.after = std::move(after);
+                           std::span<const std::byte> notification, StreamEvent after) {
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(std::move(plan), indices, notification));
+    args.op = op;
+    args.after = std::move(after);
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    PCCL_ASSIGN_OR_RETURN(auto task, core->begin(std::move(order)));
-    return Work(std::move(task));
+    PCCL_ASSIGN_OR_RETURN(auto request, core->begin(std::move(args)));
+    return Work(std::move(request));
 }
 
 Result<Work> Session::read_in_order(const Stream& stream, std::shared_ptr<const Plan> plan,
                                     Deadline deadline, std::span<const std::uint32_t> indices,
                                     std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(Order order, this->order(std::move(plan), indices, notification));
-    order.in_order_of = stream;
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(std::move(plan), indices, notification));
+    args.in_order_of = stream;
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    PCCL_ASSIGN_OR_RETURN(auto task, begin_ordered_read(*core, std::move(order), deadline));
-    return Work(std::move(task));
+    PCCL_ASSIGN_OR_RETURN(auto request, begin_ordered_read(*core, std::move(args), deadline));
+    return Work(std::move(request));
 }
 
-Result<Order> Session::order(std::shared_ptr<const Plan> plan,
-                             std::span<const std::uint32_t> indices,
-                             std::span<const std::byte> notification) const {
+Result<TransferArgs> Session::args(std::shared_ptr<const Plan> plan,
+                                   std::span<const std::uint32_t> indices,
+                                   std::span<const std::byte> notification) const {
     PCCL_TRY(check_usable());
     PCCL_TRY(check_indices(indices, plan->size()));
-    Order order{.plan = std::move(plan), .indices = {indices.begin(), indices.end()}};
-    PCCL_ASSIGN_OR_RETURN(order.notification, word_of(notification));
-    return order;
+    TransferArgs args{.plan = std::move(plan), .indices = {indices.begin(), indices.end()}};
+    PCCL_ASSIGN_OR_RETURN(args.notification, payload_of(notification));
+    return args;
 }
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {
@@ -275,15 +275,15 @@ Result<Transfer> Session::create_transfer(const std::string& peer, const Transfe
     return Transfer(core_.share(), peer, options);
 }
 
-Status Session::notify(const std::string& peer, std::span<const std::byte> word) {
+Status Session::notify(const std::string& peer, std::span<const std::byte> payload) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    PCCL_TRY(check_notification(word));
-    return core->say(peer, Notified{{word.begin(), word.end()}});
+    PCCL_TRY(check_notification(payload));
+    return core->send(peer, Notified{{payload.begin(), payload.end()}});
 }
 
 std::vector<Notification> Session::notifications() {
     return core_.use(std::vector<Notification>(), [](SessionCore& core) {
-        Help(core).carry();
+        SessionProgressGuard(core).progress();
         return core.take_notifications();
     });
 }
@@ -291,7 +291,7 @@ std::vector<Notification> Session::notifications() {
 std::vector<Notification> Session::await_notifications(Deadline deadline) {
     return core_.use(std::vector<Notification>(), [&](SessionCore& core) {
         std::vector<Notification> some;
-        static_cast<void>(carry_until(core, deadline, [&] {
+        static_cast<void>(progress_until(core, deadline, [&] {
             some = core.take_notifications();
             return !some.empty();
         }));

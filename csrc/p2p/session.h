@@ -32,7 +32,7 @@
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/session_options.h"
-#include "csrc/p2p/stream_moment.h"
+#include "csrc/p2p/stream_event.h"
 #include "csrc/p2p/transfer.h"
 #include "csrc/p2p/work.h"
 
@@ -42,7 +42,7 @@ class Runtime;
 
 namespace pccl::p2p {
 
-class Call;
+class ConnectRequest;
 class Inquiry;
 class SessionCore;
 
@@ -67,20 +67,20 @@ class PCCL_API Session {
 
     /// For peers, in any way that keeps it from strangers: who has it can connect.
     [[nodiscard]] std::string connection_info() const;
-    /// Whom the info is of. What was known of an earlier life of that session is forgotten, and a
-    /// connection to it is closed. kInvalidArgument where it cannot be read.
+    /// Whom the info is of. What was known of an earlier incarnation of that session is forgotten,
+    /// and a connection to it is closed. kInvalidArgument where it cannot be read.
     Result<SessionId> load_remote_conn_info(std::string_view info);
     /// Waits until there is a connection; transfers make it by themselves. One that is here already
     /// is good only if the peer answers on it: else it is lost, and another one is made. Behind
-    /// what the peer's program has yet to hear, as questions are (fetch()). kInvalidArgument for a
-    /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
-    /// kTimeout after `deadline`, or connect_timeout; kResourceExhausted where 256 questions wait
-    /// for its answer.
+    /// what the peer's program has yet to receive, as questions are (fetch()). kInvalidArgument for
+    /// a name that was not loaded and has not called here, kPeerLost where nobody is there any
+    /// more, kTimeout after `deadline`, or connect_timeout; kResourceExhausted where 256 questions
+    /// wait for its answer.
     Status connect(const std::string& peer, Deadline deadline);
     /// connect() in two halves, for who waits in slices.
-    [[nodiscard]] std::shared_ptr<Call> call(const std::string& peer) const;
-    /// How it ended; nothing where `deadline` has passed before (Call::late()).
-    std::optional<Status> await_connection(Call& call, Deadline deadline);
+    [[nodiscard]] std::shared_ptr<ConnectRequest> call(const std::string& peer) const;
+    /// How it ended; nothing where `deadline` has passed before (ConnectRequest::timeout_error()).
+    std::optional<Status> await_connection(ConnectRequest& call, Deadline deadline);
     /// Waits until a peer has connected, and says who. Each is told once, in the order in which
     /// they came, and again when it has connected anew; one that has gone by then is passed over.
     /// kTimeout, kAborted where this session closes.
@@ -104,7 +104,7 @@ class PCCL_API Session {
     /// The same of memory of GPU `device`, as CUDA numbers it in this process (-1: of that on which
     /// it lies), at whose addresses nobody looks here. Its owner's kernels and this session's
     /// transfers know nothing of each other, but for what a transfer is told to wait for
-    /// (StreamMoment). kUnsupported where this process has no CUDA.
+    /// (StreamEvent). kUnsupported where this process has no CUDA.
     Result<std::shared_ptr<LocalMemory>> register_gpu_memory(
         std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
     /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
@@ -143,14 +143,14 @@ class PCCL_API Session {
     // for this peer. kInvalidArgument for blocks that are out of bounds, and local memory of
     // another session; kPeerLost for a peer that was not loaded here, and has gone since it called.
 
-    Result<Work> read(const LocalBlock& into, const RemoteBlock& from,
-                      std::span<const std::byte> notification = {}, StreamMoment after = {});
-    Result<Work> write(const LocalBlock& from, const RemoteBlock& to,
-                       std::span<const std::byte> notification = {}, StreamMoment after = {});
+    Result<Work> read(const LocalExtent& into, const RemoteExtent& from,
+                      std::span<const std::byte> notification = {}, StreamEvent after = {});
+    Result<Work> write(const LocalExtent& from, const RemoteExtent& to,
+                       std::span<const std::byte> notification = {}, StreamEvent after = {});
     /// The blocks of a plan that `indices` name, or all if there are none.
     Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
-                      std::span<const std::byte> notification = {}, StreamMoment after = {});
+                      std::span<const std::byte> notification = {}, StreamEvent after = {});
     /// A read between memory of GPUs that keeps the order of a stream: it begins behind what the
     /// stream has got, and what that gets from now on finds its bytes, or whatever is there where
     /// the Work fails; no host waits for that, and the stream goes on in both cases. Waits for a
@@ -173,7 +173,7 @@ class PCCL_API Session {
     // Notifications:
 
     /// Behind nothing; connects if need be.
-    Status notify(const std::string& peer, std::span<const std::byte> word);
+    Status notify(const std::string& peer, std::span<const std::byte> payload);
     /// Those that have come since the last call.
     [[nodiscard]] std::vector<Notification> notifications();
     /// The same, and waits for one at least; none when the deadline has passed.
@@ -187,11 +187,11 @@ class PCCL_API Session {
    private:
     Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
     /// To read, unless that is changed.
-    [[nodiscard]] Result<Order> order(std::shared_ptr<const Plan> plan,
-                                      std::span<const std::uint32_t> indices,
-                                      std::span<const std::byte> notification) const;
-    Result<Work> transfer(transport::RmaOp op, const LocalBlock& here, const RemoteBlock& there,
-                          std::span<const std::byte> notification, StreamMoment after);
+    [[nodiscard]] Result<TransferArgs> args(std::shared_ptr<const Plan> plan,
+                                            std::span<const std::uint32_t> indices,
+                                            std::span<const std::byte> notification) const;
+    Result<Work> transfer(transport::RmaOp op, const LocalExtent& here, const RemoteExtent& there,
+                          std::span<const std::byte> notification, StreamEvent after);
 
     std::shared_ptr<runtime::Runtime> runtime_;  // outlives what the core has of it
     ForkBound<SessionCore> core_;

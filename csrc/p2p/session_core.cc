@@ -17,20 +17,21 @@ namespace pccl::p2p {
 namespace {
 
 constexpr std::size_t kMostCallers = 1024;
-constexpr std::size_t kMostReaches = 4096;
-// To be connected where that is under way, and to have room for what was said.
-constexpr Duration kShortestGoodbye = std::chrono::seconds(2);  // since something has moved
-constexpr Duration kLongestGoodbye = std::chrono::seconds(20);  // of peers that are slow
+constexpr std::size_t kMostReachabilities = 4096;
+// To be connected where that is under way, and to have room for what was sent.
+constexpr Duration kShortestDrain = std::chrono::seconds(2);  // since something has moved
+constexpr Duration kLongestDrain = std::chrono::seconds(20);  // of peers that are slow
 constexpr Duration kBetweenInterruptLooks = std::chrono::milliseconds(50);
 constexpr Duration kLongestSleep = std::chrono::hours(1);
-constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers that do not greet
+constexpr Duration kBetweenDeadlines =
+    std::chrono::seconds(1);  // of callers that send no handshake
 
 Status closed() { return Status::aborted("this session is closed"); }
 
-/// For both sides of the connections to its earlier lives.
-Status came_back(const SessionId& peer) {
-    return Status::peer_lost(kNoRank,
-                             concat("session \"", peer.name, "\" has come back in another life"));
+/// For both sides of the connections to its earlier incarnations.
+Status restarted(const SessionId& peer) {
+    return Status::peer_lost(
+        kNoRank, concat("session \"", peer.name, "\" has come back as another incarnation"));
 }
 
 /// One that was not loaded here.
@@ -97,12 +98,13 @@ std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
     auto& known = matchers_[{peer.name, peer.incarnation}];
     auto matcher = known.lock();
     if (matcher == nullptr) {
-        const auto find_way = [core = weak_from_this()](const std::shared_ptr<Connection>& through,
-                                                        const abi::MemoryDescriptor& memory) {
+        const auto find_connection = [core = weak_from_this()](
+                                         const std::shared_ptr<Connection>& through,
+                                         const abi::MemoryDescriptor& memory) {
             const auto alive = core.lock();
             return alive == nullptr ? Result(through) : alive->connection_into(through, memory);
         };
-        matcher = std::make_shared<Matcher>(peer, waiter_, find_way);
+        matcher = std::make_shared<Matcher>(peer, waiter_, find_connection);
         known = matcher;
     }
     return matcher;
@@ -123,10 +125,10 @@ Result<std::shared_ptr<LocalMemory>> SessionCore::add(const transport::Memory& m
                                                       std::shared_ptr<const void> owner) {
     PCCL_ASSIGN_OR_RETURN(const auto identity, identity_for_memory());
     std::vector<std::unique_ptr<transport::Registration>> registrations;
-    for (transport::RmaTransport* const way :
+    for (transport::RmaTransport* const transport :
          {static_cast<transport::RmaTransport*>(by_messages_.get()), direct_.get()}) {
-        if (way == nullptr) continue;
-        PCCL_ASSIGN_OR_RETURN(auto registration, way->add(memory, identity));
+        if (transport == nullptr) continue;
+        PCCL_ASSIGN_OR_RETURN(auto registration, transport->add(memory, identity));
         registrations.push_back(std::move(registration));
     }
     auto added = std::make_shared<LocalMemory>(memory, std::move(owner), std::move(registrations));
@@ -200,7 +202,7 @@ Status SessionCore::load(const ConnectionInfo& peer) {
     {
         const std::lock_guard lock(mutex_);
         if (closed_) return closed();
-        lives_.load(peer);
+        incarnations_.load(peer);
         others = take_others(peer.id);
     }
     displace(others, peer);
@@ -211,7 +213,7 @@ void SessionCore::displace(const Connections& others, const ConnectionInfo& by) 
     for (const auto& other : others) {
         record(runtime::SessionEventKind::kDisplaced, other->peer().to_string(),
                concat("by ", by.to_string()));
-        other->close(came_back(by.id));
+        other->close(restarted(by.id));
     }
 }
 
@@ -225,75 +227,79 @@ void SessionCore::record(runtime::SessionEventKind kind, std::string peer, std::
 
 Result<SessionId> SessionCore::known(const std::string& peer) const {
     const std::lock_guard lock(mutex_);
-    const ConnectionInfo* const found = lives_.find(peer);
+    const ConnectionInfo* const found = incarnations_.find(peer);
     return found == nullptr ? Result<SessionId>(unknown(peer)) : found->id;
 }
 
-Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
+Status SessionCore::check_reach(const abi::MemoryDescriptor& memory) {
     if (memory.kind == abi::MemoryKind::kHost || direct_ == nullptr) return Status::ok();
     if (!transport::shm::key_on_this_host(memory).is_ok()) return Status::ok();  // reads a file
     const std::pair name{memory.id, memory.nonce};
     {
         const std::lock_guard lock(mutex_);
-        const auto known = reach_.find(name);
-        if (known != reach_.end()) return known->second;
+        const auto known = reachability_.find(name);
+        if (known != reachability_.end()) return known->second;
     }
     Status found = direct_->reaches(memory);
     // What has ended is told by who copies.
     if (found.code() == StatusCode::kUnavailable) return Status::ok();
     const std::lock_guard lock(mutex_);
-    if (reach_.size() >= kMostReaches) reach_.clear();
-    reach_.emplace(name, found);
+    if (reachability_.size() >= kMostReachabilities) reachability_.clear();
+    reachability_.emplace(name, found);
     return found;
 }
 
-Result<Way> SessionCore::connection_for(const Plan& plan) {
+Result<ChosenConnection> SessionCore::connection_for(const Plan& plan) {
     PCCL_TRY(check_own(&plan.local()));
     const RemoteMemory& remote = plan.remote();
-    return connection_to(remote.owner.name, &remote.owner, reach(remote.descriptor));
+    return connection_to(remote.owner.name, &remote.owner, check_reach(remote.descriptor));
 }
 
 /// The peer writes where it is told: its sends go by the connection of the receive.
 Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
-                                                                const MessageOrder& order) {
-    PCCL_TRY(check_own(order.memory.get()));
-    const bool sends = order.direction == Direction::kSend;
+                                                                const MessageArgs& args) {
+    PCCL_TRY(check_own(args.memory.get()));
+    const bool sends = args.direction == Direction::kSend;
     PCCL_ASSIGN_OR_RETURN(
-        Way way,
-        connection_to(peer, nullptr, sends ? Status::ok() : reach(order.memory->descriptor())));
-    return std::move(way.connection);
+        ChosenConnection chosen,
+        connection_to(peer, nullptr,
+                      sends ? Status::ok() : check_reach(args.memory->descriptor())));
+    return std::move(chosen.connection);
 }
 
 Result<std::shared_ptr<Connection>> SessionCore::connection_into(
     const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory) {
-    const Status reached = through->path().is_direct ? reach(memory) : Status::ok();
+    const Status reached = through->route().is_direct ? check_reach(memory) : Status::ok();
     if (reached.is_ok()) return through;
-    const SessionId& life = through->peer().id;
-    PCCL_ASSIGN_OR_RETURN(Way way, connection_to(life.name, &life, reached));
-    return std::move(way.connection);
+    const SessionId& incarnation = through->peer().id;
+    PCCL_ASSIGN_OR_RETURN(ChosenConnection chosen,
+                          connection_to(incarnation.name, &incarnation, reached));
+    return std::move(chosen.connection);
 }
 
-Result<Way> SessionCore::connection_to(const std::string& peer, const SessionId* life,
-                                       const Status& reach) {
+Result<ChosenConnection> SessionCore::connection_to(const std::string& peer,
+                                                    const SessionId* incarnation,
+                                                    const Status& reachable) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
     auto connection = find(peer, false);
     const bool goes_by_messages =
-        connection != nullptr && connection->is_whole() && !connection->path().is_direct;
-    if (!reach.is_ok() && !goes_by_messages) connection = find(peer, true);
-    const ConnectionInfo* const known = lives_.find(peer);
+        connection != nullptr && connection->is_whole() && !connection->route().is_direct;
+    if (!reachable.is_ok() && !goes_by_messages) connection = find(peer, true);
+    const ConnectionInfo* const known = incarnations_.find(peer);
     if (known == nullptr) return unknown(peer);
-    if (life != nullptr && known->id != *life)
-        return Status::unavailable(concat("session \"", peer,
-                                          "\" has come back in another life since its memory was ",
-                                          "imported: import what it has now"));
-    if (connection != nullptr) return Way{std::move(connection)};
-    if (lives_.cannot_be_called(peer)) return has_gone(*known);
-    PCCL_ASSIGN_OR_RETURN(auto approach,
-                          Approach::call(own_side(), *known, reach, ended_with(known->id)));
-    connection = Connection::make(parts_for(known->id), *known, std::move(approach), patience());
+    if (incarnation != nullptr && known->id != *incarnation)
+        return Status::unavailable(concat(
+            "session \"", peer, "\" has come back as another incarnation since its memory was ",
+            "imported: import what it has now"));
+    if (connection != nullptr) return ChosenConnection{std::move(connection)};
+    if (incarnations_.cannot_be_called(peer)) return has_gone(*known);
+    PCCL_ASSIGN_OR_RETURN(
+        auto setup, ConnectionSetup::call(own_side(), *known, reachable, ended_with(known->id)));
+    connection =
+        Connection::make(parts_for(known->id), *known, std::move(setup), connect_deadline());
     add_locked(connection);
-    return Way{std::move(connection), true};
+    return ChosenConnection{std::move(connection), true};
 }
 
 std::vector<std::uint64_t> SessionCore::ended_with(const SessionId& peer) {
@@ -310,17 +316,17 @@ void SessionCore::leave_ended(const Hello& hello) {
             each->second->leave();
 }
 
-std::shared_ptr<Connection> SessionCore::find(const std::string& peer, bool is_aside) const {
+std::shared_ptr<Connection> SessionCore::find(const std::string& peer, bool is_fallback) const {
     const auto [first, last] = connections_.equal_range(peer);
-    const auto alive = std::find_if(first, last, [is_aside](const auto& each) {
-        return each.second->is_usable() && each.second->is_aside() == is_aside;
+    const auto alive = std::find_if(first, last, [is_fallback](const auto& each) {
+        return each.second->is_usable() && each.second->is_fallback() == is_fallback;
     });
     return alive == last ? nullptr : alive->second;
 }
 
 void SessionCore::add_locked(const std::shared_ptr<Connection>& connection) {
     const std::string& peer = connection->peer().id.name;
-    lives_.wake(peer);
+    incarnations_.wake(peer);
     connections_.emplace(peer, connection);
     is_busy_.store(true);
     runtime_->notify();
@@ -331,15 +337,15 @@ void SessionCore::let_rest(const Connections& gone) {
     for (const auto& connection : gone) {
         const std::string& peer = connection->peer().id.name;
         if (connections_.contains(peer)) continue;
-        if (const auto forgotten = lives_.rest(peer)) ended_.forget(*forgotten);
+        if (const auto forgotten = incarnations_.rest(peer)) ended_.forget(*forgotten);
     }
 }
 
-SessionCore::Connections SessionCore::take_others(const SessionId& life) {
+SessionCore::Connections SessionCore::take_others(const SessionId& incarnation) {
     Connections others;
-    const auto [first, last] = connections_.equal_range(life.name);
+    const auto [first, last] = connections_.equal_range(incarnation.name);
     for (auto each = first; each != last;) {
-        if (each->second->peer().id == life) {
+        if (each->second->peer().id == incarnation) {
             ++each;
             continue;
         }
@@ -357,24 +363,24 @@ SessionCore::Connections SessionCore::all_connections() const {
     return all;
 }
 
-Result<std::shared_ptr<Task>> SessionCore::begin(Order order) {
+Result<std::shared_ptr<TransferRequest>> SessionCore::begin(TransferArgs args) {
     for (;;) {
-        PCCL_ASSIGN_OR_RETURN(const Way way, connection_for(*order.plan));
-        PCCL_TRY(order.plan->local().begin_use());
-        auto task = way.connection->begin(std::move(order));
+        PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_for(*args.plan));
+        PCCL_TRY(args.plan->local().begin_use());
+        auto request = chosen.connection->begin(std::move(args));
         // One that was lost before is no answer to this call; one that was made for it is.
-        if (way.is_new || !task->was_refused()) return task;
-        order = task->order();
+        if (chosen.is_new || !request->was_refused()) return request;
+        args = request->args();
     }
 }
 
-Status SessionCore::say(const std::string& peer, const PeerWord& word) {
+Status SessionCore::send(const std::string& peer, const ControlMessage& message) {
     for (;;) {
-        PCCL_ASSIGN_OR_RETURN(const Way way, connection_to(peer));
-        way.connection->listen();
-        if (!way.is_new && !way.connection->is_usable()) continue;
-        const Status said = way.connection->say(word);
-        if (said.is_ok() || way.is_new || !way.connection->is_lost()) return said;
+        PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_to(peer));
+        chosen.connection->drain();
+        if (!chosen.is_new && !chosen.connection->is_usable()) continue;
+        const Status sent = chosen.connection->send(message);
+        if (sent.is_ok() || chosen.is_new || !chosen.connection->is_lost()) return sent;
     }
 }
 
@@ -387,22 +393,22 @@ std::vector<Notification> SessionCore::take_notifications() {
 Result<std::optional<SessionId>> SessionCore::take_caller(const std::string& peer) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
-    const auto connection = peer.empty() ? first_untold() : first_whole(peer);
+    const auto connection = peer.empty() ? first_unreported() : first_whole(peer);
     if (connection == nullptr) return std::optional<SessionId>();
     const SessionId& caller = connection->peer().id;
-    for (Arrival& each : arrived_) each.is_told |= each.who() == caller;
+    for (Arrival& each : arrived_) each.is_reported |= each.who() == caller;
     return std::optional(caller);
 }
 
-std::shared_ptr<Connection> SessionCore::first_untold() const {
+std::shared_ptr<Connection> SessionCore::first_unreported() const {
     // One that has connected anew before its last connection was found to be lost is told then.
     const auto is_known = [this](const SessionId& who) {
         return std::ranges::any_of(arrived_, [&who](const Arrival& each) {
-            return each.is_told && each.who() == who && each.is_there();
+            return each.is_reported && each.who() == who && each.is_there();
         });
     };
     for (const Arrival& each : arrived_)
-        if (!each.is_told && each.is_there() && !is_known(each.who())) return each.connection;
+        if (!each.is_reported && each.is_there() && !is_known(each.who())) return each.connection;
     return nullptr;
 }
 
@@ -421,39 +427,39 @@ Status SessionCore::disconnect(const std::string& peer, const Status& reason,
         const auto [first, last] = connections_.equal_range(peer);
         for (auto each = first; each != last; ++each) gone.push_back(each->second);
     }
-    const Status said = see_off(gone, reason, interrupted);
+    const Status sent = drain_and_close(gone, reason, interrupted);
     const std::lock_guard lock(mutex_);
     for (const auto& connection : gone) ended_.add(connection->peer().id, connection->number());
     std::erase_if(connections_, [&gone](const auto& each) {
         return std::ranges::find(gone, each.second) != gone.end();
     });
     let_rest(gone);
-    return said;
+    return sent;
 }
 
-Status SessionCore::see_off(const Connections& leaving, const Status& reason,
-                            const Interrupted& interrupted) {
-    for (const auto& connection : leaving) connection->wind_up(reason);
-    const Status said = await_last_words(leaving, interrupted);
+Status SessionCore::drain_and_close(const Connections& leaving, const Status& reason,
+                                    const Interrupted& interrupted) {
+    for (const auto& connection : leaving) connection->stop_posting(reason);
+    const Status sent = await_unsent(leaving, interrupted);
     for (const auto& connection : leaving) connection->close(reason);
-    return said;
+    return sent;
 }
 
-Status SessionCore::await_last_words(const Connections& leaving, const Interrupted& interrupted) {
-    const auto has_unsaid = [](const auto& connection) { return connection->has_unsaid(); };
-    const Deadline longest = Deadline::after(kLongestGoodbye);
-    Deadline deadline = longest.within(kShortestGoodbye);
+Status SessionCore::await_unsent(const Connections& leaving, const Interrupted& interrupted) {
+    const auto has_unsent = [](const auto& connection) { return connection->has_unsent(); };
+    const Deadline longest = Deadline::after(kLongestDrain);
+    Deadline deadline = longest.within(kShortestDrain);
     Deadline next_look = longest.within(kBetweenInterruptLooks);
-    Help help(*this);
+    SessionProgressGuard guard(*this);
     transport::Backoff backoff(*waiter_);
-    while (std::ranges::any_of(leaving, has_unsaid) && !deadline.passed()) {
+    while (std::ranges::any_of(leaving, has_unsent) && !deadline.passed()) {
         if (interrupted && next_look.passed()) {
             PCCL_TRY(interrupted());
             next_look = longest.within(kBetweenInterruptLooks);
         }
-        if (help.carry()) {
+        if (guard.progress()) {
             backoff.reset();
-            deadline = longest.within(kShortestGoodbye);
+            deadline = longest.within(kShortestDrain);
         } else {
             backoff.pause();
         }
@@ -471,35 +477,35 @@ std::vector<SessionId> SessionCore::peers() const {
     return peers;
 }
 
-bool SessionCore::carry_all() {
-    bool moved = hear_callers();
+bool SessionCore::progress_all() {
+    bool moved = progress_handshakes();
     for (const auto& connection : all_connections()) {
-        moved |= connection->try_carry();
-        moved |= connection->listener().advance();
+        moved |= connection->try_progress();
+        moved |= connection->receiver().advance();
     }
     return inquiries_->advance() || moved;
 }
 
 Duration SessionCore::longest_sleep() const {
-    Duration longest = awaits_greeting_.load() ? kBetweenDeadlines : kLongestSleep;
+    Duration longest = awaits_handshake_.load() ? kBetweenDeadlines : kLongestSleep;
     for (const auto& connection : all_connections())
         longest = std::min(longest, connection->longest_sleep());
     return longest;
 }
 
 bool SessionCore::progress() {
-    const bool moved = carry_all();
+    const bool moved = progress_all();
     drop_lost();
-    tell_refusals();
+    log_refusals();
     return moved;
 }
 
-void SessionCore::tell_refusals() {
+void SessionCore::log_refusals() {
     const std::uint64_t all = refusals();
-    const std::uint64_t told = told_refusals_.exchange(all);
-    if (all <= told) return;
+    const std::uint64_t logged = logged_refusals_.exchange(all);
+    if (all <= logged) return;
     const std::string what =
-        concat(all - told, " requests for memory that is not registered with it, or beyond it");
+        concat(all - logged, " requests for memory that is not registered with it, or beyond it");
     record(runtime::SessionEventKind::kRefused, {}, what);
     refusals_.line(LogLevel::kWarning, info_.id.name, "session \"", info_.id.name, "\" refused ",
                    what);
@@ -540,7 +546,7 @@ void SessionCore::accept_link(const transport::LinkRequest&,
         link->abort(closed_ ? closed() : Status::resource_exhausted("too many sessions call"));
         return;
     }
-    callers_.push_back({std::move(link), {}, patience()});
+    callers_.push_back({std::move(link), {}, connect_deadline()});
     is_busy_.store(true);
     runtime_->notify();
     waiter_->wake();
@@ -550,38 +556,38 @@ void SessionCore::accept_region(const transport::LinkRequest&, std::unique_ptr<t
     refuse(Status::unsupported("sessions share no regions"));
 }
 
-bool SessionCore::hear_callers() {
-    const std::unique_lock hearing(hearing_, std::try_to_lock);
-    if (!hearing.owns_lock()) return false;
+bool SessionCore::progress_handshakes() {
+    const std::unique_lock handshaking(handshake_lock_, std::try_to_lock);
+    if (!handshaking.owns_lock()) return false;
     {
         const std::lock_guard lock(mutex_);
-        heard_.splice(heard_.end(), callers_);
+        in_handshake_.splice(in_handshake_.end(), callers_);
     }
-    const std::size_t before = heard_.size();
-    heard_.remove_if([this](Caller& caller) { return !hear(caller); });
-    awaits_greeting_.store(!heard_.empty());
-    return heard_.size() != before;
+    const std::size_t before = in_handshake_.size();
+    in_handshake_.remove_if([this](Caller& caller) { return !progress_handshake(caller); });
+    awaits_handshake_.store(!in_handshake_.empty());
+    return in_handshake_.size() != before;
 }
 
-bool SessionCore::hear(Caller& caller) {
-    auto greeting = caller.reader.next(*caller.link);
-    if (greeting.is_ok() && !*greeting) {
+bool SessionCore::progress_handshake(Caller& caller) {
+    auto handshake = caller.reader.next(*caller.link);
+    if (handshake.is_ok() && !*handshake) {
         if (!caller.deadline.passed()) return true;
-        greeting = Status::timeout("a session connects, and does not greet in time");
+        handshake = Status::timeout("a session connects, and sends no handshake in time");
     }
-    Status status = greeting.status();
+    Status status = handshake.status();
     if (status.is_ok())
-        status = take(std::move(**greeting), std::move(caller.link));
+        status = take(std::move(**handshake), std::move(caller.link));
     else
         caller.link->abort(status);
     if (!status.is_ok()) refuse(status);
     return false;
 }
 
-Status SessionCore::take(Greeting greeting, std::unique_ptr<transport::RecvLink> link) {
-    if (const auto* const hello = std::get_if<Hello>(&greeting))
+Status SessionCore::take(HandshakeMessage handshake, std::unique_ptr<transport::RecvLink> link) {
+    if (const auto* const hello = std::get_if<Hello>(&handshake))
         return take_hello(*hello, std::move(link));
-    return take_welcome(std::get<Welcome>(greeting), std::move(link));
+    return take_welcome(std::get<Welcome>(handshake), std::move(link));
 }
 
 Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link) {
@@ -589,17 +595,17 @@ Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::Re
         link->abort(admitted);
         return admitted.with_context(hello.from.to_string());
     }
-    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::answer(own_side(), hello, std::move(link)));
+    PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::answer(own_side(), hello, std::move(link)));
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
     // Its successor may have been loaded meanwhile.
-    if (const Status admitted = lives_.greet(hello.from); !admitted.is_ok()) {
-        approach->give_up(admitted);
+    if (const Status admitted = incarnations_.accept_hello(hello.from); !admitted.is_ok()) {
+        setup->give_up(admitted);
         return admitted.with_context(hello.from.to_string());
     }
     leave_ended(hello);
-    const auto connection =
-        Connection::make(parts_for(hello.from.id), hello.from, std::move(approach), patience());
+    const auto connection = Connection::make(parts_for(hello.from.id), hello.from, std::move(setup),
+                                             connect_deadline());
     arrived_.push_back({connection});
     add_locked(connection);
     return Status::ok();
@@ -609,7 +615,7 @@ Status SessionCore::admit(const ConnectionInfo& caller) {
     Connections others;
     {
         const std::lock_guard lock(mutex_);
-        PCCL_TRY(lives_.greet(caller));
+        PCCL_TRY(incarnations_.accept_hello(caller));
         others = take_others(caller.id);
     }
     displace(others, caller);
@@ -635,28 +641,28 @@ void SessionCore::refuse(const Status& why) {
 Status SessionCore::close(const Interrupted& interrupted) {
     const Status reason =
         Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
-    const Status said = see_off(all_connections(), reason, interrupted);
+    const Status sent = drain_and_close(all_connections(), reason, interrupted);
     std::list<Caller> callers;
     std::set<std::shared_ptr<LocalMemory>> memories;
     {
         const std::lock_guard lock(mutex_);
-        if (std::exchange(closed_, true)) return said;
+        if (std::exchange(closed_, true)) return sent;
         callers.splice(callers.end(), callers_);
         memories.swap(memories_);
     }
     runtime_->unregister_rank({info_.group, kNoRank});
     is_busy_.store(false);
-    const std::lock_guard hearing(hearing_);
-    callers.splice(callers.end(), heard_);
+    const std::lock_guard handshaking(handshake_lock_);
+    callers.splice(callers.end(), in_handshake_);
     for (const Caller& caller : callers) caller.link->abort(reason);
     for (const auto& connection : all_connections()) connection->close(reason);
-    tell_refusals();
-    // Nothing uses them any more; peers have heard why.
+    log_refusals();
+    // Nothing uses them any more; peers have received why.
     for (const auto& memory : memories) static_cast<void>(memory->deregister());
     const std::lock_guard lock(mutex_);
     connections_.clear();
     arrived_.clear();
-    return said;
+    return sent;
 }
 
 }  // namespace pccl::p2p

@@ -17,8 +17,8 @@
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/ended_connections.h"
 #include "csrc/p2p/inquiries.h"
-#include "csrc/p2p/lives.h"
 #include "csrc/p2p/matcher.h"
+#include "csrc/p2p/peer_incarnations.h"
 #include "csrc/p2p/session_options.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/runtime/participant.h"
@@ -31,7 +31,7 @@ namespace pccl::p2p {
     return connection.is_whole() && connection.is_usable();
 }
 
-struct Way {
+struct ChosenConnection {
     std::shared_ptr<Connection> connection;
     bool is_new = false;  // begun for who asks
 };
@@ -50,23 +50,24 @@ class SessionCore final : public runtime::Participant,
 
     Status load(const ConnectionInfo& peer);
     [[nodiscard]] Result<SessionId> known(const std::string& peer) const;
-    /// A connection to that life of the peer, which may still have to be made; null where the life
-    /// does not matter. Unless `reach` is ok, it is for memory that peers do not copy by
-    /// themselves.
-    Result<Way> connection_to(const std::string& peer, const SessionId* life = nullptr,
-                              const Status& reach = Status::ok());
+    /// A connection to that incarnation of the peer, which may still have to be made; null where
+    /// the incarnation does not matter. Unless `reachable` is ok, it is for memory that peers do
+    /// not copy by themselves.
+    Result<ChosenConnection> connection_to(const std::string& peer,
+                                           const SessionId* incarnation = nullptr,
+                                           const Status& reachable = Status::ok());
     /// On which a plan's blocks are moved, or the peer is told of a message.
-    Result<Way> connection_for(const Plan& plan);
+    Result<ChosenConnection> connection_for(const Plan& plan);
     Result<std::shared_ptr<Connection>> connection_for(const std::string& peer,
-                                                       const MessageOrder& order);
-    /// As Matcher::FindWay.
+                                                       const MessageArgs& args);
+    /// As Matcher::FindConnection.
     Result<std::shared_ptr<Connection>> connection_into(const std::shared_ptr<Connection>& through,
                                                         const abi::MemoryDescriptor& memory);
-    /// Of that life of a peer.
+    /// Of that incarnation of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
-    Result<std::shared_ptr<Task>> begin(Order order);
+    Result<std::shared_ptr<TransferRequest>> begin(TransferArgs args);
     /// As Session::notify().
-    Status say(const std::string& peer, const PeerWord& word);
+    Status send(const std::string& peer, const ControlMessage& message);
     /// As Session::accept(), without waiting; kAborted once this is closed.
     Result<std::optional<SessionId>> take_caller(const std::string& peer);
     /// As Session::disconnect().
@@ -87,8 +88,9 @@ class SessionCore final : public runtime::Participant,
     Status end(const std::shared_ptr<LocalMemory>& memory);
     /// As Session::publish().
     Status publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory);
-    /// Carries all connections on; true when something moved. Callers that wait use Help.
-    bool carry_all();
+    /// Makes progress on all connections; true when something moved. Callers that wait use
+    /// SessionProgressGuard.
+    bool progress_all();
     void look_at_all();
     /// As Session::close().
     Status close(const Interrupted& interrupted);
@@ -104,16 +106,16 @@ class SessionCore final : public runtime::Participant,
     void look_around(Duration idle) override;
 
    private:
-    /// A stream that has come, on which the greeting has not.
+    /// A stream that has come, on which the handshake has not.
     struct Caller {
         std::unique_ptr<transport::RecvLink> link;
-        GreetingReader reader;
+        HandshakeReader reader;
         Deadline deadline;
     };
     /// A connection that a peer has made.
     struct Arrival {
         std::shared_ptr<Connection> connection;
-        bool is_told = false;  // by take_caller()
+        bool is_reported = false;  // by take_caller()
 
         [[nodiscard]] bool is_there() const { return p2p::is_there(*connection); }
         [[nodiscard]] const SessionId& who() const { return connection->peer().id; }
@@ -133,48 +135,48 @@ class SessionCore final : public runtime::Participant,
     [[nodiscard]] ConnectionParts parts_for(const SessionId& peer);
     std::shared_ptr<Matcher> matcher_locked(const SessionId& peer);
 
-    [[nodiscard]] Deadline patience() const { return Deadline::after(connect_timeout_); }
+    [[nodiscard]] Deadline connect_deadline() const { return Deadline::after(connect_timeout_); }
 
-    bool hear_callers();
+    bool progress_handshakes();
     /// False when it is over, one way or the other.
-    bool hear(Caller& caller);
-    Status take(Greeting greeting, std::unique_ptr<transport::RecvLink> link);
+    bool progress_handshake(Caller& caller);
+    Status take(HandshakeMessage handshake, std::unique_ptr<transport::RecvLink> link);
     Status take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link);
-    /// Lets who greets take the place of earlier lives, whose connections it closes.
+    /// Lets a caller take the place of earlier incarnations, whose connections it closes.
     Status admit(const ConnectionInfo& caller);
     Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
     void refuse(const Status& why);
-    /// Closes connections to earlier lives of a session.
+    /// Closes connections to earlier incarnations of a session.
     void displace(const Connections& others, const ConnectionInfo& by);
     /// In the flight record.
     void record(runtime::SessionEventKind kind, std::string peer, std::string text) const;
 
     [[nodiscard]] Connections all_connections() const;
-    /// Closes them once what was said to these peers has left, for which it waits a moment. What
+    /// Closes them once what was sent to these peers has left, for which it waits a moment. What
     /// `interrupted` says, unless ok, ends that, and is returned.
-    Status see_off(const Connections& leaving, const Status& reason,
-                   const Interrupted& interrupted);
-    /// Of see_off().
-    Status await_last_words(const Connections& leaving, const Interrupted& interrupted);
+    Status drain_and_close(const Connections& leaving, const Status& reason,
+                           const Interrupted& interrupted);
+    /// Of drain_and_close().
+    Status await_unsent(const Connections& leaving, const Interrupted& interrupted);
     void drop_lost();
     /// Under mutex_: of those that have called; null while there is none.
-    [[nodiscard]] std::shared_ptr<Connection> first_untold() const;
+    [[nodiscard]] std::shared_ptr<Connection> first_unreported() const;
     [[nodiscard]] std::shared_ptr<Connection> first_whole(const std::string& peer) const;
     /// Logs refusals that were not yet told.
-    void tell_refusals();
+    void log_refusals();
     /// Under mutex_: the first that is usable.
-    [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer, bool is_aside) const;
-    /// Under mutex_: connections of a life of a peer that have ended here.
+    [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer, bool is_fallback) const;
+    /// Under mutex_: connections of an incarnation of a peer that have ended here.
     [[nodiscard]] std::vector<std::uint64_t> ended_with(const SessionId& peer);
     /// Under mutex_: leaves those that have ended for the caller.
     void leave_ended(const Hello& hello);
     /// Whether memory of this host is copied with no help of its owner, and else why not.
-    [[nodiscard]] Status reach(const abi::MemoryDescriptor& memory);
+    [[nodiscard]] Status check_reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
     /// Under mutex_: of peers whose connections were taken out.
     void let_rest(const Connections& gone);
-    /// Under mutex_: takes out all to other lives of the session than `life`.
-    [[nodiscard]] Connections take_others(const SessionId& life);
+    /// Under mutex_: takes out all to other incarnations of the session than `incarnation`.
+    [[nodiscard]] Connections take_others(const SessionId& incarnation);
 
     runtime::Runtime* const runtime_;
     const std::shared_ptr<transport::Waiter> waiter_;
@@ -190,51 +192,53 @@ class SessionCore final : public runtime::Participant,
     alignas(8) std::uint64_t probed_ = 0;          // the word that peers try to read
     std::shared_ptr<LocalMemory> probe_;
     LimitedLog refusals_{"refusals of sessions"};
-    std::atomic<std::uint64_t> told_refusals_{0};
+    std::atomic<std::uint64_t> logged_refusals_{0};
 
     std::atomic<bool> is_busy_{false};
     mutable std::mutex mutex_;  // guards what follows
     bool closed_ = false;
-    Lives lives_;
-    /// Of memory of GPUs of peers, by id and nonce: what reach() found.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reach_;
+    PeerIncarnations incarnations_;
+    /// Of memory of GPUs of peers, by id and nonce: what check_reach() found.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reachability_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
     EndedConnections ended_;  // of these, that are there no more
     std::list<Arrival> arrived_;
-    /// Of lives of peers, while there are connections to them.
+    /// Of incarnations of peers, while there are connections to them.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
-    std::list<Caller> callers_;                 // of the acceptor, for the next advance()
-    RelayLock hearing_{*waiter_};               // held by who hears callers; before mutex_
-    std::list<Caller> heard_;                   // guarded by hearing_
-    std::atomic<bool> awaits_greeting_{false};  // whether there are any
+    std::list<Caller> callers_;  // of the acceptor, for the next advance()
+    HandoffLock handshake_lock_{
+        *waiter_};                    // held by the thread that reads handshakes; before mutex_
+    std::list<Caller> in_handshake_;  // guarded by handshake_lock_
+    std::atomic<bool> awaits_handshake_{false};  // whether there are any
 };
 
-/// Of a thread that carries all connections of a session on while it waits. What it leaves, others
-/// go on with.
-class Help {
+/// Of a thread that makes progress on all connections of a session while it waits. What it leaves,
+/// others go on with.
+class SessionProgressGuard {
    public:
-    explicit Help(SessionCore& core) : core_(core) {}
-    ~Help() {
+    explicit SessionProgressGuard(SessionCore& core) : core_(core) {}
+    ~SessionProgressGuard() {
         if (moved_) core_.waiter()->wake();
     }
-    Help(const Help&) = delete;
-    Help& operator=(const Help&) = delete;
+    SessionProgressGuard(const SessionProgressGuard&) = delete;
+    SessionProgressGuard& operator=(const SessionProgressGuard&) = delete;
 
-    bool carry() { return moved_ = core_.carry_all(); }
+    bool progress() { return moved_ = core_.progress_all(); }
 
    private:
     SessionCore& core_;
     bool moved_ = false;  // the last time
 };
 
-/// Carries all connections of a session on until `is_done()`; false where `deadline` passes first.
+/// Makes progress on all connections of a session until `is_done()`; false where `deadline` passes
+/// first.
 template <typename Predicate>
-bool carry_until(SessionCore& core, Deadline deadline, const Predicate& is_done) {
-    Help help(core);
+bool progress_until(SessionCore& core, Deadline deadline, const Predicate& is_done) {
+    SessionProgressGuard guard(core);
     transport::Backoff backoff(*core.waiter());
     while (!is_done()) {
-        const bool moved = help.carry();
+        const bool moved = guard.progress();
         if (deadline.passed()) return is_done();
         if (moved)
             backoff.reset();

@@ -1,4 +1,4 @@
-// How a session is named: by its user, and by the life of it that is meant.
+// How a session is named: by its user, and by the incarnation of it that is meant.
 #pragma once
 
 #include <cstdint>

@@ -11,9 +11,9 @@
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/matcher.h"
-#include "csrc/p2p/posting.h"
+#include "csrc/p2p/message_request.h"
 #include "csrc/p2p/session_core.h"
-#include "csrc/p2p/task.h"
+#include "csrc/p2p/transfer_request.h"
 
 namespace pccl::p2p {
 namespace {
@@ -23,68 +23,69 @@ std::string text_of(Direction direction) {
 }
 
 /// What its program knows from now on, if so.
-bool has_ended(Posting& posting) {
-    if (!posting.is_complete()) return false;
-    posting.consume();
+bool has_ended(MessageRequest& request) {
+    if (!request.is_complete()) return false;
+    request.consume();
     return true;
 }
 
-void carry_message_until(Posting& posting, Matcher& matcher, Deadline deadline) {
-    Attendance attendance(*posting.through());
-    const auto carry = [&] {
-        const bool moved = attendance.carry();
+void progress_message_until(MessageRequest& request, Matcher& matcher, Deadline deadline) {
+    ProgressGuard guard(*request.through());
+    const auto progress = [&] {
+        const bool moved = guard.progress();
         return matcher.advance() || moved;
     };
-    attendance.carry_until(deadline, carry, [&] { return has_ended(posting); });
+    guard.progress_until(deadline, progress, [&] { return has_ended(request); });
 }
 
 }  // namespace
 
-Message::Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher)
-    : posting_(std::move(posting), "message"), matcher_(std::move(matcher), "message") {}
+Message::Message(std::shared_ptr<MessageRequest> request, std::shared_ptr<Matcher> matcher)
+    : request_(std::move(request), "message"), matcher_(std::move(matcher), "message") {}
 
 bool Message::is_complete() const {
-    return posting_.use(true, [](Posting& posting) { return has_ended(posting); });
+    return request_.use(true, [](MessageRequest& request) { return has_ended(request); });
 }
 
 MessageStage Message::stage() const {
-    return posting_.use(MessageStage::kPosted,
-                        [](const Posting& posting) { return posting.stage(); });
+    return request_.use(MessageStage::kPosted,
+                        [](const MessageRequest& request) { return request.stage(); });
 }
 
 Status Message::status() const {
-    PCCL_ASSIGN_OR_RETURN(const Posting* const posting, posting_.get());
-    return posting->status();
+    PCCL_ASSIGN_OR_RETURN(const MessageRequest* const request, request_.get());
+    return request->status();
 }
 
 std::uint64_t Message::bytes() const {
-    return posting_.use(std::uint64_t{0}, [](const Posting& posting) { return posting.bytes(); });
+    return request_.use(std::uint64_t{0},
+                        [](const MessageRequest& request) { return request.bytes(); });
 }
 
-std::uint64_t Message::tag() const { return posting_.constants().order().tag; }
+std::uint64_t Message::tag() const { return request_.constants().args().tag; }
 
-bool Message::is_send() const { return posting_.constants().order().direction == Direction::kSend; }
+bool Message::is_send() const { return request_.constants().args().direction == Direction::kSend; }
 
-const SessionId& Message::peer() const { return posting_.constants().through()->peer().id; }
+const SessionId& Message::peer() const { return request_.constants().through()->peer().id; }
 
 std::string Message::to_string() const {
-    const MessageOrder& order = posting_.constants().order();
-    return concat("a ", text_of(order.direction), " of ", order.block.bytes, " bytes with tag ",
-                  order.tag);
+    const MessageArgs& args = request_.constants().args();
+    return concat("a ", text_of(args.direction), " of ", args.extent.bytes, " bytes with tag ",
+                  args.tag);
 }
 
 Status Message::wait(Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(Posting* const posting, posting_.get());
+    PCCL_ASSIGN_OR_RETURN(MessageRequest* const request, request_.get());
     PCCL_ASSIGN_OR_RETURN(Matcher* const matcher, matcher_.get());
-    carry_message_until(*posting, *matcher, deadline);  // may end it even as it leaves
-    if (has_ended(*posting)) return posting->status();
-    const ConnectionInfo& peer = posting->through()->peer();
+    progress_message_until(*request, *matcher, deadline);  // may end it even as it leaves
+    if (has_ended(*request)) return request->status();
+    const ConnectionInfo& peer = request->through()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
         .with_process(peer.process);
 }
 
 void Message::release() const {
-    matcher_.use([this](Matcher& matcher) { matcher.give_up(posting_.share()); });
+    matcher_.use([this](Matcher& matcher) { matcher.give_up(request_.share()); });
 }
 
 enum class Transfer::Kind : std::uint8_t { kSend, kReceive, kRead, kWrite };
@@ -157,69 +158,69 @@ Transfer::Transfer(std::shared_ptr<SessionCore> core, std::string peer,
                    const TransferOptions& options)
     : state_(std::make_shared<State>(std::move(core), std::move(peer), options), "transfer") {}
 
-Result<Message> Transfer::post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline) {
+Result<Message> Transfer::post_send(const LocalExtent& from, std::uint64_t tag, Deadline deadline) {
     const std::uint64_t chunk = state_.constants().options.chunk;
-    return post({Direction::kSend, tag, from.memory, from.block, chunk}, deadline);
+    return post({Direction::kSend, tag, from.memory, from.extent, chunk}, deadline);
 }
 
-Result<Message> Transfer::post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline) {
-    return post({Direction::kReceive, tag, into.memory, into.block}, deadline);
+Result<Message> Transfer::post_recv(const LocalExtent& into, std::uint64_t tag, Deadline deadline) {
+    return post({Direction::kReceive, tag, into.memory, into.extent}, deadline);
 }
 
-Result<Work> Transfer::post_read(const LocalBlock& into, const RemoteBlock& from, Deadline deadline,
-                                 std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(Order order, this->order(into, from, notification));
-    order.op = transport::RmaOp::kRead;
-    return post(std::move(order), deadline);
+Result<Work> Transfer::post_read(const LocalExtent& into, const RemoteExtent& from,
+                                 Deadline deadline, std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(into, from, notification));
+    args.op = transport::RmaOp::kRead;
+    return post(std::move(args), deadline);
 }
 
-Result<Work> Transfer::post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
-                                  std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(Order order, this->order(from, to, notification));
-    order.op = transport::RmaOp::kWrite;
-    return post(std::move(order), deadline);
+Result<Work> Transfer::post_write(const LocalExtent& from, const RemoteExtent& to,
+                                  Deadline deadline, std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(from, to, notification));
+    args.op = transport::RmaOp::kWrite;
+    return post(std::move(args), deadline);
 }
 
-Result<Order> Transfer::order(const LocalBlock& here, const RemoteBlock& there,
-                              std::span<const std::byte> notification) const {
+Result<TransferArgs> Transfer::args(const LocalExtent& here, const RemoteExtent& there,
+                                    std::span<const std::byte> notification) const {
     PCCL_ASSIGN_OR_RETURN(const State* const state, state_.get());
     const std::string& owner = there.memory.owner.name;
     if (owner != state->peer)
         return Status::invalid_argument(concat(
             "memory of session \"", owner, "\" in a transfer with session \"", state->peer, "\""));
-    Order order;
-    PCCL_ASSIGN_OR_RETURN(order.notification, word_of(notification));
+    TransferArgs args;
+    PCCL_ASSIGN_OR_RETURN(args.notification, payload_of(notification));
     PCCL_ASSIGN_OR_RETURN(
-        order.plan,
-        Plan::make({here.memory, here.block}, {there.memory, there.block}, state->options.chunk));
-    return order;
+        args.plan,
+        Plan::make({here.memory, here.extent}, {there.memory, there.extent}, state->options.chunk));
+    return args;
 }
 
-Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
+Result<Message> Transfer::post(MessageArgs args, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
-    PCCL_TRY(Blocks(order.block).check_within(order.memory->memory().bytes));
-    const Kind kind = order.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
+    PCCL_TRY(Extents(args.extent).check_within(args.memory->memory().bytes));
+    const Kind kind = args.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
     PCCL_TRY(await_room(*state, kind, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto connection, state->core->connection_for(state->peer, order));
-    PCCL_TRY(order.memory->begin_use());
-    const auto memory = order.memory;
+    PCCL_ASSIGN_OR_RETURN(auto connection, state->core->connection_for(state->peer, args));
+    PCCL_TRY(args.memory->begin_use());
+    const auto memory = args.memory;
     const auto matcher = state->core->matcher_for(connection->peer().id);
-    const auto posting = std::make_shared<Posting>(std::move(order), std::move(connection));
-    if (const Status posted = matcher->post(posting); !posted.is_ok()) {
+    const auto request = std::make_shared<MessageRequest>(std::move(args), std::move(connection));
+    if (const Status posted = matcher->post(request); !posted.is_ok()) {
         memory->end_use();
         return posted;
     }
-    Message message(posting, matcher);
+    Message message(request, matcher);
     state->keep(kind, message);
     return message;
 }
 
-Result<Work> Transfer::post(Order order, Deadline deadline) {
+Result<Work> Transfer::post(TransferArgs args, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
-    const Kind kind = order.op == transport::RmaOp::kRead ? Kind::kRead : Kind::kWrite;
+    const Kind kind = args.op == transport::RmaOp::kRead ? Kind::kRead : Kind::kWrite;
     PCCL_TRY(await_room(*state, kind, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto task, state->core->begin(std::move(order)));
-    Work work(std::move(task));
+    PCCL_ASSIGN_OR_RETURN(auto request, state->core->begin(std::move(args)));
+    Work work(std::move(request));
     state->keep(kind, work);
     return work;
 }
@@ -230,7 +231,7 @@ Status Transfer::await_room(State& state, Kind kind, Deadline deadline) {
         alike = state.under_way(kind);
         return alike.size() < state.options.window;
     };
-    if (carry_until(*state.core, deadline, has_room)) return Status::ok();
+    if (progress_until(*state.core, deadline, has_room)) return Status::ok();
     return Status::timeout(concat(
         "session \"", state.peer, "\" takes its time: ", alike.size(), " ", Posted::plural(kind),
         " have not ended, as many as the window has, the first ", alike.front().to_string()));

@@ -28,21 +28,21 @@
 namespace pccl::p2p {
 
 class Matcher;
-class Posting;
+class MessageRequest;
 class SessionCore;
-struct MessageOrder;
-struct Order;
+struct MessageArgs;
+struct TransferArgs;
 
 /// Of a transfer, here.
-struct LocalBlock {
+struct LocalExtent {
     std::shared_ptr<LocalMemory> memory;
-    Block block;
+    Extent extent;
 };
 
 /// Of a transfer, there.
-struct RemoteBlock {
+struct RemoteExtent {
     RemoteMemory memory;
-    Block block;
+    Extent extent;
 };
 
 /// One that was posted: a handle, cheap to copy, safe from every thread. It goes on when all are
@@ -50,14 +50,14 @@ struct RemoteBlock {
 /// parent's.
 class PCCL_API Message {
    public:
-    Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher);
+    Message(std::shared_ptr<MessageRequest> request, std::shared_ptr<Matcher> matcher);
 
     /// kUnavailable in a child of fork().
-    [[nodiscard]] Status check_usable() const { return posting_.check(); }
+    [[nodiscard]] Status check_usable() const { return request_.check(); }
     /// Whether it has ended, well or not: of a send, the peer's memory has its bytes; of a receive,
     /// they are here.
     [[nodiscard]] bool is_complete() const;
-    /// How far it has come; does not carry it on.
+    /// How far it has come; makes no progress on it.
     [[nodiscard]] MessageStage stage() const;
     /// How it ended, of one that is complete. kAborted for one that was given up, here or there;
     /// kInvalidArgument for a message that is longer than its receive; kPeerLost; the errors of
@@ -67,8 +67,8 @@ class PCCL_API Message {
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::uint64_t tag() const;
     [[nodiscard]] bool is_send() const;
-    /// Carries it on until it has ended, and says how. kTimeout names the peer, and leaves it
-    /// going.
+    /// Makes progress on it until it has ended, and says how. kTimeout names the peer, and leaves
+    /// it going.
     [[nodiscard]] Status wait(Deadline deadline) const;
     /// Gives it up, and returns at once: it ends soon, done or kAborted, and only then is its
     /// memory free. Nothing where it is complete.
@@ -78,7 +78,7 @@ class PCCL_API Message {
     [[nodiscard]] std::string to_string() const;
 
    private:
-    ForkBound<Posting> posting_;
+    ForkBound<MessageRequest> request_;
     ForkBound<Matcher> matcher_;
 };
 
@@ -104,14 +104,14 @@ class PCCL_API Transfer {
     /// Waits until the window has room: kTimeout names the peer, and nothing is posted. Connects if
     /// need be. kInvalidArgument for a block that is out of bounds or memory that is not
     /// registered, kResourceExhausted where more messages of the two sessions wait than they keep.
-    Result<Message> post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline);
+    Result<Message> post_send(const LocalExtent& from, std::uint64_t tag, Deadline deadline);
     /// The same. The message may be shorter than the block.
-    Result<Message> post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline);
+    Result<Message> post_recv(const LocalExtent& into, std::uint64_t tag, Deadline deadline);
     /// As Session::read(), with the waits and errors of post_send(). The memory is this peer's.
-    Result<Work> post_read(const LocalBlock& into, const RemoteBlock& from, Deadline deadline,
+    Result<Work> post_read(const LocalExtent& into, const RemoteExtent& from, Deadline deadline,
                            std::span<const std::byte> notification = {});
     /// As Session::write(), likewise.
-    Result<Work> post_write(const LocalBlock& from, const RemoteBlock& to, Deadline deadline,
+    Result<Work> post_write(const LocalExtent& from, const RemoteExtent& to, Deadline deadline,
                             std::span<const std::byte> notification = {});
     /// Whom all of it is with.
     [[nodiscard]] const std::string& peer() const;
@@ -130,11 +130,11 @@ class PCCL_API Transfer {
     struct State;
     enum class Kind : std::uint8_t;
     class Posted;
-    Result<Message> post(MessageOrder order, Deadline deadline);
-    Result<Work> post(Order order, Deadline deadline);
+    Result<Message> post(MessageArgs args, Deadline deadline);
+    Result<Work> post(TransferArgs args, Deadline deadline);
     /// To read or to write.
-    [[nodiscard]] Result<Order> order(const LocalBlock& here, const RemoteBlock& there,
-                                      std::span<const std::byte> notification) const;
+    [[nodiscard]] Result<TransferArgs> args(const LocalExtent& here, const RemoteExtent& there,
+                                            std::span<const std::byte> notification) const;
     static Status await_room(State& state, Kind kind, Deadline deadline);
 
     ForkBound<State> state_;

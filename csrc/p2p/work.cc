@@ -4,79 +4,80 @@
 
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
-#include "csrc/p2p/task.h"
+#include "csrc/p2p/transfer_request.h"
 
 namespace pccl::p2p {
 namespace {
 
-void carry_task_until(const Task& task, Deadline deadline) {
-    if (task.is_complete()) return;
-    Attendance attendance(*task.connection());
-    attendance.carry_until(
-        deadline, [&] { return attendance.carry(&task); }, [&] { return task.is_complete(); });
+void progress_transfer_until(const TransferRequest& request, Deadline deadline) {
+    if (request.is_complete()) return;
+    ProgressGuard guard(*request.connection());
+    guard.progress_until(
+        deadline, [&] { return guard.progress(&request); }, [&] { return request.is_complete(); });
 }
 
-WorkStats stats_of(const Task& task) {
-    WorkStats stats{.bytes = task.bytes(),
-                    .blocks = task.blocks(),
-                    .pieces = task.pieces(),
-                    .taken = task.taken()};
-    const Connection& connection = *task.connection();
+WorkStats stats_of(const TransferRequest& request) {
+    WorkStats stats{.bytes = request.bytes(),
+                    .blocks = request.blocks(),
+                    .pieces = request.pieces(),
+                    .taken = request.taken()};
+    const Connection& connection = *request.connection();
     if (!connection.is_whole()) return stats;
-    const auto way = way_of(connection.path(), *task.order().plan);
-    stats.path = concat(way.kind, ", ", way.how);
-    stats.reasons = connection.path().reasons;
+    const auto route = route_of(connection.route(), *request.args().plan);
+    stats.path = concat(route.kind, ", ", route.how);
+    stats.reasons = connection.route().reasons;
     return stats;
 }
 
 }  // namespace
 
-Work::Work(std::shared_ptr<Task> task) : task_(std::move(task), "work") {}
+Work::Work(std::shared_ptr<TransferRequest> request) : request_(std::move(request), "work") {}
 
 bool Work::is_complete() const {
-    return task_.use(true, [](const Task& task) { return task.is_complete(); });
+    return request_.use(true, [](const TransferRequest& request) { return request.is_complete(); });
 }
 
 bool Work::poll() const {
-    return task_.use(true, [](const Task& task) {
-        if (task.is_complete()) return true;
-        Attendance attendance(*task.connection());
-        attendance.carry(&task);
-        return task.is_complete();
+    return request_.use(true, [](const TransferRequest& request) {
+        if (request.is_complete()) return true;
+        ProgressGuard guard(*request.connection());
+        guard.progress(&request);
+        return request.is_complete();
     });
 }
 
 Status Work::status() const {
-    PCCL_ASSIGN_OR_RETURN(const Task* const task, task_.get());
-    return task->status();
+    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, request_.get());
+    return request->status();
 }
 
 Status Work::wait(Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const Task* const task, task_.get());
-    carry_task_until(*task, deadline);  // may end it even as it leaves
-    if (task->is_complete()) return task->status();
-    const ConnectionInfo& peer = task->connection()->peer();
+    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, request_.get());
+    progress_transfer_until(*request, deadline);  // may end it even as it leaves
+    if (request->is_complete()) return request->status();
+    const ConnectionInfo& peer = request->connection()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
         .with_process(peer.process);
 }
 
 void Work::release() const {
-    task_.use([](Task& task) {
-        task.give_up();
-        task.connection()->waiter().wake();
+    request_.use([](TransferRequest& request) {
+        request.give_up();
+        request.connection()->waiter().wake();
     });
 }
 
-const SessionId& Work::peer() const { return task_.constants().connection()->peer().id; }
+const SessionId& Work::peer() const { return request_.constants().connection()->peer().id; }
 
 std::string Work::to_string() const {
-    const Task& task = task_.constants();
-    const bool reads = task.order().op == transport::RmaOp::kRead;
-    return concat(reads ? "a read" : "a write", " of ", task.bytes(), " bytes");
+    const TransferRequest& request = request_.constants();
+    const bool reads = request.args().op == transport::RmaOp::kRead;
+    return concat(reads ? "a read" : "a write", " of ", request.bytes(), " bytes");
 }
 
 WorkStats Work::stats() const {
-    return task_.use(WorkStats(), [](const Task& task) { return stats_of(task); });
+    return request_.use(WorkStats(),
+                        [](const TransferRequest& request) { return stats_of(request); });
 }
 
 }  // namespace pccl::p2p

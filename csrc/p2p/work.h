@@ -12,7 +12,7 @@
 
 namespace pccl::p2p {
 
-class Task;
+class TransferRequest;
 
 struct WorkStats {
     std::uint64_t bytes = 0;
@@ -27,10 +27,10 @@ struct WorkStats {
 /// child of fork() it is complete, with kUnavailable, and reaches nothing of the parent's.
 class PCCL_API Work {
    public:
-    explicit Work(std::shared_ptr<Task> task);
+    explicit Work(std::shared_ptr<TransferRequest> request);
 
     /// kUnavailable in a child of fork().
-    [[nodiscard]] Status check_usable() const { return task_.check(); }
+    [[nodiscard]] Status check_usable() const { return request_.check(); }
     /// Whether it has ended, well or not. One load.
     [[nodiscard]] bool is_complete() const;
     /// Goes on with it, for a moment, and says whether it has ended: for who asks again and again.
@@ -38,8 +38,8 @@ class PCCL_API Work {
     /// How it ended, of one that is complete: kAborted for one that was given up; the errors of
     /// transport/rma.h. Never kTimeout: a connection that could not be made in time is lost.
     [[nodiscard]] Status status() const;
-    /// Carries it on until it has ended, and says how. kTimeout names the peer, and leaves it
-    /// going.
+    /// Makes progress on it until it has ended, and says how. kTimeout names the peer, and leaves
+    /// it going.
     [[nodiscard]] Status wait(Deadline deadline) const;
     /// Gives up what is not on its way yet, and returns at once: it ends soon, and only then is its
     /// memory free. No notification comes of it. Nothing where it is complete.
@@ -51,7 +51,7 @@ class PCCL_API Work {
     [[nodiscard]] std::string to_string() const;
 
    private:
-    ForkBound<Task> task_;
+    ForkBound<TransferRequest> request_;
 };
 
 }  // namespace pccl::p2p

@@ -9,8 +9,8 @@ namespace pccl::runtime {
 void EndedOperations::tell(std::unique_lock<std::mutex> lock) {
     if (untold_.empty()) return;
     auto operations = std::exchange(untold_, {});
-    tellers_.enter();
-    const ScopeExit told([this] { tellers_.leave(); });
+    callback_guard_.enter();
+    const ScopeExit told([this] { callback_guard_.leave(); });
     lock.unlock();
     for (const auto& operation : operations) operation->notify();
     operations.clear();

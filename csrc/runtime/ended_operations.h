@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "csrc/base/callback_guard.h"
 #include "csrc/base/clock.h"
-#include "csrc/base/tellers.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::runtime {
@@ -25,11 +25,13 @@ class EndedOperations {
     // From any thread:
 
     /// Waits until no other thread runs callbacks; false when `deadline` has passed before.
-    [[nodiscard]] bool await_others(Deadline deadline) { return tellers_.await_others(deadline); }
+    [[nodiscard]] bool await_others(Deadline deadline) {
+        return callback_guard_.await_others(deadline);
+    }
 
    private:
     std::vector<std::shared_ptr<Operation>> untold_;
-    Tellers tellers_;
+    CallbackGuard callback_guard_;
 };
 
 }  // namespace pccl::runtime

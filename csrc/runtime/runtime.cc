@@ -177,7 +177,7 @@ void Runtime::notify() {
 }
 
 void Runtime::accept_until_stopped() {
-    const auto life = waiter_->hold_life();
+    const auto liveness = waiter_->hold_liveness();
     while (!stopping_.load(std::memory_order_relaxed)) {
         epoll_event event{};
         ::epoll_wait(arrivals_.get(), &event, 1, -1);

@@ -31,7 +31,7 @@
 
 namespace pccl::runtime {
 
-class PCCL_API Runtime final : public transport::ControlHost, public transport::LinkSink {
+class PCCL_API Runtime final : public transport::ControlHost, public transport::LinkReceiver {
    public:
     /// The transports that this machine and the options permit. kUnavailable when none is left.
     static Result<std::shared_ptr<Runtime>> create(const NetworkOptions& options);
@@ -102,7 +102,7 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     void arrived(transport::Arrival arrival) override;
     void refused(std::string_view way, const Status& why) override;
 
-    // As LinkSink has them:
+    // As LinkReceiver has them:
 
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;

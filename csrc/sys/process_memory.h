@@ -57,7 +57,7 @@ struct ProcessGate {
                                                          std::span<const ProcessPiece> pieces);
 
 // The same without a mark, in one call of the kernel, for who sees by other means that the process
-// is there, right before and after (life_sign.h):
+// is there, right before and after (liveness_futex.h):
 
 [[nodiscard]] PCCL_API Status read_living_process(pid_t pid, std::span<const ProcessPiece> pieces);
 /// Of any length; in one call of the kernel for each GiB.

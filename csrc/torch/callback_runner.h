@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/callback_guard.h"
 #include "csrc/base/clock.h"
-#include "csrc/base/tellers.h"
 
 namespace pccl::backend {
 
@@ -39,7 +39,7 @@ class CallbackRunner {
         std::condition_variable changed;
         std::deque<std::function<void()>> callbacks;
         std::size_t idle = 0;  // threads that wait
-        Tellers running;
+        CallbackGuard running;
         bool is_closed = false;
     };
 

@@ -187,14 +187,14 @@ GpuBackend::WorkPtr GpuBackend::exchange(const Request& request,
 }
 
 void GpuBackend::watch(const Request& request, const std::shared_ptr<GpuTimer>& timer) {
-    if (!lookout_) {
+    if (!poller_) {
         const auto prepare = [group = group_.load()] { static_cast<void>(group->adopt_thread()); };
-        lookout_.reset(new Lookout(Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare}));
+        poller_.reset(new Poller(PollerOptions{.name = "pccl-gpu-works", .prepare = prepare}));
     }
     options_.observer->work_started();
-    const auto tell = [timer, observer = options_.observer, type = request.type,
-                       sequence = request.sequence] { report(observer, type, sequence, *timer); };
-    lookout_->watch({.is_over = [timer] { return is_over(*timer); }, .tell = tell});
+    const auto notify = [timer, observer = options_.observer, type = request.type,
+                         sequence = request.sequence] { report(observer, type, sequence, *timer); };
+    poller_->watch({.is_over = [timer] { return is_over(*timer); }, .notify = notify});
 }
 
 void GpuBackend::check_process() const {
@@ -336,7 +336,7 @@ void GpuBackend::close() {
     static_cast<void>(group->await_launches(Deadline::after(timeout_.load())));
     if (group->has_given_up())
         log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());
-    lookout_.reset();
+    poller_.reset();
     group_.store(nullptr);
     route_ = Route::kUnknown;
     streams_.fill(std::nullopt);

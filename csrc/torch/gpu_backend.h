@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/lookout.h"
+#include "csrc/base/poller.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/device/device_group.h"
@@ -121,7 +121,7 @@ class GpuBackend {
     int rendezvous_count_ = 0;
     std::size_t timed_steps_ = 0;                        // that a group, once it is made, records
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
-    std::unique_ptr<Lookout, LeaveToParent> lookout_;    // once a work is watched
+    std::unique_ptr<Poller, LeaveToParent> poller_;      // once a work is watched
 };
 
 }  // namespace pccl::backend

@@ -29,10 +29,10 @@ constexpr int kSpins = 200;
 // Of yielding, in the times that it takes to be woken; and where cores are plenty, in which a
 // collective of short messages ends among the ranks of a large host. A yield gives a core away for
 // as long as its other users like: milliseconds, on a busy machine.
-constexpr int kPatienceInWakes = 30;
-constexpr int kPatienceWithRoom = 10;  // times as long
-constexpr Duration kLeastPatience = std::chrono::microseconds(50);
-constexpr Duration kMostPatience = std::chrono::milliseconds(1);
+constexpr int kYieldLimitInWakes = 30;
+constexpr int kYieldLimitWithRoom = 10;  // times as long
+constexpr Duration kLeastYieldLimit = std::chrono::microseconds(50);
+constexpr Duration kMostYieldLimit = std::chrono::milliseconds(1);
 // Yields that come back faster found nobody to run: perhaps the others are in other sessions, whose
 // processes the kernel groups apart (autogroup), or asleep.
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
@@ -93,7 +93,7 @@ Result<UniqueFd> process_handle() {
     return make_event();
 }
 
-/// Of the patience of a pair.
+/// Of the yield limit of a pair.
 int share_of(const Crowd& crowd) { return std::max(1, static_cast<int>(crowd.processes / 2)); }
 
 }  // namespace
@@ -198,8 +198,8 @@ void Waiter::share_cores(Crowd crowd) {
 }
 
 void Waiter::wakes_take(Duration each) {
-    patience_.store(std::clamp(kPatienceInWakes * each, kLeastPatience, kMostPatience),
-                    std::memory_order_relaxed);
+    yield_limit_.store(std::clamp(kYieldLimitInWakes * each, kLeastYieldLimit, kMostYieldLimit),
+                       std::memory_order_relaxed);
 }
 
 void Waiter::wake() {
@@ -239,11 +239,12 @@ int Backoff::spins() const {
 }
 
 bool Backoff::has_yielded_enough(Duration yielding) const {
-    const Duration patience = waiter_.patience();
+    const Duration yield_limit = waiter_.yield_limit();
     // Nobody else has asked for this core.
-    if (crowd_.has_room() && fruitless_ > 0) return yielding >= kPatienceWithRoom * patience;
-    if (crowd_.is_short_of_cores()) return fruitless_ == kFruitlessYields || yielding >= patience;
-    return yielding >= patience / share_of(crowd_);
+    if (crowd_.has_room() && fruitless_ > 0) return yielding >= kYieldLimitWithRoom * yield_limit;
+    if (crowd_.is_short_of_cores())
+        return fruitless_ == kFruitlessYields || yielding >= yield_limit;
+    return yielding >= yield_limit / share_of(crowd_);
 }
 
 void Backoff::reset() {

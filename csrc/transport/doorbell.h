@@ -18,7 +18,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/sys/life_sign.h"
+#include "csrc/sys/liveness_futex.h"
 #include "csrc/transport/control/socket_watcher.h"
 
 namespace pccl::transport {
@@ -28,7 +28,7 @@ struct DoorbellPage {
     alignas(kCacheLine) std::atomic<std::uint32_t> sleepers;  // threads asleep or about to be
     std::atomic<std::uint32_t> epoll_sleepers;                // of these, in epoll
     alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // futex word; grows with every ring
-    alignas(kCacheLine) sys::LifeWord life;                   // of the process
+    alignas(kCacheLine) sys::LivenessWord liveness;           // of the process
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -51,7 +51,9 @@ class PCCL_API RemoteDoorbell {
     /// Whether the peer's process has ended; a system call.
     [[nodiscard]] bool owner_has_exited() const;
     /// Whether it lived when all loads before this call were made; false says nothing.
-    [[nodiscard]] bool owner_lives() const { return sys::is_held_by_the_living(page_->life); }
+    [[nodiscard]] bool is_owner_alive() const {
+        return sys::is_held_by_the_living(page_->liveness);
+    }
     /// A descriptor that is readable once it has; still this object's.
     [[nodiscard]] int process() const { return process_.get(); }
 
@@ -102,7 +104,7 @@ class PCCL_API Waiter final : public SocketWatcher {
     void sleep(std::uint32_t ticket, Duration longest);
     void cancel();  // instead of sleep(), after prepare()
     /// Tells peers that this process lives, as long as the calling thread keeps what it returns.
-    [[nodiscard]] sys::LifeSign hold_life() { return sys::LifeSign(page_->life); }
+    [[nodiscard]] sys::LivenessFutex hold_liveness() { return sys::LivenessFutex(page_->liveness); }
     /// Ends all sleeps in this process (another thread has news).
     void wake();
     /// What waits of this process are to go by from now on, unless another group is denser.
@@ -114,7 +116,9 @@ class PCCL_API Waiter final : public SocketWatcher {
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
     /// How long a pair with a core each yields.
-    [[nodiscard]] Duration patience() const { return patience_.load(std::memory_order_relaxed); }
+    [[nodiscard]] Duration yield_limit() const {
+        return yield_limit_.load(std::memory_order_relaxed);
+    }
 
    private:
     Waiter() = default;
@@ -129,7 +133,7 @@ class PCCL_API Waiter final : public SocketWatcher {
     std::atomic<int> watched_{0};
     std::atomic<Crowd> crowd_{Crowd()};
     static_assert(std::atomic<Crowd>::is_always_lock_free);
-    std::atomic<Duration> patience_{std::chrono::microseconds(200)};
+    std::atomic<Duration> yield_limit_{std::chrono::microseconds(200)};
     std::atomic<bool> barriers_{false};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };

@@ -45,7 +45,8 @@ class SendLink {
     /// Why the peer is gone, as far as that shows without moving bytes; ok where it does not. A
     /// system call: for now and then.
     virtual Status look() { return Status::ok(); }
-    /// Makes every later call fail with `reason`, and tells the peer (why_gone() in farewell.h).
+    /// Makes every later call fail with `reason`, and tells the peer (why_gone() in
+    /// close_reason.h).
     virtual void abort(const Status& reason) = 0;
 };
 

@@ -6,7 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/control/parcel.h"
+#include "csrc/transport/control/fd_passing.h"
 
 namespace pccl::transport {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 constexpr std::byte kOffer{'R'};
 constexpr std::byte kAnswer{'A'};
 constexpr std::byte kDoorbells{'D'};
-constexpr std::byte kCalledOff{'X'};  // a farewell follows
+constexpr std::byte kCalledOff{'X'};  // a close reason follows
 constexpr std::size_t kHandles = std::tuple_size_v<DoorbellHandles>;
-constexpr std::size_t kDoorbellsInParcel = sys::kMostDescriptors / kHandles;
+constexpr std::size_t kDoorbellsInMessage = sys::kMostDescriptors / kHandles;
 
 }  // namespace
 
@@ -28,9 +28,9 @@ std::unique_ptr<Region> Region::create(std::shared_ptr<RegionMemory> memory, int
 
 Status Region::offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline) {
     const std::array<int, 1 + kHandles> offered{memory_->file(), own[0], own[1], own[2]};
-    const Status sent = send_parcel(socket.get(), kOffer, offered, deadline);
+    const Status sent = send_fds(socket.get(), kOffer, offered, deadline);
     PCCL_TRY(sent.with_peer(rank));
-    auto handles = receive_parcel(socket.get(), kAnswer, deadline);
+    auto handles = receive_fds(socket.get(), kAnswer, deadline);
     PCCL_TRY(handles.status().with_peer(rank));
     guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(*handles)};
     return Status::ok();
@@ -54,7 +54,7 @@ void Region::call_off(const Status& reason) {
     for (const Guest& guest : guests_) {
         if (!guest.socket.is_open()) continue;
         static_cast<void>(sys::send_descriptors(guest.socket.get(), kCalledOff, {}));
-        say_farewell(guest.socket.get(), reason);
+        send_close_reason(guest.socket.get(), reason);
     }
 }
 
@@ -66,9 +66,9 @@ Status Region::send_doorbells(Rank to, Deadline deadline) {
         for (const UniqueFd& handle : guests_[rank].handles) handles.push_back(handle.get());
     }
     for (std::size_t sent = 0; sent < handles.size();) {
-        const std::size_t count = std::min(handles.size() - sent, kDoorbellsInParcel * kHandles);
-        PCCL_TRY(send_parcel(guests_[receiver].socket.get(), kDoorbells,
-                             std::span(handles).subspan(sent, count), deadline));
+        const std::size_t count = std::min(handles.size() - sent, kDoorbellsInMessage * kHandles);
+        PCCL_TRY(send_fds(guests_[receiver].socket.get(), kDoorbells,
+                          std::span(handles).subspan(sent, count), deadline));
         sent += count;
     }
     return Status::ok();
@@ -76,15 +76,15 @@ Status Region::send_doorbells(Rank to, Deadline deadline) {
 
 Result<std::unique_ptr<Region>> Region::accept(UniqueFd& socket, const DoorbellHandles& own,
                                                const Expected& expected) {
-    PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(socket.get()));
-    if (!parcel) return std::unique_ptr<Region>();
-    if (parcel->tag != kOffer || parcel->descriptors.size() != 1 + kHandles)
+    PCCL_ASSIGN_OR_RETURN(auto fd_message, sys::receive_descriptors(socket.get()));
+    if (!fd_message) return std::unique_ptr<Region>();
+    if (fd_message->tag != kOffer || fd_message->descriptors.size() != 1 + kHandles)
         return Status::invalid_argument("a proven peer offered no region");
-    PCCL_ASSIGN_OR_RETURN(auto memory,
-                          RegionMemory::join(std::move(parcel->descriptors[0]), expected.extent));
+    PCCL_ASSIGN_OR_RETURN(
+        auto memory, RegionMemory::join(std::move(fd_message->descriptors[0]), expected.extent));
     std::unique_ptr<Region> region(new Region(std::move(memory), expected.rank, expected.ranks));
     PCCL_ASSIGN_OR_RETURN(region->doorbells_[0],
-                          RemoteDoorbell::adopt(std::span(parcel->descriptors).subspan(1)));
+                          RemoteDoorbell::adopt(std::span(fd_message->descriptors).subspan(1)));
     PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(socket.get(), kAnswer, own));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     region->socket_ = std::move(socket);
@@ -101,22 +101,23 @@ std::size_t Region::first_missing() const {
 
 Result<bool> Region::is_complete() {
     if (!socket_.is_open()) return true;
-    if (farewell_) {
-        PCCL_TRY(farewell_->listen(socket_.get()));
+    if (close_reason_) {
+        PCCL_TRY(close_reason_->receive(socket_.get()));
         return false;
     }
     while (first_missing() < doorbells_.size()) {
-        auto parcel = sys::receive_descriptors(socket_.get());
-        if (parcel.status().code() == StatusCode::kResourceExhausted) return parcel.status();
-        if (!parcel.is_ok())
+        auto fd_message = sys::receive_descriptors(socket_.get());
+        if (fd_message.status().code() == StatusCode::kResourceExhausted)
+            return fd_message.status();
+        if (!fd_message.is_ok())
             return Status::peer_lost(0, "rank 0 left before it had shared its memory");
-        if (!*parcel) return false;
-        if ((*parcel)->tag == kCalledOff) {
-            farewell_.emplace(Departure{
+        if (!*fd_message) return false;
+        if ((*fd_message)->tag == kCalledOff) {
+            close_reason_.emplace(CloseContext{
                 .self = self_, .leaver = 0, .ranks = static_cast<int>(doorbells_.size())});
             return is_complete();
         }
-        PCCL_TRY(adopt_doorbells((*parcel)->descriptors));
+        PCCL_TRY(adopt_doorbells((*fd_message)->descriptors));
     }
     socket_.reset();
     return true;

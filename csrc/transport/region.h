@@ -1,9 +1,9 @@
 // A region: memory that all ranks of a group on one host share, and the doorbells by which they
 // wake each other.
 //
-// Rank 0 makes it and hands it to every other rank over a proven unix connection, in two parcels:
-// the memory, answered by the rank's doorbell; then, once rank 0 has them all, the doorbells of the
-// others. So n ranks need n - 1 connections, and none stays open.
+// Rank 0 makes it and hands it to every other rank over a proven unix connection, in two fd
+// messages: the memory, answered by the rank's doorbell; then, once rank 0 has them all, the
+// doorbells of the others. So n ranks need n - 1 connections, and none stays open.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/region_memory.h"
 
@@ -41,9 +41,9 @@ class PCCL_API Region {
     [[nodiscard]] Status look(Rank peer) const;
     /// Whether the process of `peer` lived when all loads before this call were made; false says
     /// nothing.
-    [[nodiscard]] bool process_lives(Rank peer) const {
+    [[nodiscard]] bool is_process_alive(Rank peer) const {
         const auto& doorbell = doorbells_[static_cast<std::size_t>(peer)];
-        return doorbell != nullptr && doorbell->owner_lives();
+        return doorbell != nullptr && doorbell->is_owner_alive();
     }
 
     // How it comes about, in this order; for transports.
@@ -81,7 +81,7 @@ class PCCL_API Region {
     const std::shared_ptr<RegionMemory> memory_;
     const Rank self_;
     UniqueFd socket_;                                         // to rank 0, until complete
-    std::optional<FarewellListener> farewell_;                // once rank 0 has called it off
+    std::optional<CloseReasonReceiver> close_reason_;         // once rank 0 has called it off
     std::vector<std::unique_ptr<RemoteDoorbell>> doorbells_;  // by rank; none for this one
     std::vector<Guest> guests_;                               // rank 0: by rank, until complete
 };

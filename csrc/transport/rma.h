@@ -5,7 +5,7 @@
 //
 //     auto link = transport.connect(std::move(streams));    // both peers do this
 //     link->post(RmaOp::kRead, pieces, ticket);             // as many as it takes now
-//     link->notify(word);                                   // the peer sees it after those
+//     link->notify(notification);                           // the peer sees it after those
 //     while (link->poll(completions) == 0)                  // moves bytes, tells what is done
 //         link->has_moved() ? backoff.reset() : backoff.pause();
 //
@@ -129,16 +129,17 @@ class RmaLink {
     virtual Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket);
     /// Begins to read all pieces, of one memory here and one there, both of GPUs, at once: behind
     /// what a stream has got, and ahead of what it gets from now on. There is one completion; the
-    /// stream goes on when the copies end, well or not, and no word waits for them. kUnsupported
-    /// where the bytes do not go by engines of GPUs all the way; errors as of post().
+    /// stream goes on when the copies end, well or not, and no notification waits for them.
+    /// kUnsupported where the bytes do not go by engines of GPUs all the way; errors as of post().
     virtual Status read_in_order(std::span<const RmaPiece> pieces, std::uint64_t ticket,
                                  const GpuCallerStream& order);
-    /// Sends the peer a word (1 to kMostNotification bytes), which it sees after all that was
-    /// posted before it is done. If any of that fails, and poll() had not told so before this call,
-    /// the word is dropped: it would speak of bytes that have not come. False when there is no room
-    /// now.
-    virtual Result<bool> notify(std::span<const std::byte> word) = 0;
-    /// Whether all words that notify() took have left, or were dropped: abort() drops the rest.
+    /// Sends the peer a notification (1 to kMostNotification bytes), which it sees after all that
+    /// was posted before it is done. If any of that fails, and poll() had not told so before this
+    /// call, the notification is dropped: it would speak of bytes that have not come. False when
+    /// there is no room now.
+    virtual Result<bool> notify(std::span<const std::byte> notification) = 0;
+    /// Whether all notifications that notify() took have left, or were dropped: abort() drops the
+    /// rest.
     [[nodiscard]] virtual bool is_flushed() const = 0;
     /// Goes on with what was posted, a few MiB at most, and tells what is complete: of each post
     /// once, also when the link has failed. Then, and only when there is nothing to tell, the
@@ -153,12 +154,12 @@ class RmaLink {
     /// Whether engines of GPUs are at work for it, and nobody rings when these are done: who waits
     /// must look often.
     [[nodiscard]] virtual bool awaits_copies() const { return false; }
-    /// The next word of the peer, in the order of its notify(). After the link has failed: what had
-    /// come before, then the error.
+    /// The next notification of the peer, in the order of its notify(). After the link has failed:
+    /// what had come before, then the error.
     virtual Result<std::optional<std::vector<std::byte>>> next_notification() = 0;
-    /// The next word that has come, and is told once memory of GPUs here has what came before it,
-    /// or never where that fails; each once.
-    virtual std::optional<std::vector<std::byte>> foresee_notification() { return std::nullopt; }
+    /// The next notification that has come, and is told once memory of GPUs here has what came
+    /// before it, or never where that fails; each once.
+    virtual std::optional<std::vector<std::byte>> preview_notification() { return std::nullopt; }
     /// Why the peer is gone, as far as that shows; ok where it does not. System calls.
     virtual Status look() = 0;
     /// Ends all that is under way with `reason`, and tells the peer. From any thread.
@@ -184,7 +185,7 @@ class RmaTransport {
     /// With a fresh identity.
     Result<std::unique_ptr<Registration>> add(const Memory& memory);
     /// Whether links of connect() reach such memory of the process that made the descriptor: what
-    /// two processes find out of each other before they choose a way; kUnsupported says why not.
+    /// two processes find out of each other before they choose a route; kUnsupported says why not.
     /// Where owners help, always.
     [[nodiscard]] virtual Status reaches(const abi::MemoryDescriptor& /*memory*/) const {
         return Status::ok();

@@ -4,11 +4,11 @@
 
 namespace pccl::transport {
 
-void LinkSink::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
+void LinkReceiver::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
     refused(to_string(TransportKind::kShm), Status::unsupported("regions are not taken here"));
 }
 
-void LinkSink::fell_short(const LinkRequest&, TransportKind kind, const Status& why) {
+void LinkReceiver::fell_short(const LinkRequest&, TransportKind kind, const Status& why) {
     refused(to_string(kind), why);
 }
 

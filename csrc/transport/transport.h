@@ -30,9 +30,9 @@ class RmaTransport;
 
 /// What becomes of connections that peers make. Called on the thread that runs accept() and
 /// advance().
-class LinkSink {
+class LinkReceiver {
    public:
-    virtual ~LinkSink() = default;
+    virtual ~LinkReceiver() = default;
     virtual void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) = 0;
     /// Memory that request.source, rank 0 of the group, shares with all its ranks.
     /// Refused unless overridden.
@@ -41,7 +41,7 @@ class LinkSink {
     /// not wait. Refused unless overridden.
     virtual void fell_short(const LinkRequest& request, TransportKind kind, const Status& why);
     /// As HandshakeHost::refused().
-    virtual void refused(std::string_view way, const Status& why) = 0;
+    virtual void refused(std::string_view transport_name, const Status& why) = 0;
     /// Lets Transport::advance() be called when `fd` is readable; until unwatch(), or when `fd` is
     /// closed everywhere.
     virtual Status watch(int fd) = 0;
@@ -49,14 +49,14 @@ class LinkSink {
 };
 
 /// A link that is being opened; dropped, it is given up. One thread at a time.
-class Dial {
+class PendingConnect {
    public:
-    virtual ~Dial() = default;
+    virtual ~PendingConnect() = default;
     /// The link, once; null until the peer has accepted it. Does not block: what there is to do
     /// next ends this process's sleeps (Waiter). kPeerLost carries the peer's rank.
     virtual Result<std::unique_ptr<SendLink>> advance() = 0;
     /// kTimeout that names the peer, and what it has not done: for those who wait no longer.
-    [[nodiscard]] virtual Status late() const = 0;
+    [[nodiscard]] virtual Status timeout_error() const = 0;
 };
 
 /// What rank 0 of a group asks for when it shares memory.
@@ -73,7 +73,7 @@ struct RegionRequest {
 class RegionSharing {
    public:
     /// Makes a region (region.h) for a group, this process being its rank 0, and hands it to all
-    /// ranks, whose LinkSinks take it. Errors are those of a Dial.
+    /// ranks, whose LinkReceivers take it. Errors are those of a PendingConnect.
     virtual Result<std::unique_ptr<Region>> share(const RegionRequest& request,
                                                   const Secret& secret, Deadline deadline) = 0;
 
@@ -94,14 +94,14 @@ class Transport {
     [[nodiscard]] virtual Status reaches(const PeerAddress& peer) const = 0;
     /// Begins to open a link. The far process accepts on its own background thread, so this never
     /// depends on what that process's user does.
-    virtual Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer,
-                                                  const LinkRequest& request,
-                                                  const Secret& secret) = 0;
+    virtual Result<std::unique_ptr<PendingConnect>> connect(const PeerAddress& peer,
+                                                            const LinkRequest& request,
+                                                            const Secret& secret) = 0;
     /// Takes up a connection for a link, or for a region where there are regions(). Does not block:
     /// what is not whole yet becomes so in advance().
-    virtual void accept(Arrival arrival, LinkSink& sink) = 0;
+    virtual void accept(Arrival arrival, LinkReceiver& receiver) = 0;
     /// Goes on with connections that are half made.
-    virtual void advance(LinkSink& sink) = 0;
+    virtual void advance(LinkReceiver& receiver) = 0;
     /// Null where no memory is shared.
     [[nodiscard]] virtual RegionSharing* regions() { return nullptr; }
     /// One-sided access by links of this transport (rma.h), the same object each time; it may

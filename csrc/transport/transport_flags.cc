@@ -19,11 +19,11 @@ std::string_view to_string(TransportKind kind) { return kNames.at(static_cast<st
 Result<TransportFlags> TransportFlags::parse(std::string_view text) {
     TransportFlags flags;
     while (!text.empty()) {
-        const std::string_view word = next_item(text);
-        const auto found = std::find(kNames.begin(), kNames.end(), word);
+        const std::string_view name = next_item(text);
+        const auto found = std::find(kNames.begin(), kNames.end(), name);
         if (found == kNames.end()) {
             return Status::invalid_argument(
-                concat("\"", word, "\" is no transport; there are ", all().to_string()));
+                concat("\"", name, "\" is no transport; there are ", all().to_string()));
         }
         flags = flags | static_cast<TransportKind>(found - kNames.begin());
     }

@@ -9,14 +9,14 @@
 #include "csrc/base/digest.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/p2p/peer_word.h"
+#include "csrc/p2p/control_message.h"
 
 namespace pccl::nixl {
 namespace {
 
 constexpr std::size_t kLongestAgent = 4 * kKiB;
 // Of connecting, and of what was given up when its memory is deregistered.
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kTimeout = std::chrono::seconds(10);
 
 nixl_status_t code_of(const Status& status) {
     switch (status.code()) {
@@ -38,7 +38,7 @@ nixl_status_t code_of(const Status& status) {
 }
 
 /// NIXL has no words for errors.
-nixl_status_t told(const Status& status) {
+nixl_status_t nixl_status_of(const Status& status) {
     if (!status.is_ok()) log(LogLevel::kWarning, "nixl: ", status.message());
     return code_of(status);
 }
@@ -57,8 +57,8 @@ bool is_known(nixl_mem_t kind) { return kind == DRAM_SEG || kind == VRAM_SEG; }
 struct Pairs {
     const LocalMetadata* local;
     const RemoteMetadata* remote;
-    std::vector<p2p::Block> here;
-    std::vector<p2p::Block> there;
+    std::vector<p2p::Extent> here;
+    std::vector<p2p::Extent> there;
 };
 
 /// In the order in which each pair of memories comes first.
@@ -98,7 +98,7 @@ Engine::Engine(const nixlBackendInitParams* parameters) : nixlBackendEngine(para
     auto session = p2p::Session::create({.name = session_name(localAgent),
                                          .listen = parameter("listen"),
                                          .transports = parameter("transports")});
-    initErr = told(session.status()) != NIXL_SUCCESS;
+    initErr = nixl_status_of(session.status()) != NIXL_SUCCESS;
     if (initErr) return;
     session_ = std::move(*session);
     initErr = loadRemoteConnInfo(localAgent, session_->connection_info()) != NIXL_SUCCESS;
@@ -116,7 +116,7 @@ nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& 
     auto registered = kind == DRAM_SEG
                           ? session_->register_memory(bytes)
                           : session_->register_gpu_memory(bytes, static_cast<int>(memory.devId));
-    if (!registered.is_ok()) return told(registered.status());
+    if (!registered.is_ok()) return nixl_status_of(registered.status());
     out = new LocalMetadata(std::move(*registered));
     return NIXL_SUCCESS;
 }
@@ -124,7 +124,7 @@ nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& 
 nixl_status_t Engine::deregisterMem(nixlBackendMD* metadata) {
     const std::unique_ptr<LocalMetadata> local(static_cast<LocalMetadata*>(metadata));
     await_released();
-    return told(session_->deregister_memory(local->memory()));
+    return nixl_status_of(session_->deregister_memory(local->memory()));
 }
 
 /// Memory of what was given up is in use until that has ended.
@@ -134,7 +134,7 @@ void Engine::await_released() const {
         const std::lock_guard lock(mutex_);
         released.swap(released_);
     }
-    const Deadline deadline = Deadline::after(kPatience);
+    const Deadline deadline = Deadline::after(kTimeout);
     for (const p2p::Work& work : released) static_cast<void>(work.wait(deadline));
 }
 
@@ -160,7 +160,7 @@ nixl_status_t Engine::load(const std::string& agent, const std::string& descript
     const auto session = session_of(agent);
     if (!session.is_ok()) return NIXL_ERR_NOT_FOUND;
     auto imported = session_->import_memory(*session, descriptor);
-    if (!imported.is_ok()) return told(imported.status());
+    if (!imported.is_ok()) return nixl_status_of(imported.status());
     out = new RemoteMetadata(std::move(*imported), begin);
     return NIXL_SUCCESS;
 }
@@ -177,7 +177,7 @@ nixl_status_t Engine::getConnInfo(std::string& out) const {
 
 nixl_status_t Engine::loadRemoteConnInfo(const std::string& agent, const std::string& info) {
     const auto peer = session_->load_remote_conn_info(info);
-    if (!peer.is_ok()) return told(peer.status());
+    if (!peer.is_ok()) return nixl_status_of(peer.status());
     const std::lock_guard lock(mutex_);
     sessions_[agent] = peer->name;
     return NIXL_SUCCESS;
@@ -195,7 +195,7 @@ nixl_status_t Engine::connect(const std::string& agent) {
     const auto session = session_of(agent);
     if (!session.is_ok()) return NIXL_ERR_NOT_FOUND;
     if (agent == localAgent) return NIXL_SUCCESS;  // with the first transfer
-    return told(session_->connect(*session, Deadline::after(kPatience)));
+    return nixl_status_of(session_->connect(*session, Deadline::after(kTimeout)));
 }
 
 nixl_status_t Engine::disconnect(const std::string& agent) {
@@ -205,7 +205,7 @@ nixl_status_t Engine::disconnect(const std::string& agent) {
         const std::lock_guard lock(mutex_);
         sessions_.erase(agent);
     }
-    return told(session_->disconnect(*session));
+    return nixl_status_of(session_->disconnect(*session));
 }
 
 nixl_status_t Engine::prepXfer(const nixl_xfer_op_t&, const nixl_meta_dlist_t& local,
@@ -216,7 +216,7 @@ nixl_status_t Engine::prepXfer(const nixl_xfer_op_t&, const nixl_meta_dlist_t& l
     if (local.descCount() != remote.descCount() || local.descCount() == 0)
         return NIXL_ERR_INVALID_PARAM;
     auto plans = plans_for(local, remote);
-    if (!plans.is_ok()) return told(plans.status());
+    if (!plans.is_ok()) return nixl_status_of(plans.status());
     out = new Request(*session, std::move(*plans));
     return NIXL_SUCCESS;
 }
@@ -227,16 +227,16 @@ nixl_status_t Engine::postXfer(const nixl_xfer_op_t& op, const nixl_meta_dlist_t
     auto& request = static_cast<Request&>(*handle);
     request.works.clear();
     request.notification.clear();
-    std::vector<std::byte> word;
-    if (options != nullptr && options->hasNotif) word = word_of(options->notifMsg);
+    std::vector<std::byte> payload;
+    if (options != nullptr && options->hasNotif) payload = payload_of(options->notifMsg);
     // Behind one plan the session itself sends it.
-    if (request.plans.size() > 1) request.notification = std::exchange(word, {});
+    if (request.plans.size() > 1) request.notification = std::exchange(payload, {});
     const auto direction = op == NIXL_READ ? transport::RmaOp::kRead : transport::RmaOp::kWrite;
     for (const auto& plan : request.plans) {
-        auto work = session_->post(direction, plan, {}, word);
+        auto work = session_->post(direction, plan, {}, payload);
         if (!work.is_ok()) {
             for (const p2p::Work& begun : request.works) begun.release();
-            return told(work.status());
+            return nixl_status_of(work.status());
         }
         request.works.push_back(std::move(*work));
     }
@@ -247,9 +247,10 @@ nixl_status_t Engine::checkXfer(nixlBackendReqH* handle) const {
     auto& request = static_cast<Request&>(*handle);
     if (!std::ranges::all_of(request.works, &p2p::Work::poll)) return NIXL_IN_PROG;
     for (const p2p::Work& work : request.works)
-        if (!work.status().is_ok()) return told(work.status());
+        if (!work.status().is_ok()) return nixl_status_of(work.status());
     if (request.notification.empty()) return NIXL_SUCCESS;
-    return told(session_->notify(request.session, std::exchange(request.notification, {})));
+    return nixl_status_of(
+        session_->notify(request.session, std::exchange(request.notification, {})));
 }
 
 nixl_status_t Engine::releaseReqH(nixlBackendReqH* handle) const {
@@ -264,7 +265,7 @@ nixl_status_t Engine::releaseReqH(nixlBackendReqH* handle) const {
     return NIXL_SUCCESS;
 }
 
-std::vector<std::byte> Engine::word_of(const std::string& message) const {
+std::vector<std::byte> Engine::payload_of(const std::string& message) const {
     ByteWriter out;
     out.text(localAgent);
     out.text(message);
@@ -281,7 +282,8 @@ nixl_status_t Engine::getNotifs(notif_list_t& out) {
         std::string message;
         Status read = in.text(agent, kLongestAgent);
         if (read.is_ok()) read = in.text(message, p2p::kMostNotification);
-        if (told(read.with_context(concat("a notification of ", each.from))) == NIXL_SUCCESS)
+        if (nixl_status_of(read.with_context(concat("a notification of ", each.from))) ==
+            NIXL_SUCCESS)
             out.emplace_back(std::move(agent), std::move(message));
     }
     return NIXL_SUCCESS;
@@ -290,7 +292,7 @@ nixl_status_t Engine::getNotifs(notif_list_t& out) {
 nixl_status_t Engine::genNotif(const std::string& agent, const std::string& message) const {
     const auto session = session_of(agent);
     if (!session.is_ok()) return NIXL_ERR_NOT_FOUND;
-    return told(session_->notify(*session, word_of(message)));
+    return nixl_status_of(session_->notify(*session, payload_of(message)));
 }
 
 }  // namespace pccl::nixl

@@ -61,7 +61,7 @@ class Engine final : public nixlBackendEngine {
     nixl_status_t load(const std::string& agent, const std::string& descriptor,
                        std::uintptr_t begin, nixlBackendMD*& out) const;
     /// Of this agent, as its peers read it.
-    [[nodiscard]] std::vector<std::byte> word_of(const std::string& message) const;
+    [[nodiscard]] std::vector<std::byte> payload_of(const std::string& message) const;
     void await_released() const;
 
     std::unique_ptr<p2p::Session> session_;

@@ -8,7 +8,7 @@
 namespace pccl::transport::contract {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 
 constexpr GroupId kGroup{1, 2, 3};
 constexpr Secret kSecret{4, 5, 6};
@@ -18,7 +18,7 @@ LinkRequest request_to(Rank destination) {
 }
 
 Result<std::string> ask(Process& from, Process& to, Rank rank, const Secret& secret = kSecret) {
-    return from.control().query(to.control().address(), request_to(rank), secret, patience());
+    return from.control().query(to.control().address(), request_to(rank), secret, test_deadline());
 }
 
 TEST_P(TransportContract, AQuestionIsAnsweredByWhomItIsFor) {
@@ -44,12 +44,12 @@ TEST_P(TransportContract, QuestionsOfManyThreadsAreAllAnswered) {
 
 TEST_P(TransportContract, ANoticeSaysWhomItsSenderBlames) {
     const Status reason = Status::peer_lost(2, "the cable was cut");
-    const Status told = process(0).control().notify(process(1).control().address(), request_to(1),
-                                                    kSecret, reason, patience());
-    EXPECT_TRUE(told.is_ok()) << told.to_string();
-    const Status heard = process(1).wait_for_notice();
-    EXPECT_EQ(heard.code(), StatusCode::kPeerLost);
-    EXPECT_EQ(heard.peer(), 2);
+    const Status completed = process(0).control().notify(
+        process(1).control().address(), request_to(1), kSecret, reason, test_deadline());
+    EXPECT_TRUE(completed.is_ok()) << completed.to_string();
+    const Status notice = process(1).wait_for_notice();
+    EXPECT_EQ(notice.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(notice.peer(), 2);
 }
 
 TEST_P(TransportContract, AQuestionWithoutTheSecretIsRefused) {
@@ -61,12 +61,12 @@ TEST_P(TransportContract, AQuestionWithoutTheSecretIsRefused) {
 
 TEST_P(TransportContract, AQuestionToAProcessThatIsGoneNamesIt) {
     const ControlAddress gone = process(2).control().address();
-    EXPECT_TRUE(process(0).control().probe(gone, patience()).is_ok());
+    EXPECT_TRUE(process(0).control().probe(gone, test_deadline()).is_ok());
     processes_.erase(2);
-    const auto answer = process(0).control().query(gone, request_to(2), kSecret, patience());
+    const auto answer = process(0).control().query(gone, request_to(2), kSecret, test_deadline());
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), 2);
-    EXPECT_EQ(process(0).control().probe(gone, patience()).code(), StatusCode::kPeerLost);
+    EXPECT_EQ(process(0).control().probe(gone, test_deadline()).code(), StatusCode::kPeerLost);
 }
 
 TEST_P(TransportContract, AQuestionThatNobodyAnswersEndsAtTheDeadline) {
@@ -76,14 +76,16 @@ TEST_P(TransportContract, AQuestionThatNobodyAnswersEndsAtTheDeadline) {
                                                    Deadline::after(std::chrono::milliseconds(200)));
     EXPECT_EQ(answer.status().code(), StatusCode::kTimeout) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), 6);
-    EXPECT_TRUE(process(0).control().probe(address, patience()).is_ok()) << "it is there";
+    EXPECT_TRUE(process(0).control().probe(address, test_deadline()).is_ok()) << "it is there";
 }
 
 TEST_P(TransportContract, NoWayLeadsToAProcessWithoutDoors) {
     const ControlAddress nowhere{.host = "elsewhere", .doors = {}};
-    const auto answer = process(0).control().query(nowhere, request_to(1), kSecret, patience());
+    const auto answer =
+        process(0).control().query(nowhere, request_to(1), kSecret, test_deadline());
     EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable) << answer.status().to_string();
-    EXPECT_TRUE(process(0).control().probe(nowhere, patience()).is_ok()) << "that cannot be known";
+    EXPECT_TRUE(process(0).control().probe(nowhere, test_deadline()).is_ok())
+        << "that cannot be known";
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
         .group = kId, .source = self, .destination = 1 - self, .channel = 0, .group_size = 2};
     RmaStreams streams;
     streams.out = require(
-        fakes::connect(end.process->transport(), peer, request, kSecret, fakes::patience()));
+        fakes::connect(end.process->transport(), peer, request, kSecret, fakes::test_deadline()));
     streams.in = end.process->wait_for_link(1 - self);
     end.link = require(end.rma->connect(std::move(streams)));
 }
@@ -123,14 +123,14 @@ Status RmaContract::complete(RmaOp op, std::vector<RmaPiece> pieces) {
     std::size_t posts = 0;
     Status failure;
     const auto poll = [&] {
-        std::vector<RmaCompletion> told(8);
-        const auto count = initiator().link->poll(told);
+        std::vector<RmaCompletion> completed(8);
+        const auto count = initiator().link->poll(completed);
         if (!count.is_ok()) {
             failure = count.status();
             return false;
         }
         for (std::size_t i = 0; i < *count; ++i)
-            if (failure.is_ok()) failure = told[i].status;
+            if (failure.is_ok()) failure = completed[i].status;
         posts -= *count;
         return true;
     };
@@ -164,47 +164,48 @@ Status RmaContract::transfer(RmaOp op, const Registered& mine,
     const RmaPiece piece{
         .local = mine.registration(), .remote = &theirs, .bytes = mine.bytes().size()};
     PCCL_TRY(initiator().link->post(op, {&piece, 1}, 1).status());
-    const auto told = next_completion(*initiator().link, [] {});
-    return told.is_ok() ? told->status : told.status();
+    const auto completed = next_completion(*initiator().link, [] {});
+    return completed.is_ok() ? completed->status : completed.status();
 }
 
 void RmaContract::repeat_until_refused(RmaOp op, const Registered& mine,
                                        const abi::MemoryDescriptor& theirs,
                                        const std::function<void()>& look) {
-    const Deadline deadline = fakes::patience();
+    const Deadline deadline = fakes::test_deadline();
     while (transfer(op, mine, theirs).is_ok()) {
         look();
         if (deadline.passed()) return ADD_FAILURE() << "nobody notices that the owner has gone";
     }
 }
 
-std::string RmaContract::await_word() {
+std::string RmaContract::await_notification() {
     std::string text;
     std::vector<RmaCompletion> ignored(1);
     pump([&] {
         static_cast<void>(initiator().link->advance());
-        auto word = target().link->next_notification();
-        EXPECT_TRUE(word.is_ok()) << word.status().to_string();
-        if (!word.is_ok() || !*word) return !word.is_ok();
-        text.assign(reinterpret_cast<const char*>((*word)->data()), (*word)->size());
+        auto notification = target().link->next_notification();
+        EXPECT_TRUE(notification.is_ok()) << notification.status().to_string();
+        if (!notification.is_ok() || !*notification) return !notification.is_ok();
+        text.assign(reinterpret_cast<const char*>((*notification)->data()),
+                    (*notification)->size());
         return true;
     });
     return text;
 }
 
 Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>& meanwhile) {
-    const Deadline deadline = fakes::patience();
-    RmaCompletion told;
+    const Deadline deadline = fakes::test_deadline();
+    RmaCompletion completed;
     while (!deadline.passed()) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t count, link.poll({&told, 1}));
-        if (count == 1) return told;
+        PCCL_ASSIGN_OR_RETURN(const std::size_t count, link.poll({&completed, 1}));
+        if (count == 1) return completed;
         meanwhile();
         std::this_thread::yield();
     }
     return Status::timeout("nothing is complete");
 }
 
-std::span<const std::byte> word_of(const std::string& text) {
+std::span<const std::byte> notification_of(const std::string& text) {
     return std::as_bytes(std::span(text));
 }
 
@@ -221,8 +222,8 @@ Messages::~Messages() {
     for (const int fd : fds_) ::close(fd);
 }
 
-void Messages::tell_parent(const std::string& text) { send(fds_[1], text); }
-void Messages::tell_child(const std::string& text) { send(fds_[3], text); }
+void Messages::send_to_parent(const std::string& text) { send(fds_[1], text); }
+void Messages::send_to_child(const std::string& text) { send(fds_[3], text); }
 std::string Messages::of_child() { return receive(fds_[0]); }
 std::string Messages::of_parent() { return receive(fds_[2]); }
 
@@ -232,24 +233,24 @@ void RmaProcesses::SetUp() {
         GTEST_SKIP() << world.status().to_string();
 }
 
-void RmaProcesses::start(const Life& life) {
+void RmaProcesses::start(const ProcessBody& body) {
     child_.emplace([&]() -> int {
         RmaEnd end(GetParam().new_world().value(), GetParam(), 1);
         const Registered memory = end.memory(kBytes);
         std::ranges::fill(memory.bytes(), kOld);
-        messages_.tell_parent(text_of(end.process->address()));
-        messages_.tell_parent(serialise(memory.descriptor()));
+        messages_.send_to_parent(text_of(end.process->address()));
+        messages_.send_to_parent(serialise(memory.descriptor()));
         const PeerAddress parent = address_in(messages_.of_parent());
         const auto parents = parse_memory_descriptor(messages_.of_parent());
         RmaGroup::connect(end, 1, parent);
-        for (;;) life(end, *parents);
+        for (;;) body(end, *parents);
     });
     ends_.push_back(std::make_unique<RmaEnd>(GetParam().new_world().value(), GetParam(), 0));
     mine_.emplace(initiator().memory(kBytes));
     const PeerAddress address = address_in(messages_.of_child());
     theirs_ = parse_memory_descriptor(messages_.of_child()).value();
-    messages_.tell_child(text_of(initiator().process->address()));
-    messages_.tell_child(serialise(mine_->descriptor()));
+    messages_.send_to_child(text_of(initiator().process->address()));
+    messages_.send_to_child(serialise(mine_->descriptor()));
     RmaGroup::connect(initiator(), 0, address);
 }
 

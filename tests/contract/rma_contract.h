@@ -108,7 +108,7 @@ class RmaContract : public testing::TestWithParam<RmaCandidate> {
     void repeat_until_refused(RmaOp op, const Registered& mine, const abi::MemoryDescriptor& theirs,
                               const std::function<void()>& look);
     /// Of the target, the next.
-    std::string await_word();
+    std::string await_notification();
 
     MemberMaker make_;
     std::vector<std::unique_ptr<RmaEnd>> ends_;
@@ -122,8 +122,8 @@ class Messages {
     Messages(const Messages&) = delete;
     Messages& operator=(const Messages&) = delete;
 
-    void tell_parent(const std::string& text);
-    void tell_child(const std::string& text);
+    void send_to_parent(const std::string& text);
+    void send_to_child(const std::string& text);
     std::string of_child();
     std::string of_parent();
 
@@ -136,10 +136,10 @@ class RmaProcesses : public RmaContract {
    protected:
     static constexpr std::size_t kBytes = 8 * kMiB;
     /// What a child does, over and over, until it is killed; with the memory of its parent.
-    using Life = std::function<void(RmaEnd&, const abi::MemoryDescriptor&)>;
+    using ProcessBody = std::function<void(RmaEnd&, const abi::MemoryDescriptor&)>;
 
     void SetUp() override;
-    void start(const Life& life);
+    void start(const ProcessBody& body);
     void kill() { child_.reset(); }
 
     Messages messages_;
@@ -152,10 +152,10 @@ inline constexpr std::byte kOld{0x11};
 inline constexpr std::byte kNew{0xEE};
 [[nodiscard]] bool are_all(std::span<const std::byte> bytes, std::byte value);
 
-/// Polls until it has told something, at most until `patience` is over, while `meanwhile` is
-/// called: what was told, or the link's error.
+/// Polls until it has completed something, at most until `timeout` is over, while `meanwhile` is
+/// called: what was completed, or the link's error.
 Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>& meanwhile);
 
-std::span<const std::byte> word_of(const std::string& text);
+std::span<const std::byte> notification_of(const std::string& text);
 
 }  // namespace pccl::transport::contract

@@ -78,7 +78,7 @@ TEST_P(RmaContract, ALongListIsTakenInPrefixesWithACompletionEach) {
                           .there = (kPieces - 1 - i) * kBlock,
                           .bytes = kBlock});
     std::span<const RmaPiece> rest(pieces);
-    std::vector<std::uint64_t> told;
+    std::vector<std::uint64_t> completed;
     std::uint64_t posts = 0;
     pump([&] {
         const auto taken = initiator().link->post(RmaOp::kRead, rest, 100 + posts);
@@ -91,13 +91,13 @@ TEST_P(RmaContract, ALongListIsTakenInPrefixesWithACompletionEach) {
         EXPECT_TRUE(count.is_ok()) << count.status().to_string();
         for (std::size_t i = 0; count.is_ok() && i < *count; ++i) {
             EXPECT_TRUE(completions[i].status.is_ok()) << completions[i].status.to_string();
-            told.push_back(completions[i].ticket);
+            completed.push_back(completions[i].ticket);
         }
-        return !count.is_ok() || (rest.empty() && told.size() == posts);
+        return !count.is_ok() || (rest.empty() && completed.size() == posts);
     });
     EXPECT_GT(posts, 1U) << "the list was meant to be longer than a link takes at once";
-    std::ranges::sort(told);
-    for (std::uint64_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], 100 + i);
+    std::ranges::sort(completed);
+    for (std::uint64_t i = 0; i < completed.size(); ++i) EXPECT_EQ(completed[i], 100 + i);
     for (std::size_t i = 0; i < kPieces; ++i)
         ASSERT_EQ(std::memcmp(mine.bytes().data() + i * kBlock,
                               theirs.bytes().data() + (kPieces - 1 - i) * kBlock, kBlock),
@@ -131,7 +131,7 @@ TEST_P(RmaContract, ARunLandsWhereItsPiecesBelong) {
                        .stride_there = stride_there,
                        .count = kCount};
             std::uint64_t posts = 0;
-            std::uint64_t told = 0;
+            std::uint64_t completed = 0;
             pump([&] {
                 const auto taken =
                     run.count > 0 ? initiator().link->post_run(op, run, posts) : std::size_t{0};
@@ -144,9 +144,9 @@ TEST_P(RmaContract, ARunLandsWhereItsPiecesBelong) {
                 RmaCompletion completion;
                 const auto count = initiator().link->poll({&completion, 1});
                 EXPECT_TRUE(count.is_ok() && (*count == 0 || completion.status.is_ok()));
-                told += count.is_ok() ? *count : 0;
+                completed += count.is_ok() ? *count : 0;
                 static_cast<void>(target().link->advance());
-                return !count.is_ok() || (run.count == 0 && told == posts);
+                return !count.is_ok() || (run.count == 0 && completed == posts);
             });
             ASSERT_TRUE(std::ranges::equal(mine.bytes(), here)) << block;
             ASSERT_TRUE(std::ranges::equal(theirs.bytes(), there)) << block;
@@ -206,11 +206,11 @@ TEST_P(RmaContract, PiecesOutOfBoundsAreRefusedAndEndAPrefix) {
     const auto taken = initiator().link->post(RmaOp::kWrite, pieces, 5);
     ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
     EXPECT_EQ(*taken, 2U);
-    const auto told =
+    const auto completed =
         next_completion(*initiator().link, [&] { static_cast<void>(target().link->advance()); });
-    ASSERT_TRUE(told.is_ok()) << told.status().to_string();
-    EXPECT_EQ(told->ticket, 5U);
-    EXPECT_TRUE(told->status.is_ok()) << told->status.to_string();
+    ASSERT_TRUE(completed.is_ok()) << completed.status().to_string();
+    EXPECT_EQ(completed->ticket, 5U);
+    EXPECT_TRUE(completed->status.is_ok()) << completed->status.to_string();
 }
 
 /// Nobody rings when there is more to copy: a wait that slept then would take far too long.
@@ -222,11 +222,11 @@ TEST_P(RmaContract, ALinkSaysWhetherThereMayBeMoreToDo) {
         .local = mine.registration(), .remote = &theirs.descriptor(), .bytes = much};
     ASSERT_EQ(initiator().link->post(RmaOp::kRead, {&piece, 1}, 1).value(), 1U);
     int moved = 0;
-    const auto told = next_completion(*initiator().link, [&] {
+    const auto completed = next_completion(*initiator().link, [&] {
         moved += initiator().link->has_moved() ? 1 : 0;
         static_cast<void>(target().link->advance());
     });
-    ASSERT_TRUE(told.is_ok() && told->status.is_ok());
+    ASSERT_TRUE(completed.is_ok() && completed->status.is_ok());
     EXPECT_GT(moved, 0);
     static_cast<void>(initiator().link->poll({}));
     EXPECT_FALSE(initiator().link->has_moved());
@@ -269,9 +269,9 @@ TEST_P(RmaContract, ADescriptorSurvivesTheTrip) {
     const std::string bytes = serialise(theirs.descriptor());
     EXPECT_LT(bytes.size(), 256U);
     EXPECT_EQ(bytes, serialise(theirs.descriptor()));
-    const auto told = parse_memory_descriptor(bytes);
-    ASSERT_TRUE(told.is_ok()) << told.status().to_string();
-    EXPECT_EQ(read(mine, *told, 100).to_string(), "ok");
+    const auto completed = parse_memory_descriptor(bytes);
+    ASSERT_TRUE(completed.is_ok()) << completed.status().to_string();
+    EXPECT_EQ(read(mine, *completed, 100).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine.bytes(), theirs.bytes()));
 }
 
@@ -355,7 +355,7 @@ TEST_P(RmaContract, NobodyWritesIntoMemoryWhoseRegistrationHasEnded) {
     }
 }
 
-TEST_P(RmaContract, AWordIsSeenAfterTheBytesBeforeIt) {
+TEST_P(RmaContract, ANotificationIsSeenAfterTheBytesBeforeIt) {
     constexpr std::size_t kBytes = 300'000;
     const Registered mine = initiator().memory(kBytes);
     const Registered theirs = target().memory(kBytes);
@@ -364,28 +364,28 @@ TEST_P(RmaContract, AWordIsSeenAfterTheBytesBeforeIt) {
         const RmaPiece piece{
             .local = mine.registration(), .remote = &theirs.descriptor(), .bytes = kBytes};
         ASSERT_EQ(initiator().link->post(RmaOp::kWrite, {&piece, 1}, round).value(), 1U);
-        const std::string word = "write " + std::to_string(round);
-        ASSERT_TRUE(initiator().link->notify(word_of(word)).value());
-        std::optional<RmaCompletion> told;
+        const std::string notification = "write " + std::to_string(round);
+        ASSERT_TRUE(initiator().link->notify(notification_of(notification)).value());
+        std::optional<RmaCompletion> completed;
         std::string seen;
         pump([&] {
             RmaCompletion completion;
             const auto count = initiator().link->poll({&completion, 1});
-            if (count.is_ok() && *count == 1) told = completion;
+            if (count.is_ok() && *count == 1) completed = completion;
             const auto next = target().link->next_notification();
             if (next.is_ok() && *next) {
                 seen.assign(reinterpret_cast<const char*>((*next)->data()), (*next)->size());
                 EXPECT_TRUE(std::ranges::equal(theirs.bytes(), pattern(kBytes, round)));
             }
-            return !seen.empty() && told.has_value();
+            return !seen.empty() && completed.has_value();
         });
-        EXPECT_EQ(seen, word);
-        EXPECT_TRUE(told && told->status.is_ok());
+        EXPECT_EQ(seen, notification);
+        EXPECT_TRUE(completed && completed->status.is_ok());
     }
 }
 
 /// "I have read it": the target may then write there.
-TEST_P(RmaContract, AWordIsSeenAfterTheReadsBeforeIt) {
+TEST_P(RmaContract, ANotificationIsSeenAfterTheReadsBeforeIt) {
     constexpr std::size_t kBytes = 3 * kMiB;
     const Registered mine = initiator().memory(kBytes);
     const Registered theirs = target().memory(kBytes);
@@ -393,24 +393,24 @@ TEST_P(RmaContract, AWordIsSeenAfterTheReadsBeforeIt) {
     const RmaPiece piece{
         .local = mine.registration(), .remote = &theirs.descriptor(), .bytes = kBytes};
     ASSERT_EQ(initiator().link->post(RmaOp::kRead, {&piece, 1}, 1).value(), 1U);
-    ASSERT_TRUE(initiator().link->notify(word_of("read")).value());
+    ASSERT_TRUE(initiator().link->notify(notification_of("read")).value());
     bool seen = false;
-    bool told = false;
+    bool completed = false;
     pump([&] {
         RmaCompletion completion;
         const auto count = initiator().link->poll({&completion, 1});
-        told = told || (count.is_ok() && *count == 1 && completion.status.is_ok());
+        completed = completed || (count.is_ok() && *count == 1 && completion.status.is_ok());
         const auto next = target().link->next_notification();
         if (next.is_ok() && *next) {
             seen = true;
             std::ranges::fill(theirs.bytes(), kNew);
         }
-        return seen && told;
+        return seen && completed;
     });
     EXPECT_TRUE(are_all(mine.bytes(), kOld));
 }
 
-TEST_P(RmaContract, AWordBehindAFailureIsDroppedUntilTheFailureIsTold) {
+TEST_P(RmaContract, ANotificationBehindAFailureIsDroppedUntilTheFailureIsReported) {
     const Registered mine = initiator().memory(100);
     Registered gone = target().memory(100);
     const Registered theirs = target().memory(100);
@@ -419,41 +419,42 @@ TEST_P(RmaContract, AWordBehindAFailureIsDroppedUntilTheFailureIsTold) {
     const RmaPiece good{.local = mine.registration(), .remote = &theirs.descriptor(), .bytes = 100};
     for (const RmaOp op : {RmaOp::kWrite, RmaOp::kRead}) {
         ASSERT_EQ(initiator().link->post(op, {&good, 1}, 1).value(), 1U);
-        ASSERT_TRUE(initiator().link->notify(word_of("before")).value());
+        ASSERT_TRUE(initiator().link->notify(notification_of("before")).value());
         ASSERT_EQ(initiator().link->post(op, {&bad, 1}, 2).value(), 1U);
-        ASSERT_TRUE(initiator().link->notify(word_of("behind")).value());
-        const auto carry = [&] { static_cast<void>(target().link->advance()); };
-        EXPECT_TRUE(next_completion(*initiator().link, carry).value().status.is_ok());
-        EXPECT_FALSE(next_completion(*initiator().link, carry).value().status.is_ok());
-        ASSERT_TRUE(initiator().link->notify(word_of("afterwards")).value());
-        EXPECT_EQ(await_word(), "before");
-        EXPECT_EQ(await_word(), "afterwards");
+        ASSERT_TRUE(initiator().link->notify(notification_of("behind")).value());
+        const auto progress = [&] { static_cast<void>(target().link->advance()); };
+        EXPECT_TRUE(next_completion(*initiator().link, progress).value().status.is_ok());
+        EXPECT_FALSE(next_completion(*initiator().link, progress).value().status.is_ok());
+        ASSERT_TRUE(initiator().link->notify(notification_of("afterwards")).value());
+        EXPECT_EQ(await_notification(), "before");
+        EXPECT_EQ(await_notification(), "afterwards");
     }
 }
 
-TEST_P(RmaContract, WordsHaveBoundsAndKeepTheirOrder) {
+TEST_P(RmaContract, NotificationsHaveBoundsAndKeepTheirOrder) {
     const std::string longest(RmaLink::kMostNotification, 'x');
     EXPECT_EQ(initiator().link->notify({}).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(initiator().link->notify(word_of(longest + "x")).status().code(),
+    EXPECT_EQ(initiator().link->notify(notification_of(longest + "x")).status().code(),
               StatusCode::kInvalidArgument);
-    constexpr int kWords = 400;
+    constexpr int kNotifications = 400;
     int sent = 0;
-    for (int seen = 0; seen < kWords;) {
-        if (sent < kWords) {
-            const std::string word = std::to_string(sent) + longest.substr(0, sent % 2 * 9000);
-            const auto took = initiator().link->notify(word_of(word));
+    for (int seen = 0; seen < kNotifications;) {
+        if (sent < kNotifications) {
+            const std::string notification =
+                std::to_string(sent) + longest.substr(0, sent % 2 * 9000);
+            const auto took = initiator().link->notify(notification_of(notification));
             ASSERT_TRUE(took.is_ok()) << took.status().to_string();
             if (*took) {
                 ++sent;
                 continue;
             }
         }
-        const std::string word = await_word();
-        ASSERT_EQ(word, std::to_string(seen) + longest.substr(0, seen % 2 * 9000));
+        const std::string notification = await_notification();
+        ASSERT_EQ(notification, std::to_string(seen) + longest.substr(0, seen % 2 * 9000));
         ++seen;
     }
-    EXPECT_TRUE(initiator().link->notify(word_of(longest)).value());
-    EXPECT_EQ(await_word(), longest);
+    EXPECT_TRUE(initiator().link->notify(notification_of(longest)).value());
+    EXPECT_EQ(await_notification(), longest);
 }
 
 TEST_P(RmaContract, BothEndsMayWriteAndReadAtOnce) {
@@ -481,8 +482,9 @@ TEST_P(RmaContract, BothEndsMayWriteAndReadAtOnce) {
         EXPECT_EQ(mine.end.link->post(RmaOp::kWrite, {&out, 1}, 1).value(), 1U);
         EXPECT_EQ(mine.end.link->post(RmaOp::kRead, {&in, 1}, 2).value(), 1U);
         for (int i = 0; i < 2; ++i) {
-            const auto told = next_completion(*mine.end.link, [] {});
-            EXPECT_TRUE(told.is_ok() && told->status.is_ok()) << told.status().to_string();
+            const auto completed = next_completion(*mine.end.link, [] {});
+            EXPECT_TRUE(completed.is_ok() && completed->status.is_ok())
+                << completed.status().to_string();
         }
         for (++done; done < 2;) static_cast<void>(mine.end.link->advance());
     };
@@ -502,14 +504,14 @@ TEST_P(RmaContract, AbortEndsAllThatIsUnderWay) {
         ASSERT_EQ(initiator().link->post(RmaOp::kRead, {&piece, 1}, ticket).value(), 1U);
     std::thread([&] { initiator().link->abort(Status::aborted("enough")); }).join();
     for (int i = 0; i < 3; ++i) {
-        const auto told = next_completion(*initiator().link, [] {});
-        ASSERT_TRUE(told.is_ok()) << told.status().to_string();
-        EXPECT_EQ(told->status.code(), StatusCode::kAborted);
+        const auto completed = next_completion(*initiator().link, [] {});
+        ASSERT_TRUE(completed.is_ok()) << completed.status().to_string();
+        EXPECT_EQ(completed->status.code(), StatusCode::kAborted);
     }
     EXPECT_EQ(next_completion(*initiator().link, [] {}).status().code(), StatusCode::kAborted);
     EXPECT_EQ(initiator().link->post(RmaOp::kRead, {&piece, 1}, 9).status().code(),
               StatusCode::kAborted);
-    EXPECT_EQ(initiator().link->notify(word_of("x")).status().code(), StatusCode::kAborted);
+    EXPECT_EQ(initiator().link->notify(notification_of("x")).status().code(), StatusCode::kAborted);
     EXPECT_EQ(initiator().link->look().code(), StatusCode::kAborted);
     Status lost;
     pump([&] {
@@ -519,19 +521,20 @@ TEST_P(RmaContract, AbortEndsAllThatIsUnderWay) {
     EXPECT_EQ(lost.code(), StatusCode::kPeerLost) << lost.to_string();
 }
 
-TEST_P(RmaContract, WordsThatCameBeforeThePeerLeftAreSeen) {
-    ASSERT_TRUE(initiator().link->notify(word_of("last words")).value());
-    EXPECT_EQ(await_word(), "last words");
-    ASSERT_TRUE(initiator().link->notify(word_of("more")).value());
+TEST_P(RmaContract, NotificationsThatCameBeforeThePeerLeftAreSeen) {
+    ASSERT_TRUE(initiator().link->notify(notification_of("last notifications")).value());
+    EXPECT_EQ(await_notification(), "last notifications");
+    ASSERT_TRUE(initiator().link->notify(notification_of("more")).value());
     for (int i = 0; i < 50; ++i) static_cast<void>(initiator().link->advance());
     initiator().link.reset();
     std::vector<std::string> seen;
     Status lost;
     EXPECT_TRUE(eventually(target().process->waiter(), [&] {
-        const auto word = target().link->next_notification();
-        lost = word.status();
-        if (word.is_ok() && *word)
-            seen.emplace_back(reinterpret_cast<const char*>((*word)->data()), (*word)->size());
+        const auto notification = target().link->next_notification();
+        lost = notification.status();
+        if (notification.is_ok() && *notification)
+            seen.emplace_back(reinterpret_cast<const char*>((*notification)->data()),
+                              (*notification)->size());
         return !lost.is_ok();
     }));
     EXPECT_EQ(seen, std::vector<std::string>{"more"});

@@ -48,13 +48,13 @@ void Process::wait_for_refusal() {
 }
 
 Status Process::wait_for_notice() {
-    Status told;
+    Status completed;
     EXPECT_TRUE(eventually(waiter(), [&] {
         const std::lock_guard lock(mutex_);
-        if (!notices_.empty()) told = notices_.back();
+        if (!notices_.empty()) completed = notices_.back();
         return !notices_.empty();
     }));
-    return told;
+    return completed;
 }
 
 std::size_t Process::unclaimed_links() {
@@ -105,19 +105,19 @@ Process& TransportContract::process(Rank rank) {
     return *made;
 }
 
-Result<std::unique_ptr<SendLink>> TransportContract::dial(Rank source, Rank destination,
-                                                          ChannelId channel) {
+Result<std::unique_ptr<SendLink>> TransportContract::pending_connect(Rank source, Rank destination,
+                                                                     ChannelId channel) {
     const LinkRequest request{.group = kGroup,
                               .source = source,
                               .destination = destination,
                               .channel = channel,
                               .group_size = 4};
     return fakes::connect(process(source).transport(), process(destination).address(), request,
-                          kSecret, fakes::patience());
+                          kSecret, fakes::test_deadline());
 }
 
 LinkPair TransportContract::connect(Rank source, Rank destination, ChannelId channel) {
-    auto sender = dial(source, destination, channel);
+    auto sender = pending_connect(source, destination, channel);
     EXPECT_TRUE(sender.is_ok()) << sender.status().to_string();
     if (!sender.is_ok()) std::abort();
     return {std::move(sender.value()), process(destination).wait_for_link(source, channel)};
@@ -134,7 +134,7 @@ std::vector<std::byte> pattern(std::size_t count, unsigned stream, std::size_t f
 }
 
 bool eventually(Waiter& waiter, const std::function<bool()>& look) {
-    const Deadline deadline = fakes::patience();
+    const Deadline deadline = fakes::test_deadline();
     Backoff backoff(waiter);
     while (!look()) {
         if (deadline.passed()) return false;

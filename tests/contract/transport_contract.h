@@ -61,7 +61,7 @@ class Process final : public fakes::Host {
     std::string answer(const LinkRequest& request) override;
     void noticed(const LinkRequest& request, const Status& reason) override;
     void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override;
-    void refused(std::string_view way, const Status& why) override;
+    void refused(std::string_view transport_name, const Status& why) override;
 
    private:
     std::mutex mutex_;
@@ -86,7 +86,8 @@ class TransportContract : public testing::TestWithParam<Candidate> {
     void SetUp() override;
     /// Process `rank`, made and accepting when it is first asked for.
     Process& process(Rank rank);
-    Result<std::unique_ptr<SendLink>> dial(Rank source, Rank destination, ChannelId channel = 0);
+    Result<std::unique_ptr<SendLink>> pending_connect(Rank source, Rank destination,
+                                                      ChannelId channel = 0);
     LinkPair connect(Rank source, Rank destination, ChannelId channel = 0);
 
     MemberMaker make_;

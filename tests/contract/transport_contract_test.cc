@@ -385,11 +385,11 @@ TEST_P(TransportContract, WhoSleepsUntilALinkIsOpenIsWoken) {
     Process late(make_);
     late.join_group(kGroup, kSecret);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
-    auto dial = process(0).transport().connect(late.address(), request, kSecret);
-    ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
+    auto pending_connect = process(0).transport().connect(late.address(), request, kSecret);
+    ASSERT_TRUE(pending_connect.is_ok()) << pending_connect.status().to_string();
     std::unique_ptr<SendLink> link;
     const auto is_open = [&] {
-        auto next = (*dial)->advance();
+        auto next = (*pending_connect)->advance();
         EXPECT_TRUE(next.is_ok()) << next.status().to_string();
         if (next.is_ok()) link = std::move(*next);
         return link != nullptr || !next.is_ok();
@@ -405,17 +405,17 @@ TEST_P(TransportContract, WhoSleepsUntilALinkIsOpenIsWoken) {
     EXPECT_FALSE(deadline.passed()) << "slept though the peer had accepted";
 }
 
-TEST_P(TransportContract, ADialMayBeGivenUp) {
+TEST_P(TransportContract, APendingConnectMayBeGivenUp) {
     Process idle(make_);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
     for (int i = 0; i < 3; ++i) {
-        auto dial = process(0).transport().connect(idle.address(), request, kSecret);
-        ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
-        const auto link = (*dial)->advance();
+        auto pending_connect = process(0).transport().connect(idle.address(), request, kSecret);
+        ASSERT_TRUE(pending_connect.is_ok()) << pending_connect.status().to_string();
+        const auto link = (*pending_connect)->advance();
         ASSERT_TRUE(link.is_ok()) << link.status().to_string();
         EXPECT_EQ(*link, nullptr);
-        EXPECT_EQ((*dial)->late().code(), StatusCode::kTimeout);
-        EXPECT_EQ((*dial)->late().peer(), 6);
+        EXPECT_EQ((*pending_connect)->timeout_error().code(), StatusCode::kTimeout);
+        EXPECT_EQ((*pending_connect)->timeout_error().peer(), 6);
     }
     connect(0, 1);
 }

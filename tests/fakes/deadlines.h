@@ -8,9 +8,9 @@
 namespace pccl::fakes {
 
 /// Longer than any wait in a test that passes.
-inline constexpr std::chrono::seconds kPatience{60};
+inline constexpr std::chrono::seconds kTimeout{60};
 
-inline Deadline patience() { return Deadline::after(kPatience); }
+inline Deadline patience() { return Deadline::after(kTimeout); }
 inline Deadline already() { return Deadline::after(Duration::zero()); }
 
 }  // namespace pccl::fakes

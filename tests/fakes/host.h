@@ -32,7 +32,7 @@ using MemberMaker = std::function<Result<Member>(transport::Waiter&)>;
                                              transport::Waiter& waiter);
 
 /// Answers nothing and takes links as it is told to. One thread at a time serves it.
-class Host : public transport::ControlHost, public transport::LinkSink {
+class Host : public transport::ControlHost, public transport::LinkReceiver {
    public:
     /// What cannot be made ends the test program.
     explicit Host(const MemberMaker& make);

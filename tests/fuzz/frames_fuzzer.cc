@@ -1,4 +1,5 @@
-// Bytes that come over a connection: the store's frames, answers, farewells, notices and headers.
+// Bytes that come over a connection: the store's frames, answers, close reasons, notices and
+// headers.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -9,7 +10,7 @@
 #include "csrc/bootstrap/rendezvous/tcp_protocol.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/rank_status.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/tcp/wire.h"
 #include "tests/fuzz/require.h"
 
@@ -39,8 +40,9 @@ void read_store_frames(std::string_view bytes) {
 }
 
 void read_last_words(std::string_view bytes) {
-    const transport::Departure departure{.self = 0, .leaver = 1, .ranks = 4};
-    const Status gone = transport::why_gone(filled_from<transport::Farewell>(bytes), departure);
+    const transport::CloseContext close_context{.self = 0, .leaver = 1, .ranks = 4};
+    const Status gone =
+        transport::why_gone(filled_from<transport::CloseReason>(bytes), close_context);
     require(!gone.is_ok() && gone.peer() >= 1 && gone.peer() < 4);
     require(!transport::reason_of(filled_from<transport::Notice>(bytes)).is_ok());
     static_cast<void>(

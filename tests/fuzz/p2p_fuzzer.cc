@@ -1,4 +1,4 @@
-// What sessions read of others: connection info, greetings and descriptors. Checksums would keep
+// What sessions read of others: connection info, handshakes and descriptors. Checksums would keep
 // most inputs out, so bytes are tried with one made for them, too.
 #include <cstdint>
 #include <cstdlib>
@@ -9,9 +9,9 @@
 #include "csrc/base/bytes.h"
 #include "csrc/base/digest.h"
 #include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/greeting.h"
+#include "csrc/p2p/control_message.h"
+#include "csrc/p2p/handshake.h"
 #include "csrc/p2p/memory.h"
-#include "csrc/p2p/peer_word.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -31,17 +31,17 @@ void read_info(std::string_view bytes) {
     if (info.is_ok()) require(info->serialise() == bytes);
 }
 
-void read_greeting(std::string_view bytes) {
-    const auto greeting = parse_greeting(bytes);
-    if (greeting.is_ok()) require(frame_of(*greeting).substr(sizeof(std::uint32_t)) == bytes);
+void read_handshake(std::string_view bytes) {
+    const auto handshake = parse_handshake(bytes);
+    if (handshake.is_ok()) require(frame_of(*handshake).substr(sizeof(std::uint32_t)) == bytes);
 }
 
-void read_word(std::string_view bytes) {
-    const auto word = parse_peer_word(std::as_bytes(std::span(bytes)));
-    if (!word.is_ok()) return;
-    const auto said = serialise(*word);
-    const auto again = parse_peer_word(said);
-    require(again.is_ok() && serialise(*again) == said);
+void read_control_message(std::string_view bytes) {
+    const auto message = parse_control_message(std::as_bytes(std::span(bytes)));
+    if (!message.is_ok()) return;
+    const auto sent = serialise(*message);
+    const auto again = parse_control_message(sent);
+    require(again.is_ok() && serialise(*again) == sent);
 }
 
 void read_descriptor(std::string_view bytes) {
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         read_info(each);
         read_descriptor(each);
     }
-    read_greeting(bytes);
-    read_word(bytes);
+    read_handshake(bytes);
+    read_control_message(bytes);
     return 0;
 }

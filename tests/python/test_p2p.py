@@ -410,7 +410,7 @@ def test_a_killed_peer_is_lost_and_its_successor_reached(transports):
         assert lost.value.pid == process.pid
         successor, info, descriptor = start(transports, 2)
         b.load(info)
-        with pytest.raises(pccl.UnavailableError, match="another life") as stale:
+        with pytest.raises(pccl.UnavailableError, match="another incarnation") as stale:
             b.read(local, remote)
         assert stale.value.peer == "prefill-0"
         b.read(local, b.import_memory("prefill-0", descriptor)).wait(20)

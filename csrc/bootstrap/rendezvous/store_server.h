@@ -74,7 +74,7 @@ class StoreServer final : private transport::HandshakeHost {
     void open_doors(bool open);
     void welcome(UniqueFd socket);
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
-    void refused(std::string_view way, const Status& why) override;
+    void refused(std::string_view transport_name, const Status& why) override;
 
     void advance(Connection& connection);
     [[nodiscard]] static Status receive(Connection& connection);

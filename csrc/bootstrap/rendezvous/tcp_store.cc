@@ -164,7 +164,7 @@ Status TcpStore::connect_once(std::span<const sys::Address> addresses, Deadline 
 }
 
 Status TcpStore::enter(const sys::Address& address, Deadline deadline) {
-    const transport::DialArgs door{
+    const transport::ConnectArgs door{
         .address = address, .secret = secret_, .of_strangers = StatusCode::kInvalidArgument};
     const transport::Introduction introduction{.request = {.group = kStoreGroup}};
     auto sockets = transport::connect_authenticated(door, {&introduction, 1}, deadline);

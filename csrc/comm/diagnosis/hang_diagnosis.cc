@@ -10,7 +10,7 @@
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
 #include "csrc/runtime/flight/flight_dump.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/doorbell.h"
 
 namespace pccl::comm {

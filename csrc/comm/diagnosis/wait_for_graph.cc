@@ -7,7 +7,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 
 namespace pccl::comm {
 namespace {

@@ -96,10 +96,11 @@ Result<ConnectionContext::Attempt> ConnectionContext::begin(
     PCCL_ASSIGN_OR_RETURN(runtime::Runtime::TransportRoute way, peers_.route_to(to.peer, failed));
     transport::LinkRequest request = peers_.request_to(to.peer, to.channel);
     request.generation = generation();
-    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(to.peer).address,
-                                                            request, peers_.identity().secret));
+    PCCL_ASSIGN_OR_RETURN(auto pending_connect,
+                          way.transport->connect(peers_.endpoint(to.peer).address, request,
+                                                 peers_.identity().secret));
     return Attempt{.way = std::move(way),
-                   .dial = std::move(dial),
+                   .pending_connect = std::move(pending_connect),
                    .deadline = Deadline::after(process_config().connect_timeout),
                    .looked = system_clock().now(),
                    .failed = failed};
@@ -141,7 +142,7 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port
     Attempt& attempt = attempts_.at(to);
     const TimePoint now = system_clock().now();
     const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
-    auto link = attempt.dial->advance();
+    auto link = attempt.pending_connect->advance();
     if (!link.is_ok() && was_left) {
         // The peer has given up on a connection that nobody here went on with: the next look
         // begins another.
@@ -153,7 +154,8 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port
         // Where no transport leads to the peer, the fastest one has failed as it would have alone.
         return attempt.failure.is_ok() ? link.status() : attempt.failure;
     }
-    if (*link == nullptr && attempt.deadline.passed()) return attempt.dial->late();
+    if (*link == nullptr && attempt.deadline.passed())
+        return attempt.pending_connect->timeout_error();
     if (*link != nullptr)
         log(attempt.failure.is_ok() ? LogLevel::kInfo : LogLevel::kWarning, "group ",
             peers_.group_name(), ": rank ", peers_.rank(), " sends to rank ", to.peer, " over ",

@@ -61,7 +61,7 @@ class ConnectionContext final : public LinkTable {
     /// Of a link that is being opened.
     struct Attempt {
         runtime::Runtime::TransportRoute way;
-        std::unique_ptr<transport::Dial> dial;
+        std::unique_ptr<transport::PendingConnect> pending_connect;
         Deadline deadline = Deadline::never();
         TimePoint looked{};
         transport::TransportFlags failed{};  // before this one

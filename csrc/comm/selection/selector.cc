@@ -16,7 +16,7 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The segment is at hand, links have to be dialled first; in two steps ranks wait twice; and what
+// The segment is at hand, links have to be connected first; in two steps ranks wait twice; and what
 // either takes is known to some percent. So what does more is chosen where it is predicted to take
 // no more than this part of the time.
 constexpr double kWorthIt = 0.85;

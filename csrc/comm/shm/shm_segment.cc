@@ -132,7 +132,7 @@ transport::Crowd ShmSegment::count_cores() const {
 }
 
 void ShmSegment::leave(const Status& reason) {
-    area(self_).farewell = transport::farewell_for(reason);
+    area(self_).close_reason = transport::close_reason_for(reason);
     area(self_).progress.has_left.store(true);
     // Before anything that this rank's callers then write into their memory: see read_directly().
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -145,7 +145,7 @@ void ShmSegment::leave(const Status& reason) {
 }
 
 Status ShmSegment::farewell_of(Rank rank) const {
-    return transport::why_gone(area(rank).farewell,
+    return transport::why_gone(area(rank).close_reason,
                                {.self = self_, .leaver = rank, .ranks = ranks_});
 }
 
@@ -186,7 +186,7 @@ Status ShmSegment::look_while_opening() const {
     const auto is_done = [this](Rank rank) {
         constexpr auto kDone = static_cast<std::uint32_t>(StatusCode::kAborted);
         return has_left(rank) && has_reached(rank, OpenState::kProbed) &&
-               area(rank).farewell.code == kDone;
+               area(rank).close_reason.code == kDone;
     };
     for (Rank rank = 0; rank < ranks_; ++rank) {
         if (rank == self_) continue;
@@ -329,10 +329,10 @@ Status ShmSegment::read_process_of(Rank rank, std::uint64_t address,
                                    std::span<std::byte> into) const {
     const RankState& theirs = area(rank).progress;
     const auto pid = static_cast<pid_t>(theirs.pid);
-    if (!region_->process_lives(rank))
+    if (!region_->is_process_alive(rank))
         return sys::read_process_memory(pid, theirs.mark, address, into);
     PCCL_TRY(sys::read_living_process(pid, address, into));
-    if (region_->process_lives(rank)) return Status::ok();
+    if (region_->is_process_alive(rank)) return Status::ok();
     return sys::read_process_pieces(pid, theirs.mark, {});
 }
 

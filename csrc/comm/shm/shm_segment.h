@@ -26,7 +26,7 @@
 #include "csrc/comm/shm/shm_algorithm.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/region.h"
 
@@ -164,7 +164,7 @@ class ShmSegment {
     struct RankArea {
         std::array<BufferState, 2> buffers;
         RankState progress;
-        transport::Farewell farewell;  // written once, before has_left
+        transport::CloseReason close_reason;  // written once, before has_left
     };
     /// The first page of the region.
     struct Front {

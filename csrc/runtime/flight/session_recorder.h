@@ -1,6 +1,6 @@
 // What sessions (csrc/p2p) of this process went through last: connections, refusals, transfers.
 //
-// Peers have names and lives there, not ranks and groups: so these are no entries of
+// Peers have names and incarnations there, not ranks and groups: so these are no entries of
 // flight_recorder.h, and stand beside them in a flight record. Transfers are written with plain
 // stores, as operations are; all else is rare, and has its text.
 #pragma once

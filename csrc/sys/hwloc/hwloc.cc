@@ -14,7 +14,7 @@ namespace {
 using Handle = void*;
 constexpr int kKeepImportant = 3;  // HWLOC_TYPE_FILTER_KEEP_IMPORTANT
 
-struct Functions {
+struct HwlocFunctions {
     int (*init)(Handle*) = nullptr;
     void (*destroy)(Handle) = nullptr;
     int (*keep_devices)(Handle, int) = nullptr;
@@ -23,7 +23,7 @@ struct Functions {
     void (*free_text)(Handle, char*) = nullptr;
 };
 
-bool find_all(void* library, Functions& functions) {
+bool find_all(void* library, HwlocFunctions& functions) {
     return find_function(library, "hwloc_topology_init", functions.init) &&
            find_function(library, "hwloc_topology_destroy", functions.destroy) &&
            find_function(library, "hwloc_topology_set_io_types_filter", functions.keep_devices) &&
@@ -32,7 +32,7 @@ bool find_all(void* library, Functions& functions) {
            find_function(library, "hwloc_free_xmlbuffer", functions.free_text);
 }
 
-Result<std::string> read_with(const Functions& call) {
+Result<std::string> read_with(const HwlocFunctions& call) {
     Handle topology = nullptr;
     if (call.init(&topology) != 0) return Status::unavailable("hwloc does not start");
     const ScopeExit destroy([&] { call.destroy(topology); });
@@ -52,7 +52,7 @@ Result<std::string> read_hwloc(const char* library) {
     void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return Status::unavailable(concat(library, " is not installed"));
     const ScopeExit close([&] { ::dlclose(handle); });
-    Functions functions;
+    HwlocFunctions functions;
     if (!find_all(handle, functions))
         return Status::unavailable(concat(library, " is no hwloc 2: it lacks a function"));
     return read_with(functions);

@@ -55,7 +55,7 @@ struct FieldValue {
     } value;
 };
 
-struct Functions {
+struct NvmlFunctions {
     int (*init)() = nullptr;
     int (*shutdown)() = nullptr;
     int (*device_count)(unsigned*) = nullptr;
@@ -83,7 +83,7 @@ bool is_hidden(const PciInfo& info) { return info.domain > 0xFFFF || info.bus ==
 
 class Library final : public Nvml {
    public:
-    Library(void* handle, const Functions& functions) : handle_(handle), call_(functions) {}
+    Library(void* handle, const NvmlFunctions& functions) : handle_(handle), call_(functions) {}
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
     ~Library() override {
@@ -213,10 +213,10 @@ class Library final : public Nvml {
     }
 
     void* handle_;
-    Functions call_;
+    NvmlFunctions call_;
 };
 
-bool find_all(void* handle, Functions& functions) {
+bool find_all(void* handle, NvmlFunctions& functions) {
     find_function(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", functions.link_remote_type);
     find_function(handle, "nvmlDeviceGetFieldValues", functions.field_values);
     find_function(handle, "nvmlDeviceGetGpuFabricInfoV", functions.fabric_info);
@@ -240,7 +240,7 @@ bool find_all(void* handle, Functions& functions) {
 Result<std::unique_ptr<Nvml>> open_nvml(const char* library) {
     void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return Status::unavailable(concat(library, " is not installed"));
-    Functions functions;
+    NvmlFunctions functions;
     if (!find_all(handle, functions)) {
         ::dlclose(handle);
         return Status::unavailable(concat(library, " is too old: it lacks a function"));

@@ -67,9 +67,9 @@ Result<bool> send_descriptors(int socket, std::byte tag, std::span<const int> de
     return Status::from_errno(errno, "cannot pass descriptors");
 }
 
-Result<std::optional<Parcel>> receive_descriptors(int socket) {
-    Parcel parcel;
-    iovec piece{&parcel.tag, 1};
+Result<std::optional<FdMessage>> receive_descriptors(int socket) {
+    FdMessage fd_message;
+    iovec piece{&fd_message.tag, 1};
     ControlBuffer control{};
     msghdr message{};
     message.msg_iov = &piece;
@@ -80,15 +80,16 @@ Result<std::optional<Parcel>> receive_descriptors(int socket) {
     do {
         received = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (received < 0 && errno == EINTR);
-    if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<Parcel>();
+    if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return std::optional<FdMessage>();
     if (received < 0) return lost(Status::from_errno(errno, "cannot receive").message());
-    parcel.descriptors = take_descriptors(message);
+    fd_message.descriptors = take_descriptors(message);
     if (received == 0) return lost("the peer closed its socket");
     const bool is_cut_short = (message.msg_flags & MSG_CTRUNC) != 0;
-    if (is_cut_short && parcel.descriptors.size() < kMostDescriptors)
+    if (is_cut_short && fd_message.descriptors.size() < kMostDescriptors)
         return Status::from_errno(EMFILE, "cannot take descriptors from a peer");
     if (is_cut_short) return lost("the peer sent too many");
-    return std::optional(std::move(parcel));
+    return std::optional(std::move(fd_message));
 }
 
 Result<Credentials> peer_credentials(int socket) {

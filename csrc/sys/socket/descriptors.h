@@ -20,13 +20,13 @@ inline constexpr std::size_t kMostDescriptors = 96;
 [[nodiscard]] PCCL_API Result<bool> send_descriptors(int socket, std::byte tag,
                                                      std::span<const int> descriptors);
 
-struct Parcel {
+struct FdMessage {
     std::byte tag{};
     std::vector<UniqueFd> descriptors;
 };
 /// Takes what one send_descriptors() sent; nullopt until it comes. kPeerLost when the peer left, or
 /// sent more than kMostDescriptors (none of which stays open).
-[[nodiscard]] PCCL_API Result<std::optional<Parcel>> receive_descriptors(int socket);
+[[nodiscard]] PCCL_API Result<std::optional<FdMessage>> receive_descriptors(int socket);
 
 struct Credentials {
     pid_t pid = 0;

@@ -221,7 +221,7 @@ std::size_t unsent_bytes(int fd) {
     return static_cast<std::size_t>(bytes);
 }
 
-void tell_once_unsent_below(int fd, std::size_t bytes) {
+void notify_once_unsent_below(int fd, std::size_t bytes) {
     const std::size_t most = std::numeric_limits<int>::max();
     // Linux takes so much, and tells at half of it.
     set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min(2 * bytes, most)));

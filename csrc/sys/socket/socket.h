@@ -61,11 +61,11 @@ PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 [[nodiscard]] PCCL_API std::size_t unsent_bytes(int fd);
 /// Makes a socket that has been found full ready for output when fewer bytes than these have not
 /// left, and not before; it may take as much again.
-PCCL_API void tell_once_unsent_below(int fd, std::size_t bytes);
+PCCL_API void notify_once_unsent_below(int fd, std::size_t bytes);
 
-/// kLate: what was received is acknowledged with more of it, or after 40 ms, from when on the
+/// kDelayed: what was received is acknowledged with more of it, or after 40 ms, from when on the
 /// kernel goes back to kAtOnce.
-enum class Acknowledge : bool { kLate, kAtOnce };
+enum class Acknowledge : bool { kDelayed, kAtOnce };
 PCCL_API void acknowledge(int fd, Acknowledge when);
 
 /// Sends from up to IOV_MAX pieces what fits now.

@@ -9,7 +9,7 @@
 namespace pccl::sys::libssh {
 namespace {
 
-bool find_keys(void* library, Functions& call) {
+bool find_keys(void* library, LibsshFunctions& call) {
     return find_function(library, "ssh_get_server_publickey", call.server_key) &&
            find_function(library, "ssh_get_publickey_hash", call.hash_of_key) &&
            find_function(library, "ssh_get_fingerprint_hash", call.fingerprint) &&
@@ -20,7 +20,7 @@ bool find_keys(void* library, Functions& call) {
            find_function(library, "ssh_userauth_publickey", call.authenticate);
 }
 
-bool find_session(void* library, Functions& call) {
+bool find_session(void* library, LibsshFunctions& call) {
     return find_function(library, "ssh_new", call.create) &&
            find_function(library, "ssh_free", call.destroy) &&
            find_function(library, "ssh_options_set", call.set_option) &&
@@ -31,7 +31,7 @@ bool find_session(void* library, Functions& call) {
            find_function(library, "ssh_blocking_flush", call.flush);
 }
 
-bool find_channel(void* library, Functions& call) {
+bool find_channel(void* library, LibsshFunctions& call) {
     return find_function(library, "ssh_channel_new", call.create_channel) &&
            find_function(library, "ssh_channel_free", call.destroy_channel) &&
            find_function(library, "ssh_channel_open_session", call.open_channel) &&
@@ -41,9 +41,9 @@ bool find_channel(void* library, Functions& call) {
            find_function(library, "ssh_channel_is_eof", call.is_eof);
 }
 
-std::optional<Functions> load() {
+std::optional<LibsshFunctions> load() {
     void* const library = ::dlopen("libssh.so.4", RTLD_NOW | RTLD_LOCAL);
-    Functions call;
+    LibsshFunctions call;
     if (library == nullptr || !find_session(library, call) || !find_keys(library, call) ||
         !find_channel(library, call))
         return std::nullopt;
@@ -52,8 +52,8 @@ std::optional<Functions> load() {
 
 }  // namespace
 
-const Functions* functions() {
-    static const std::optional<Functions> loaded = load();
+const LibsshFunctions* functions() {
+    static const std::optional<LibsshFunctions> loaded = load();
     return loaded ? &*loaded : nullptr;
 }
 

@@ -26,7 +26,7 @@ constexpr int kOptionProcessConfig = 38;
 constexpr int kHashSha256 = 2;
 constexpr int kWritePending = 8;
 
-struct Functions {
+struct LibsshFunctions {
     Session (*create)() = nullptr;
     void (*destroy)(Session) = nullptr;
     int (*set_option)(Session, int, const void*) = nullptr;
@@ -53,6 +53,6 @@ struct Functions {
 };
 
 /// Null where libssh is not installed, or lacks one of them. For the life of the process.
-[[nodiscard]] const Functions* functions();
+[[nodiscard]] const LibsshFunctions* functions();
 
 }  // namespace pccl::sys::libssh

@@ -21,7 +21,7 @@ constexpr std::size_t kFingerprintDigits = 43;  // of 32 bytes in base 64, witho
 
 class LibsshChannel final : public SshChannel {
    public:
-    LibsshChannel(const libssh::Functions& call, UniqueFd socket, SshArgs args)
+    LibsshChannel(const libssh::LibsshFunctions& call, UniqueFd socket, SshArgs args)
         : call_(call), socket_(std::move(socket)), args_(std::move(args)), session_(call.create()) {
         const int fd = socket_.get();
         const int no = 0;
@@ -171,7 +171,7 @@ class LibsshChannel final : public SshChannel {
         return Status::peer_lost(kNoRank, concat("SSH failed: ", why.empty() ? "no reason" : why));
     }
 
-    const libssh::Functions& call_;
+    const libssh::LibsshFunctions& call_;
     UniqueFd socket_;
     const SshArgs args_;
     libssh::Session const session_;
@@ -194,7 +194,7 @@ bool is_fingerprint(std::string_view text) {
 }
 
 Result<std::unique_ptr<SshChannel>> SshChannel::start(UniqueFd socket, SshArgs args) {
-    const libssh::Functions* const call = libssh::functions();
+    const libssh::LibsshFunctions* const call = libssh::functions();
     if (call == nullptr)
         return Status::unsupported(
             "libssh.so.4 is not installed, which NETCONF needs: apt-get install libssh-4");

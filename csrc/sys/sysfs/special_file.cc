@@ -21,7 +21,7 @@ namespace pccl::sys {
 namespace {
 
 constexpr Duration kForReader = std::chrono::seconds(1);
-constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kWriteTimeout = std::chrono::seconds(5);
 
 Status cannot_write_to(const std::string& path) {
     return Status::from_errno(errno, concat("cannot write to ", path));
@@ -91,11 +91,11 @@ Result<UniqueFd> open_special(const std::string& path) {
 Status write_special(int fd, const std::string& path, std::string_view text) {
     while (!text.empty()) {
         pollfd writable{.fd = fd, .events = POLLOUT, .revents = 0};
-        const int ready = ::poll(&writable, 1, static_cast<int>(kPatience.count()));
+        const int ready = ::poll(&writable, 1, static_cast<int>(kWriteTimeout.count()));
         if (ready == 0)
             return Status::timeout(concat("cannot write to ", path,
                                           ": nobody has taken anything for ",
-                                          kPatience.count() / 1000, " s"));
+                                          kWriteTimeout.count() / 1000, " s"));
         // Where poll() says so, a pipe takes so many at once, also one that would block.
         const std::size_t piece = std::min<std::size_t>(text.size(), PIPE_BUF);
         const ssize_t count = ready < 0 ? -1 : ::write(fd, text.data(), piece);

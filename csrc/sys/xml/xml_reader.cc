@@ -20,7 +20,7 @@ using Text = const unsigned char*;
 constexpr int kOptions = 1 << 5 | 1 << 6 | 1 << 11;  // NOERROR, NOWARNING, NONET
 enum Node { kElement = 1, kText = 3, kCData = 4, kSignificantSpace = 14, kEndOfElement = 15 };
 
-struct Functions {
+struct XmlFunctions {
     void (*initialise)() = nullptr;
     Reader (*open)(const char*, int, const char*, const char*, int) = nullptr;
     void (*close)(Reader) = nullptr;
@@ -37,12 +37,12 @@ struct Functions {
     int (*back_to_element)(Reader) = nullptr;
 };
 
-std::optional<Functions> load() {
+std::optional<XmlFunctions> load() {
     void* library = nullptr;
     for (const char* name : {"libxml2.so.2", "libxml2.so.16"})
         if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return std::nullopt;
-    Functions call;
+    XmlFunctions call;
     const bool has_all =
         find_function(library, "xmlInitParser", call.initialise) &&
         find_function(library, "xmlReaderForMemory", call.open) &&
@@ -64,8 +64,8 @@ std::optional<Functions> load() {
 }
 
 /// For the life of the process: what libxml2 has allocated may be freed at any time.
-const std::optional<Functions>& functions() {
-    static const std::optional<Functions> loaded = load();
+const std::optional<XmlFunctions>& functions() {
+    static const std::optional<XmlFunctions> loaded = load();
     return loaded;
 }
 
@@ -76,7 +76,7 @@ std::string string_of(Text text) {
 /// Builds the tree while libxml2 reads on, from a text whose bounds were checked.
 class TreeReader {
    public:
-    TreeReader(const Functions& call, Reader reader) : call_(call), reader_(reader) {}
+    TreeReader(const XmlFunctions& call, Reader reader) : call_(call), reader_(reader) {}
 
     Result<XmlElement> read() {
         int more = call_.read(reader_);
@@ -128,7 +128,7 @@ class TreeReader {
         return Status::invalid_argument(concat("XML ", why, " (line ", call_.line(reader_), ")"));
     }
 
-    const Functions& call_;
+    const XmlFunctions& call_;
     Reader reader_;
     XmlElement root_;
     std::vector<XmlElement*> open_;

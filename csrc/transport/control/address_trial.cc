@@ -6,14 +6,14 @@
 
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
-#include "csrc/transport/control/way_out.h"
+#include "csrc/transport/control/outgoing_route.h"
 
 namespace pccl::transport {
 namespace {
 
 /// Travels in the purpose of a query; other queries have none.
 struct TrialPurpose {
-    std::array<char, 8> word{'a', 'd', 'd', 'r', 'e', 's', 's', '?'};
+    std::array<char, 8> value{'a', 'd', 'd', 'r', 'e', 's', 's', '?'};
     bool operator==(const TrialPurpose&) const = default;
 };
 
@@ -21,16 +21,17 @@ struct TrialPurpose {
 
 bool is_trial(const Introduction& introduction) {
     return introduction.service == Service::kQuery &&
-           word_in<TrialPurpose>(introduction.purpose) == TrialPurpose();
+           value_in<TrialPurpose>(introduction.purpose) == TrialPurpose();
 }
 
-AddressTrial::AddressTrial(const Options& options, SocketWatcher* watcher)
+AddressTrial::AddressTrial(const AddressTrialOptions& options, SocketWatcher* watcher)
     : options_(options), watcher_(watcher), begun_(options.clock->now()) {
     for (const sys::Address& address : options.addresses)
         candidates_.push_back({.address = address});
 }
 
-std::unique_ptr<AddressTrial> AddressTrial::start(const Options& options, SocketWatcher* watcher) {
+std::unique_ptr<AddressTrial> AddressTrial::start(const AddressTrialOptions& options,
+                                                  SocketWatcher* watcher) {
     return std::unique_ptr<AddressTrial>(new AddressTrial(options, watcher));
 }
 
@@ -93,23 +94,23 @@ std::string AddressTrial::describe() const {
     std::string text;
     for (const Candidate& candidate : candidates_)
         text += concat(text.empty() ? "" : "; ", candidate.address.to_string(),
-                       way_out(candidate.address), ": ",
+                       outgoing_route(candidate.address), ": ",
                        candidate.has_failed() ? candidate.failure.message() : "no answer");
     return text;
 }
 
-Status AddressTrial::late() const {
+Status AddressTrial::timeout_error() const {
     const Rank peer = options_.request.destination;
     return Status::timeout(
         concat(peer_name(peer), " did not answer in time: ", describe(), kHowToChoose), peer);
 }
 
-Result<sys::Address> find_address(const AddressTrial::Options& options, Deadline deadline) {
+Result<sys::Address> find_address(const AddressTrialOptions& options, Deadline deadline) {
     const auto trial = AddressTrial::start(options, nullptr);
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const auto found, trial->advance());
         if (found) return *found;
-        if (deadline.passed()) return trial->late();
+        if (deadline.passed()) return trial->timeout_error();
         trial->await_news(deadline.slice());
     }
 }

@@ -19,14 +19,15 @@ namespace pccl::transport {
 /// One thread at a time.
 class PCCL_API AddressTrial {
    public:
-    struct Options {
+    struct AddressTrialOptions {
         std::vector<sys::Address> addresses{};  // the best first, at least one
         LinkRequest request{};
         Secret secret{};
         const Clock* clock = &system_clock();
     };
     /// News on the sockets end the sleeps of `watcher`, which outlives this; null: nobody's.
-    static std::unique_ptr<AddressTrial> start(const Options& options, SocketWatcher* watcher);
+    static std::unique_ptr<AddressTrial> start(const AddressTrialOptions& options,
+                                               SocketWatcher* watcher);
 
     /// Returns the first address at which the peer has proven itself; nullopt until then.
     /// kPeerLost, with what happened at each address, once all have failed, and where one has
@@ -38,7 +39,7 @@ class PCCL_API AddressTrial {
     /// Returns when advance() may have something to do, after `longest` at the latest.
     void await_news(Duration longest) const;
     /// kTimeout, with what happened at each address.
-    [[nodiscard]] Status late() const;
+    [[nodiscard]] Status timeout_error() const;
 
    private:
     struct Candidate {
@@ -49,7 +50,7 @@ class PCCL_API AddressTrial {
         [[nodiscard]] bool has_failed() const { return !failure.is_ok(); }
     };
 
-    AddressTrial(const Options& options, SocketWatcher* watcher);
+    AddressTrial(const AddressTrialOptions& options, SocketWatcher* watcher);
     /// True once the peer has proven itself.
     bool advance(Candidate& candidate);
     void start(Candidate& candidate);
@@ -57,14 +58,14 @@ class PCCL_API AddressTrial {
     /// "10.0.0.1:4000, through eth0: Connection refused; 10.1.0.1:4001, through eth1: no answer".
     [[nodiscard]] std::string describe() const;
 
-    const Options options_;
+    const AddressTrialOptions options_;
     SocketWatcher* const watcher_;
     const TimePoint begun_;
     std::vector<Candidate> candidates_;
 };
 
 /// The same from beginning to end, for callers that may wait.
-[[nodiscard]] PCCL_API Result<sys::Address> find_address(const AddressTrial::Options& options,
+[[nodiscard]] PCCL_API Result<sys::Address> find_address(const AddressTrialOptions& options,
                                                          Deadline deadline);
 
 }  // namespace pccl::transport

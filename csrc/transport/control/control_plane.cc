@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 
 namespace pccl::transport {
 
@@ -22,9 +22,9 @@ std::optional<std::string> take_up(Arrival& arrival, ControlHost& host) {
         case Service::kQuery:
             return host.answer(from.request);
         case Service::kStatus:
-            return host.status(word_in<StatusQuestion>(from.purpose));
+            return host.status(value_in<StatusQuestion>(from.purpose));
         case Service::kNotice:
-            host.noticed(from.request, reason_of(word_in<Notice>(from.purpose)));
+            host.noticed(from.request, reason_of(value_in<Notice>(from.purpose)));
             return std::nullopt;
         case Service::kLink:
         case Service::kRegion:

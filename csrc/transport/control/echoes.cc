@@ -10,7 +10,7 @@ namespace {
 
 /// Travels in the purpose of a query; other queries have none.
 struct EchoPurpose {
-    std::array<char, 8> word{'e', 'c', 'h', 'o', 'e', 's'};
+    std::array<char, 8> value{'e', 'c', 'h', 'o', 'e', 's'};
     bool operator==(const EchoPurpose&) const = default;
 };
 
@@ -18,10 +18,10 @@ struct EchoPurpose {
 
 bool asks_for_echoes(const Introduction& introduction) {
     return introduction.service == Service::kQuery &&
-           word_in<EchoPurpose>(introduction.purpose) == EchoPurpose();
+           value_in<EchoPurpose>(introduction.purpose) == EchoPurpose();
 }
 
-Result<UniqueFd> connect_for_echoes(const DialArgs& args, const LinkRequest& request,
+Result<UniqueFd> connect_for_echoes(const ConnectArgs& args, const LinkRequest& request,
                                     Deadline deadline) {
     const Introduction introduction{
         .request = request, .service = Service::kQuery, .purpose = purpose_of(EchoPurpose())};

@@ -17,7 +17,7 @@ namespace pccl::transport {
 
 /// A connection at whose other end echoes are answered, once others have had theirs; errors as of
 /// connect_authenticated().
-[[nodiscard]] PCCL_API Result<UniqueFd> connect_for_echoes(const DialArgs& args,
+[[nodiscard]] PCCL_API Result<UniqueFd> connect_for_echoes(const ConnectArgs& args,
                                                            const LinkRequest& request,
                                                            Deadline deadline);
 

@@ -5,8 +5,8 @@
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/control/handshake_messages.h"
+#include "csrc/transport/control/outgoing_route.h"
 #include "csrc/transport/control/unix_socket.h"
-#include "csrc/transport/control/way_out.h"
 
 namespace pccl::transport {
 
@@ -21,7 +21,7 @@ constexpr Duration kRetryPause = std::chrono::milliseconds(2);
 
 class ClientHandshake {
    public:
-    ClientHandshake(const DialArgs& args, const Introduction& introduction)
+    ClientHandshake(const ConnectArgs& args, const Introduction& introduction)
         : args_(args), request_(introduction.request) {
         transcript_.hello = {kMagic, kVersion, request_.group, {}};
         outgoing_ = {.source = request_.source,
@@ -82,7 +82,7 @@ class ClientHandshake {
                                       ? ""
                                       : concat(" (others crowd it: it has put this connection off ",
                                                times_put_off_, " times)");
-        return Status::timeout(concat(peer_name(), what, crowd, way()), request_.destination);
+        return Status::timeout(concat(peer_name(), what, crowd, route()), request_.destination);
     }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
@@ -109,9 +109,9 @@ class ClientHandshake {
         if (!connected) return Status::ok();
         state_ = State::kServerProof;
         if (args_.address.family() == AF_UNIX) PCCL_TRY(require_same_user(fd_.get()));
-        const Status said = send_whole(fd_.get(), transcript_.hello);
-        if (!said.is_ok()) static_cast<void>(server_proof_.receive_from(fd_.get()));
-        return said;
+        const Status sent = send_whole(fd_.get(), transcript_.hello);
+        if (!sent.is_ok()) static_cast<void>(server_proof_.receive_from(fd_.get()));
+        return sent;
     }
 
     Status answer() {
@@ -129,10 +129,10 @@ class ClientHandshake {
         }
         transcript_.request = outgoing_;
         state_ = State::kVerdict;
-        const Status said = send_whole(
+        const Status sent = send_whole(
             fd_.get(), ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
-        if (!said.is_ok()) static_cast<void>(verdict_.receive_from(fd_.get()));
-        return said;
+        if (!sent.is_ok()) static_cast<void>(verdict_.receive_from(fd_.get()));
+        return sent;
     }
 
     Status conclude() {
@@ -151,10 +151,10 @@ class ClientHandshake {
         return concat(pccl::peer_name(request_.destination), " at ", args_.address.to_string());
     }
     /// The way of a connection between hosts that nobody has taken.
-    [[nodiscard]] std::string way() const {
+    [[nodiscard]] std::string route() const {
         const bool is_far = args_.address.is_ip() && !args_.address.is_loopback();
         if (!is_far || state_ != State::kConnecting || args_.is_one_of_several) return {};
-        return concat(way_out(args_.address), kHowToChoose);
+        return concat(outgoing_route(args_.address), kHowToChoose);
     }
     /// A peer publishes its address once it listens there: nobody there means that it is gone.
     [[nodiscard]] Status blame(const Status& fault) const {
@@ -163,14 +163,14 @@ class ClientHandshake {
             (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
         const std::string message = args_.is_one_of_several
                                         ? fault.message()
-                                        : concat(peer_name(), ": ", fault.message(), way());
+                                        : concat(peer_name(), ": ", fault.message(), route());
         if (is_gone) return Status::peer_lost(request_.destination, message);
         if (fault.code() == StatusCode::kTimeout)
             return Status::timeout(message, request_.destination);
         return fault.with_message(message);
     }
 
-    const DialArgs& args_;
+    const ConnectArgs& args_;
     LinkRequest request_;
     WireRequest outgoing_{};
     Transcript transcript_;
@@ -182,7 +182,7 @@ class ClientHandshake {
 };
 
 Result<std::unique_ptr<HandshakeClient>> HandshakeClient::start(
-    const DialArgs& args, std::span<const Introduction> introductions, SocketWatcher* watcher) {
+    const ConnectArgs& args, std::span<const Introduction> introductions, SocketWatcher* watcher) {
     std::unique_ptr<HandshakeClient> client(new HandshakeClient(args, watcher));
     for (const Introduction& introduction : introductions) {
         auto handshake = std::make_unique<ClientHandshake>(client->args_, introduction);
@@ -193,7 +193,7 @@ Result<std::unique_ptr<HandshakeClient>> HandshakeClient::start(
     return client;
 }
 
-HandshakeClient::HandshakeClient(const DialArgs& args, SocketWatcher* watcher)
+HandshakeClient::HandshakeClient(const ConnectArgs& args, SocketWatcher* watcher)
     : args_(args), watcher_(watcher) {}
 
 HandshakeClient::~HandshakeClient() { unwatch(); }
@@ -234,7 +234,7 @@ bool HandshakeClient::is_connected() const {
                                [](const auto& handshake) { return handshake->is_connected(); });
 }
 
-Status HandshakeClient::late() const {
+Status HandshakeClient::timeout_error() const {
     for (const auto& handshake : handshakes_)
         if (!handshake->is_done()) return handshake->timeout();
     return Status::internal("a handshake that is over is not late");
@@ -249,14 +249,14 @@ std::vector<UniqueFd> HandshakeClient::take_sockets() {
     return sockets;
 }
 
-Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
+Result<std::vector<UniqueFd>> connect_authenticated(const ConnectArgs& args,
                                                     std::span<const Introduction> introductions,
                                                     Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const auto client, HandshakeClient::start(args, introductions, nullptr));
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool accepted, client->advance());
         if (accepted) return client->take_sockets();
-        if (deadline.passed()) return client->late();
+        if (deadline.passed()) return client->timeout_error();
         client->await_news(deadline.slice());
     }
 }

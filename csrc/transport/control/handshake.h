@@ -28,7 +28,7 @@
 
 namespace pccl::transport {
 
-struct DialArgs {
+struct ConnectArgs {
     sys::Address address;
     Secret secret{};
     sys::StreamOptions stream = {};
@@ -47,7 +47,8 @@ class PCCL_API HandshakeClient {
    public:
     /// News on the sockets end the sleeps of `watcher`, which outlives this; null: nobody's.
     static Result<std::unique_ptr<HandshakeClient>> start(
-        const DialArgs& args, std::span<const Introduction> introductions, SocketWatcher* watcher);
+        const ConnectArgs& args, std::span<const Introduction> introductions,
+        SocketWatcher* watcher);
     ~HandshakeClient();
     HandshakeClient(const HandshakeClient&) = delete;
     HandshakeClient& operator=(const HandshakeClient&) = delete;
@@ -59,23 +60,23 @@ class PCCL_API HandshakeClient {
     /// Whether the far kernel has taken all connections, which says nothing about its process.
     [[nodiscard]] bool is_connected() const;
     /// kTimeout, and what the peer has not done.
-    [[nodiscard]] Status late() const;
+    [[nodiscard]] Status timeout_error() const;
     /// In the order of the introductions, once accepted.
     std::vector<UniqueFd> take_sockets();
 
    private:
-    HandshakeClient(const DialArgs& args, SocketWatcher* watcher);
+    HandshakeClient(const ConnectArgs& args, SocketWatcher* watcher);
     void unwatch();
     Status begin_again(ClientHandshake& handshake);
 
-    const DialArgs args_;
+    const ConnectArgs args_;
     SocketWatcher* const watcher_;
     std::vector<std::unique_ptr<ClientHandshake>> handshakes_;
 };
 
 /// The same from beginning to end, for callers that may wait; safe from every thread.
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
-    const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
+    const ConnectArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 
 /// What ControlPlane::probe() does.
 [[nodiscard]] PCCL_API Status knock(const sys::Address& address, Deadline deadline);

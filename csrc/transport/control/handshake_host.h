@@ -24,10 +24,10 @@ class HandshakeHost {
     /// Whether request.destination is of this process, of whose group it has the secret: several
     /// ranks may be, and come and go one by one. True unless overridden.
     virtual bool serves(const LinkRequest& /*request*/) { return true; }
-    /// A connection over `way` ("tcp", "shm") that failed its handshake, to be logged in bounds:
-    /// strangers can cause as many as they like. `why.process().host` tells who it was, where that
-    /// is known.
-    virtual void refused(std::string_view way, const Status& why) = 0;
+    /// A connection over `transport_name` ("tcp", "shm") that failed its handshake, to be logged in
+    /// bounds: strangers can cause as many as they like. `why.process().host` tells who it was,
+    /// where that is known.
+    virtual void refused(std::string_view transport_name, const Status& why) = 0;
 };
 
 }  // namespace pccl::transport

@@ -55,7 +55,7 @@ struct ClientProof {
 };
 static_assert(sizeof(ClientProof) == 120 && std::is_trivially_copyable_v<ClientProof>);
 
-enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2, kPutOff = 3 };
+enum class Verdict : std::uint8_t { kUnanswered = 0, kAccepted = 1, kRefused = 2, kPutOff = 3 };
 /// In place of the server's proof, to a client of which no whole hello has come.
 inline constexpr std::array<char, 4> kBusy{'P', 'C', 'C', 'B'};
 
@@ -105,8 +105,9 @@ class Incoming {
         return std::memcmp(&message_, kMagic.data(), here) == 0;
     }
 
-    [[nodiscard]] bool begins_with(std::span<const char> word) const {
-        return received_ >= word.size() && std::memcmp(&message_, word.data(), word.size()) == 0;
+    [[nodiscard]] bool begins_with(std::span<const char> prefix) const {
+        return received_ >= prefix.size() &&
+               std::memcmp(&message_, prefix.data(), prefix.size()) == 0;
     }
 
    private:

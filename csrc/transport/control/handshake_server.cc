@@ -27,12 +27,12 @@ constexpr Duration kShortestAlarm = std::chrono::microseconds(1);  // zero would
 constexpr std::size_t kMostAtOnce = 256;
 
 /// An eighth of what this process may have open, for there are other servers, and other uses.
-HandshakeServer::Options within_limits(HandshakeServer::Options options) {
+HandshakeServerOptions within_limits(HandshakeServerOptions options) {
     constexpr std::size_t kLeast = 4;
     const std::size_t share = std::max(sys::most_descriptors() / 8, kLeast);
     options.most_pending = std::min(options.most_pending, share);
-    if (!options.patience_when_crowded)
-        options.patience_when_crowded =
+    if (!options.timeout_when_crowded)
+        options.timeout_when_crowded =
             kWholeQueue * static_cast<int>(options.most_pending) / kLongestQueue;
     return options;
 }
@@ -51,8 +51,8 @@ Status about_client(int socket, const Status& why) {
 
 }  // namespace
 
-Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Address& address,
-                                                                 const Options& options) {
+Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(
+    const sys::Address& address, const HandshakeServerOptions& options) {
     std::unique_ptr<HandshakeServer> server(new HandshakeServer(options));
     PCCL_ASSIGN_OR_RETURN(server->listener_, sys::listen_on(address, options.stream));
     PCCL_ASSIGN_OR_RETURN(server->address_, sys::local_address(server->listener_.get()));
@@ -60,7 +60,7 @@ Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Addr
     return server;
 }
 
-HandshakeServer::HandshakeServer(const Options& options)
+HandshakeServer::HandshakeServer(const HandshakeServerOptions& options)
     : options_(within_limits(options)), secrets_{.onlookers = options.onlookers} {}
 HandshakeServer::~HandshakeServer() = default;
 
@@ -95,7 +95,7 @@ void HandshakeServer::advance(HandshakeHost& host, const Welcome& welcome) {
     admit(host, welcome);
     keep_spare();
     expire(host);
-    pause_listening(blocked_for_.has_value());
+    pause_accepting(blocked_for_.has_value());
 }
 
 void HandshakeServer::step_ready(HandshakeHost& host, const Welcome& welcome) {
@@ -129,57 +129,59 @@ bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
 
 /// Closing does not end the watch while a child of fork() has the descriptor, too.
 void HandshakeServer::refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host) {
-    host.refused(options_.way, about_client(which.fd(), why));
+    host.refused(options_.transport_name, about_client(which.fd(), why));
     unwatch(which.fd());
 }
 
 void HandshakeServer::admit(HandshakeHost& host, const Welcome& welcome) {
     for (std::size_t seen = 0; seen < kMostAtOnce; ++seen) {
         keep_spare();
-        if (is_full() && who_makes_way(*options_.patience_when_crowded) == pending_.end())
-            return block(*options_.patience_when_crowded);
+        if (is_full() && which_to_put_off(*options_.timeout_when_crowded) == pending_.end())
+            return block(*options_.timeout_when_crowded);
         auto next = accept_one(host);
         if (next.is_ok() && !next->has_value()) return;
         const Status fault =
             next.is_ok() ? let_in(std::move(**next), host, welcome) : next.status();
         if (fault.is_ok()) continue;
-        block(options_.patience_when_starved);
-        if (!std::exchange(told_, true)) host.refused(options_.way, fault);
+        block(options_.timeout_when_starved);
+        if (!std::exchange(is_shortage_reported_, true))
+            host.refused(options_.transport_name, fault);
         return;
     }
 }
 
-/// Other users of this host get no further than here: no slot, no patience.
+/// Other users of this host get no further than here: no slot, no time.
 Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome) {
     if (address_.family() == AF_UNIX && !require_same_user(client.get()).is_ok()) {
         const Status why = Status::unavailable("it runs as another user than this process");
-        host.refused(options_.way, about_client(client.get(), why));
+        host.refused(options_.transport_name, about_client(client.get(), why));
         return Status::ok();
     }
     auto handshake =
         std::make_unique<ServerHandshake>(std::move(client), secrets_, options_.clock->now());
     PCCL_TRY(watch(handshake->fd(), handshake.get()));
-    told_ = told_ && !shortage_.is_ok();
+    is_shortage_reported_ = is_shortage_reported_ && !shortage_.is_ok();
     if (!step(*handshake, host, welcome)) return Status::ok();  // most have said hello by now
     if (is_full()) {
         if (handshake->is_silent() && oldest_silent() == pending_.end()) {
             put_off(*handshake, host);
             return Status::ok();
         }
-        put_off(who_makes_way(*options_.patience_when_crowded), host);
+        put_off(which_to_put_off(*options_.timeout_when_crowded), host);
     }
     pending_.push_back(std::move(handshake));
     return Status::ok();
 }
 
-/// A process without descriptors still hears one peer at a time, so that it can say what it lacks.
+/// A process without descriptors still serves one peer at a time, so that it can tell what it
+/// lacks.
 Result<std::optional<UniqueFd>> HandshakeServer::accept_one(HandshakeHost& host) {
     auto next = sys::accept_next(listener_.get(), options_.stream);
     if (next.status().code() != StatusCode::kResourceExhausted) return next;
     // The kernel says so before it looks whether anybody waits.
     const sys::Interest arrival{.fd = listener_.get(), .input = true};
     if (!sys::wait_for_any({&arrival, 1}, Duration::zero())) return std::optional<UniqueFd>();
-    const auto last = who_makes_way(options_.patience_when_starved);
+    const auto last = which_to_put_off(options_.timeout_when_starved);
     if (last != pending_.end())
         put_off(last, host);
     else if (pending_.empty() && spare_.is_open())
@@ -196,12 +198,12 @@ HandshakeServer::Pending::iterator HandshakeServer::oldest_silent() {
     return std::ranges::find_if(pending_, [](const auto& each) { return each->is_silent(); });
 }
 
-/// The oldest of which nothing has come, else the oldest if it has taken `patience`.
-HandshakeServer::Pending::iterator HandshakeServer::who_makes_way(Duration patience) {
+/// The oldest of which nothing has come, else the oldest if it has taken `timeout`.
+HandshakeServer::Pending::iterator HandshakeServer::which_to_put_off(Duration timeout) {
     const auto silent = oldest_silent();
     if (silent != pending_.end() || pending_.empty()) return silent;
-    const bool is_late = options_.clock->now() - pending_.front()->begun() >= patience;
-    return is_late ? pending_.begin() : pending_.end();
+    const bool has_timed_out = options_.clock->now() - pending_.front()->begun() >= timeout;
+    return has_timed_out ? pending_.begin() : pending_.end();
 }
 
 void HandshakeServer::put_off(const ServerHandshake& which, HandshakeHost& host) {
@@ -217,17 +219,17 @@ void HandshakeServer::put_off(Pending::iterator which, HandshakeHost& host) {
 void HandshakeServer::expire(HandshakeHost& host) {
     const TimePoint now = options_.clock->now();
     const auto kept = std::ranges::find_if(pending_, [&](const auto& handshake) {
-        return now - handshake->begun() < options_.patience;
+        return now - handshake->begun() < options_.timeout;
     });
     const Status too_slow = Status::timeout("it did not finish its handshake in time");
     for (auto late = pending_.begin(); late != kept; ++late) refuse(**late, too_slow, host);
     pending_.erase(pending_.begin(), kept);
     if (pending_.empty()) return set_alarm(blocked_for_ ? kStarvedPause : Duration::zero());
-    const Duration patience = std::min(options_.patience, blocked_for_.value_or(Duration::max()));
-    set_alarm(std::max(pending_.front()->begun() + patience - now, kShortestAlarm));
+    const Duration timeout = std::min(options_.timeout, blocked_for_.value_or(Duration::max()));
+    set_alarm(std::max(pending_.front()->begun() + timeout - now, kShortestAlarm));
 }
 
-void HandshakeServer::pause_listening(bool pause) {
+void HandshakeServer::pause_accepting(bool pause) {
     if (pause == paused_) return;
     epoll_event interest{.events = pause ? 0U : static_cast<unsigned>(EPOLLIN), .data = {}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &interest);

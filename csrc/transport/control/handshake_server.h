@@ -20,21 +20,21 @@ class ServerHandshake;
 /// One thread at a time.
 class PCCL_API HandshakeServer {
    public:
-    struct Options {
-        std::string_view way = "tcp";  // for HandshakeHost::refused()
+    struct HandshakeServerOptions {
+        std::string_view transport_name = "tcp";  // for HandshakeHost::refused()
         sys::StreamOptions stream = {};
         /// At most this many handshakes run, and fewer in a process of few descriptors. When
         /// another connection waits, the oldest of which nothing has come is put off: it may begin
         /// again.
         std::size_t most_pending = 1024;
         /// A handshake that takes longer is refused.
-        Duration patience = std::chrono::seconds(5);
+        Duration timeout = std::chrono::seconds(5);
         /// While most_pending run of which something has come, the oldest is put off once it has
         /// taken this long (unset: so that the kernel's whole queue comes to its turn within 0.6 s)
         /// ...
-        std::optional<Duration> patience_when_crowded = {};
+        std::optional<Duration> timeout_when_crowded = {};
         /// ... and while descriptors are out, this long.
-        Duration patience_when_starved = std::chrono::milliseconds(500);
+        Duration timeout_when_starved = std::chrono::milliseconds(500);
         /// What onlookers prove (onlooker.h); without one they are strangers.
         std::optional<Secret> onlookers = {};
         const Clock* clock = &system_clock();
@@ -43,7 +43,7 @@ class PCCL_API HandshakeServer {
     using Welcome = std::function<void(UniqueFd, const Introduction&)>;
 
     static Result<std::unique_ptr<HandshakeServer>> listen(const sys::Address& address,
-                                                           const Options& options);
+                                                           const HandshakeServerOptions& options);
     ~HandshakeServer();
     HandshakeServer(const HandshakeServer&) = delete;
     HandshakeServer& operator=(const HandshakeServer&) = delete;
@@ -62,7 +62,7 @@ class PCCL_API HandshakeServer {
    private:
     using Pending = std::vector<std::unique_ptr<ServerHandshake>>;
 
-    explicit HandshakeServer(const Options& options);
+    explicit HandshakeServer(const HandshakeServerOptions& options);
     Status start();
     /// Makes poll_fd() readable when `fd` is, until unwatch().
     Status watch(int fd, ServerHandshake* handshake);
@@ -75,31 +75,31 @@ class PCCL_API HandshakeServer {
     Result<std::optional<UniqueFd>> accept_one(HandshakeHost& host);
     Status let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome);
     Pending::iterator oldest_silent();
-    /// End where nobody does: who has spoken keeps its slot for `patience`.
-    Pending::iterator who_makes_way(Duration patience);
+    /// End where nobody does: who has spoken keeps its slot for `timeout`.
+    Pending::iterator which_to_put_off(Duration timeout);
     /// It ends with that.
     void refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host);
     void put_off(const ServerHandshake& which, HandshakeHost& host);
     void put_off(Pending::iterator which, HandshakeHost& host);
     void keep_spare();
     void expire(HandshakeHost& host);
-    void block(Duration patience) { blocked_for_ = patience; }
-    void pause_listening(bool pause);
+    void block(Duration timeout) { blocked_for_ = timeout; }
+    void pause_accepting(bool pause);
     void set_alarm(Duration until);
 
-    const Options options_;
+    const HandshakeServerOptions options_;
     sys::Address address_;
     OtherSecrets secrets_;
     UniqueFd listener_;
     UniqueFd epoll_;
     UniqueFd alarm_;   // timerfd: the next handshake to give up on
-    UniqueFd spare_;   // given up to hear a peer out when no other is left
+    UniqueFd spare_;   // given up to serve a peer when no other is left
     Status shortage_;  // while it is
     bool paused_ = false;
     /// Full, or out of descriptors: no accepting until the oldest has taken so long.
     std::optional<Duration> blocked_for_;
-    bool told_ = false;  // of descriptors
-    Pending pending_;    // oldest first
+    bool is_shortage_reported_ = false;  // of descriptors
+    Pending pending_;                    // oldest first
 };
 
 }  // namespace pccl::transport

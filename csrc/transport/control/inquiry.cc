@@ -10,7 +10,7 @@
 
 namespace pccl::transport {
 
-Result<std::string> inquire(const DialArgs& args, const Introduction& introduction,
+Result<std::string> inquire(const ConnectArgs& args, const Introduction& introduction,
                             Deadline deadline) {
     const Rank peer = introduction.request.destination;
     PCCL_ASSIGN_OR_RETURN(const auto sockets,

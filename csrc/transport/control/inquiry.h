@@ -13,7 +13,7 @@ namespace pccl::transport {
 inline constexpr std::size_t kLongestAnswer = 8 * kKiB;
 
 /// Errors are those of connect_authenticated(), and kPeerLost where the answer is cut short.
-[[nodiscard]] PCCL_API Result<std::string> inquire(const DialArgs& args,
+[[nodiscard]] PCCL_API Result<std::string> inquire(const ConnectArgs& args,
                                                    const Introduction& introduction,
                                                    Deadline deadline);
 

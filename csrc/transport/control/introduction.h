@@ -16,7 +16,7 @@ enum class Service : std::uint8_t {
     kLink,    // takes a link
     kRegion,  // takes a share in memory
     kQuery,   // says how a rank fares
-    kNotice,  // hears why a rank has left
+    kNotice,  // receives why a rank has left
     kStatus,  // says to an onlooker in what the process is
 };
 inline constexpr int kServices = 5;
@@ -37,22 +37,22 @@ struct LinkRequest {
 /// link).
 using Purpose = std::array<std::uint8_t, 64>;
 
-template <typename Word>
-concept FitsPurpose = std::has_unique_object_representations_v<Word> &&
-                      std::is_trivially_copyable_v<Word> && sizeof(Word) <= sizeof(Purpose);
+template <typename Value>
+concept FitsPurpose = std::has_unique_object_representations_v<Value> &&
+                      std::is_trivially_copyable_v<Value> && sizeof(Value) <= sizeof(Purpose);
 
-template <FitsPurpose Word>
-[[nodiscard]] Purpose purpose_of(const Word& word) {
+template <FitsPurpose Value>
+[[nodiscard]] Purpose purpose_of(const Value& value) {
     Purpose bytes{};
-    std::memcpy(bytes.data(), &word, sizeof word);
+    std::memcpy(bytes.data(), &value, sizeof value);
     return bytes;
 }
 /// The other way, from any bytes.
-template <FitsPurpose Word>
-[[nodiscard]] Word word_in(const Purpose& bytes) {
-    Word word;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    return word;
+template <FitsPurpose Value>
+[[nodiscard]] Value value_in(const Purpose& bytes) {
+    Value value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
 }
 
 /// What a connection is for; the acceptor believes it only once the secret is proven.

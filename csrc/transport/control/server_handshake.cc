@@ -13,9 +13,9 @@ ServerHandshake::ServerHandshake(UniqueFd fd, const OtherSecrets& secrets, TimeP
     : secrets_(secrets), fd_(std::move(fd)), begun_(begun) {}
 
 Result<bool> ServerHandshake::advance(HandshakeHost& host) {
-    if (!greeted_) {
-        PCCL_ASSIGN_OR_RETURN(greeted_, hello_.receive_from(fd_.get()));
-        if (!greeted_) return false;
+    if (!received_hello_) {
+        PCCL_ASSIGN_OR_RETURN(received_hello_, hello_.receive_from(fd_.get()));
+        if (!received_hello_) return false;
         PCCL_TRY(answer(host));
     }
     PCCL_ASSIGN_OR_RETURN(const bool whole, client_proof_.receive_from(fd_.get()));

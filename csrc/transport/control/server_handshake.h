@@ -22,7 +22,7 @@ class ServerHandshake {
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] TimePoint begun() const { return begun_; }
     /// Until the whole first message is here.
-    [[nodiscard]] bool is_silent() const { return !greeted_; }
+    [[nodiscard]] bool is_silent() const { return !received_hello_; }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
 
@@ -34,7 +34,7 @@ class ServerHandshake {
     const OtherSecrets& secrets_;
     UniqueFd fd_;
     TimePoint begun_;
-    bool greeted_ = false;
+    bool received_hello_ = false;
     bool is_known_ = false;
     Secret secret_{};
     handshake::Transcript transcript_;

@@ -23,7 +23,7 @@ Status look_at(std::span<const NetworkDoor> doors, Interfaces interfaces) {
 }
 
 /// Why packets to `address` reach no other host, or not from here; ok where they may.
-Status check_way(const sys::Address& address, Interfaces interfaces) {
+Status check_route(const sys::Address& address, Interfaces interfaces) {
     const auto own = std::ranges::find_if(interfaces, [&address](const sys::Interface& i) {
         return i.running && i.address.same_ip(address) && !address.is_link_local();
     });
@@ -67,8 +67,8 @@ std::vector<std::string> NetworkSide::addresses() const {
     return texts;
 }
 
-Result<WaysToPeer> NetworkSide::ways_to(const ControlAddress& peer,
-                                        std::span<const std::string> addresses) const {
+Result<PeerRoutes> NetworkSide::routes_to(const ControlAddress& peer,
+                                          std::span<const std::string> addresses) const {
     const bool is_near =
         peer.host == process.host || (!peer.kernel.empty() && peer.kernel == process.kernel);
     std::vector<sys::Interface> interfaces;
@@ -76,31 +76,31 @@ Result<WaysToPeer> NetworkSide::ways_to(const ControlAddress& peer,
         PCCL_ASSIGN_OR_RETURN(interfaces, sys::list_interfaces());
         PCCL_TRY(look_at(doors, interfaces));
     }
-    WaysToPeer ways;
+    PeerRoutes routes;
     std::string reasons;
     for (const std::string& text : addresses) {
         PCCL_ASSIGN_OR_RETURN(const sys::Address parsed, sys::Address::parse(text));
         if (!parsed.is_ip()) continue;
         const sys::Address address = scoped(parsed, doors);
-        Status way;
+        Status route;
         if (!is_near && address.is_loopback())
-            way = Status::unavailable(concat("the peer listens at ", text, " of another host"));
+            route = Status::unavailable(concat("the peer listens at ", text, " of another host"));
         else if (!is_near && addresses.size() > 1)
-            way = check_way(address, interfaces);
-        if (way.is_ok())
-            ways.addresses.push_back(address);
+            route = check_route(address, interfaces);
+        if (route.is_ok())
+            routes.addresses.push_back(address);
         else
-            reasons += concat(reasons.empty() ? "" : ", ", way.message());
+            reasons += concat(reasons.empty() ? "" : ", ", route.message());
     }
-    if (ways.addresses.empty())
+    if (routes.addresses.empty())
         return Status::unavailable(reasons.empty() ? "it listens at no door that this process knows"
                                                    : reasons);
-    const auto known = std::ranges::find_if(ways.addresses, [&](const sys::Address& address) {
+    const auto known = std::ranges::find_if(routes.addresses, [&](const sys::Address& address) {
         return proven->has(peer.host, address);
     });
-    ways.is_proven = known != ways.addresses.end();
-    if (ways.is_proven) std::rotate(ways.addresses.begin(), known, known + 1);
-    return ways;
+    routes.is_proven = known != routes.addresses.end();
+    if (routes.is_proven) std::rotate(routes.addresses.begin(), known, known + 1);
+    return routes;
 }
 
 }  // namespace pccl::transport

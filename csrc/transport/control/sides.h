@@ -42,7 +42,7 @@ struct NetworkDoor {
 };
 
 /// The addresses to try of one peer.
-struct WaysToPeer {
+struct PeerRoutes {
     std::vector<sys::Address> addresses;  // the best first, at least one
     bool is_proven = false;               // the first one
 };
@@ -59,8 +59,8 @@ struct PCCL_API NetworkSide {
     /// from here; unix sockets are passed over. Left out are loopbacks of other hosts, and, among
     /// several, addresses that this host has as well or has no route to. kUnavailable, with the
     /// reasons, when none is left, and once this host's own end is switched off.
-    [[nodiscard]] Result<WaysToPeer> ways_to(const ControlAddress& peer,
-                                             std::span<const std::string> addresses) const;
+    [[nodiscard]] Result<PeerRoutes> routes_to(const ControlAddress& peer,
+                                               std::span<const std::string> addresses) const;
 };
 
 }  // namespace pccl::transport

@@ -19,11 +19,11 @@ namespace {
 /// The door at which a peer proves itself, among those of one side of the network.
 Result<sys::Address> proven_door(const NetworkSide& side, const ControlAddress& peer,
                                  std::span<const std::string> doors,
-                                 const AddressTrial::Options& trial, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const WaysToPeer ways, side.ways_to(peer, doors));
-    if (ways.is_proven || ways.addresses.size() == 1) return ways.addresses.front();
-    AddressTrial::Options options = trial;
-    options.addresses = ways.addresses;
+                                 const AddressTrialOptions& trial, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const PeerRoutes routes, side.routes_to(peer, doors));
+    if (routes.is_proven || routes.addresses.size() == 1) return routes.addresses.front();
+    AddressTrialOptions options = trial;
+    options.addresses = routes.addresses;
     PCCL_ASSIGN_OR_RETURN(const sys::Address found, find_address(options, deadline));
     side.proven->add(peer.host, found);
     return found;
@@ -56,7 +56,7 @@ Result<HostSide> SocketControlPlane::listen_within_host(const ControlOptions& op
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
     PCCL_ASSIGN_OR_RETURN(
         const sys::Address socket,
-        listen(name, {.way = "shm", .onlookers = options.job.value_or(kNoJobSecret)}));
+        listen(name, {.transport_name = "shm", .onlookers = options.job.value_or(kNoJobSecret)}));
     HostSide side{.process = address_, .socket = socket};
     address_.doors.push_back(socket.to_string());
     return side;
@@ -83,8 +83,9 @@ Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
     side.process.doors.clear();
     Status refusal;
     for (const sys::Interface& candidate : candidates) {
-        const auto socket = listen(
-            candidate.address, {.way = "tcp", .stream = options.stream, .onlookers = options.job});
+        const auto socket =
+            listen(candidate.address,
+                   {.transport_name = "tcp", .stream = options.stream, .onlookers = options.job});
         // An address of IPv6 that was added just now may not be listened at yet.
         if (socket.is_ok())
             side.doors.push_back({.socket = *socket, .interface = candidate});
@@ -96,7 +97,7 @@ Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
 }
 
 Result<sys::Address> SocketControlPlane::listen(const sys::Address& address,
-                                                const HandshakeServer::Options& options) {
+                                                const HandshakeServerOptions& options) {
     PCCL_ASSIGN_OR_RETURN(auto server, HandshakeServer::listen(address, options));
     const sys::Address bound = server->address();
     servers_.push_back(std::move(server));
@@ -113,17 +114,17 @@ std::optional<sys::Address> SocketControlPlane::near_door(const ControlAddress& 
 }
 
 template <typename Act>
-auto SocketControlPlane::at_door(const Errand& errand,
-                                 const Act& act) const -> decltype(act(std::declval<DialArgs>())) {
+auto SocketControlPlane::at_door(const Errand& errand, const Act& act) const
+    -> decltype(act(std::declval<ConnectArgs>())) {
     const auto status_of = [](const auto& outcome) -> Status {
         if constexpr (std::is_same_v<std::decay_t<decltype(outcome)>, Status>)
             return outcome;
         else
             return outcome.status();
     };
-    std::optional<decltype(act(std::declval<DialArgs>()))> near;
+    std::optional<decltype(act(std::declval<ConnectArgs>()))> near;
     if (const auto door = near_door(errand.peer)) {
-        near = act(DialArgs{.address = *door, .secret = errand.secret});
+        near = act(ConnectArgs{.address = *door, .secret = errand.secret});
         if (!management_.is_ok() || !leads_nowhere(status_of(*near))) return *std::move(near);
     }
     if (!management_.is_ok())
@@ -132,7 +133,7 @@ auto SocketControlPlane::at_door(const Errand& errand,
         proven_door(*management_, errand.peer, errand.peer.doors,
                     {.request = errand.request, .secret = errand.secret}, errand.deadline);
     if (!door.is_ok()) return near ? *std::move(near) : door.status();
-    auto far = act(DialArgs{.address = *door, .secret = errand.secret});
+    auto far = act(ConnectArgs{.address = *door, .secret = errand.secret});
     if (status_of(far).is_ok()) return far;
     management_->proven->remove(errand.peer.host, *door);
     return near ? *std::move(near) : std::move(far);
@@ -141,7 +142,7 @@ auto SocketControlPlane::at_door(const Errand& errand,
 Result<std::string> SocketControlPlane::query(const ControlAddress& peer,
                                               const LinkRequest& request, const Secret& secret,
                                               Deadline deadline) {
-    return at_door({peer, request, secret, deadline}, [&](const DialArgs& args) {
+    return at_door({peer, request, secret, deadline}, [&](const ConnectArgs& args) {
         return inquire(args, {.request = request, .service = Service::kQuery}, deadline);
     });
 }
@@ -149,7 +150,7 @@ Result<std::string> SocketControlPlane::query(const ControlAddress& peer,
 Status SocketControlPlane::notify(const ControlAddress& peer, const LinkRequest& request,
                                   const Secret& secret, const Status& reason, Deadline deadline) {
     const Introduction introduction = notice_for(request, reason);
-    return at_door({peer, request, secret, deadline}, [&](const DialArgs& args) {
+    return at_door({peer, request, secret, deadline}, [&](const ConnectArgs& args) {
         return connect_authenticated(args, {&introduction, 1}, deadline).status();
     });
 }
@@ -158,8 +159,8 @@ Status SocketControlPlane::probe(const ControlAddress& peer, Deadline deadline) 
     std::vector<sys::Address> doors;
     if (const auto near = near_door(peer)) doors.push_back(*near);
     if (management_.is_ok())
-        if (const auto ways = management_->ways_to(peer, peer.doors); ways.is_ok())
-            doors.insert(doors.end(), ways->addresses.begin(), ways->addresses.end());
+        if (const auto routes = management_->routes_to(peer, peer.doors); routes.is_ok())
+            doors.insert(doors.end(), routes->addresses.begin(), routes->addresses.end());
     Status lost;
     for (const sys::Address& door : doors) {
         // A door that swallows the question must not take all of the time.

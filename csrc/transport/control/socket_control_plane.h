@@ -57,8 +57,7 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     Result<HostSide> listen_within_host(const ControlOptions& options);
     Result<NetworkSide> listen_between_hosts(const ControlOptions& options);
     Result<NetworkSide> listen_at(const std::string& interface, const ControlOptions& options);
-    Result<sys::Address> listen(const sys::Address& address,
-                                const HandshakeServer::Options& options);
+    Result<sys::Address> listen(const sys::Address& address, const HandshakeServerOptions& options);
     /// Its unix socket, where this process may come by it.
     [[nodiscard]] std::optional<sys::Address> near_door(const ControlAddress& peer) const;
     /// Who asks whom, and by when.
@@ -71,7 +70,7 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     /// Does `act` at the near door, else, and where that leads nowhere, at a door of the network.
     template <typename Act>
     auto at_door(const Errand& errand,
-                 const Act& act) const -> decltype(act(std::declval<DialArgs>()));
+                 const Act& act) const -> decltype(act(std::declval<ConnectArgs>()));
 
     ControlAddress address_;
     std::vector<std::unique_ptr<HandshakeServer>> servers_;

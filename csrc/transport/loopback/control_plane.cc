@@ -21,7 +21,7 @@ Result<std::string> LoopbackControlPlane::call(const ControlAddress& peer,
                                                const Secret& secret, Deadline deadline) {
     PCCL_TRY(process_->live());
     PCCL_ASSIGN_OR_RETURN(const auto callee, processes_->find(peer));
-    const auto call = std::make_shared<Call>();
+    const auto call = std::make_shared<LoopbackCall>();
     call->introduction = introduction;
     call->secret = secret;
     call->where = processes_->place_of(*callee);
@@ -30,7 +30,7 @@ Result<std::string> LoopbackControlPlane::call(const ControlAddress& peer,
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool accepted, call->is_accepted());
         if (accepted) return call->answer;
-        if (deadline.passed()) return call->late();
+        if (deadline.passed()) return call->timeout_error();
         system_clock().sleep_for(kBetweenLooks);
     }
 }

@@ -7,19 +7,19 @@
 namespace pccl::transport::loopback {
 namespace {
 
-class LoopbackDial final : public Dial {
+class LoopbackPendingConnect final : public PendingConnect {
    public:
-    LoopbackDial(std::shared_ptr<Call> call, std::unique_ptr<SendLink> link)
+    LoopbackPendingConnect(std::shared_ptr<LoopbackCall> call, std::unique_ptr<SendLink> link)
         : call_(std::move(call)), link_(std::move(link)) {}
 
     Result<std::unique_ptr<SendLink>> advance() override {
         PCCL_ASSIGN_OR_RETURN(const bool accepted, call_->is_accepted());
         return accepted ? std::move(link_) : std::unique_ptr<SendLink>();
     }
-    [[nodiscard]] Status late() const override { return call_->late(); }
+    [[nodiscard]] Status timeout_error() const override { return call_->timeout_error(); }
 
    private:
-    const std::shared_ptr<Call> call_;
+    const std::shared_ptr<LoopbackCall> call_;
     std::unique_ptr<SendLink> link_;
 };
 
@@ -29,9 +29,9 @@ std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const FabricOptions& opti
     return std::shared_ptr<LoopbackFabric>(new LoopbackFabric(options));
 }
 
-Result<Member> LoopbackFabric::join(Waiter& waiter) {
+Result<LoopbackMember> LoopbackFabric::join(Waiter& waiter) {
     PCCL_ASSIGN_OR_RETURN(auto process, processes_->add(waiter, options_.faults));
-    Member member;
+    LoopbackMember member;
     member.control = std::make_unique<LoopbackControlPlane>(processes_, process);
     member.transport.reset(new LoopbackTransport(shared_from_this(), std::move(process)));
     return member;
@@ -81,13 +81,13 @@ Status LoopbackTransport::reaches(const PeerAddress& peer) const {
     return fabric_->processes_->find(peer.control).status();
 }
 
-Result<std::unique_ptr<Dial>> LoopbackTransport::connect(const PeerAddress& peer,
-                                                         const LinkRequest& request,
-                                                         const Secret& secret) {
+Result<std::unique_ptr<PendingConnect>> LoopbackTransport::connect(const PeerAddress& peer,
+                                                                   const LinkRequest& request,
+                                                                   const Secret& secret) {
     PCCL_TRY(process_->live());
     PCCL_ASSIGN_OR_RETURN(const auto callee, fabric_->processes_->find(peer.control));
     const auto [number, pipe] = fabric_->make_pipe(request);
-    const auto call = std::make_shared<Call>();
+    const auto call = std::make_shared<LoopbackCall>();
     call->introduction = {.request = request,
                           .service = Service::kLink,
                           .transport = static_cast<std::uint8_t>(TransportKind::kLoopback),
@@ -97,17 +97,18 @@ Result<std::unique_ptr<Dial>> LoopbackTransport::connect(const PeerAddress& peer
     call->caller = process_;
     auto link = std::make_unique<LoopbackSendLink>(pipe, process_);
     callee->ring(call);
-    return std::unique_ptr<Dial>(std::make_unique<LoopbackDial>(call, std::move(link)));
+    return std::unique_ptr<PendingConnect>(
+        std::make_unique<LoopbackPendingConnect>(call, std::move(link)));
 }
 
-void LoopbackTransport::accept(Arrival arrival, LinkSink& sink) {
+void LoopbackTransport::accept(Arrival arrival, LinkReceiver& receiver) {
     const LinkRequest& request = arrival.introduction.request;
-    auto pipe = fabric_->take_pipe(word_in<std::uint64_t>(arrival.introduction.purpose));
+    auto pipe = fabric_->take_pipe(value_in<std::uint64_t>(arrival.introduction.purpose));
     if (pipe != nullptr)
-        return sink.accepted(request,
-                             std::make_unique<LoopbackRecvLink>(std::move(pipe), process_));
-    sink.refused(to_string(kind()),
-                 Status::unavailable(concat("rank ", request.source, " gave up opening a link")));
+        return receiver.accepted(request,
+                                 std::make_unique<LoopbackRecvLink>(std::move(pipe), process_));
+    receiver.refused(to_string(kind()), Status::unavailable(concat("rank ", request.source,
+                                                                   " gave up opening a link")));
 }
 
 }  // namespace pccl::transport::loopback

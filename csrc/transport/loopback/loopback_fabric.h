@@ -29,7 +29,7 @@ struct FabricOptions {
 };
 
 class LoopbackTransport;
-struct Member;
+struct LoopbackMember;
 
 /// Safe from every thread.
 class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<LoopbackFabric> {
@@ -37,7 +37,7 @@ class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<Loopba
     static std::shared_ptr<LoopbackFabric> create(const FabricOptions& options = {});
 
     /// The next process; processes count from 0. `waiter` outlives its transport and links.
-    Result<Member> join(Waiter& waiter);
+    Result<LoopbackMember> join(Waiter& waiter);
     /// Ends a process now: its links close, and its calls fail with kAborted.
     void kill(int process);
 
@@ -73,10 +73,11 @@ class PCCL_API LoopbackTransport final : public Transport {
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kLoopback; }
     [[nodiscard]] std::vector<std::string> addresses() const override;
     [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
-    Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
-                                          const Secret& secret) override;
-    void accept(Arrival arrival, LinkSink& sink) override;
-    void advance(LinkSink& /*sink*/) override {}
+    Result<std::unique_ptr<PendingConnect>> connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) override;
+    void accept(Arrival arrival, LinkReceiver& receiver) override;
+    void advance(LinkReceiver& /*receiver*/) override {}
     /// With the faults of the fabric.
     [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
@@ -90,7 +91,7 @@ class PCCL_API LoopbackTransport final : public Transport {
 };
 
 /// A process of a fabric.
-struct Member {
+struct LoopbackMember {
     std::unique_ptr<LoopbackControlPlane> control;
     std::unique_ptr<LoopbackTransport> transport;
 };

@@ -11,19 +11,19 @@
 namespace pccl::transport::loopback {
 namespace {
 
-void answer(Call& call, ControlHost& host) {
+void answer(LoopbackCall& call, ControlHost& host) {
     const LinkRequest& request = call.introduction.request;
     auto secret = host.secret_of(request.group);
     if (!host.serves(request)) secret.reset();
     if (secret == call.secret) {
         Arrival arrival{.socket = {}, .introduction = call.introduction};
         call.answer = take_up(arrival, host).value_or("");
-        return call.finish(Call::Outcome::kAccepted);
+        return call.finish(LoopbackCall::Outcome::kAccepted);
     }
     host.refused(to_string(TransportKind::kLoopback),
                  Status::invalid_argument(
                      concat("rank ", request.source, " does not know the group's secret")));
-    call.finish(Call::Outcome::kRefused);
+    call.finish(LoopbackCall::Outcome::kRefused);
 }
 
 }  // namespace
@@ -36,12 +36,12 @@ Result<std::shared_ptr<Process>> Process::create(int index, Waiter& waiter,
     return process;
 }
 
-void Call::finish(Outcome result) {
+void LoopbackCall::finish(Outcome result) {
     outcome.store(result);
     if (const auto process = caller.lock()) process->wake();
 }
 
-Result<bool> Call::is_accepted() const {
+Result<bool> LoopbackCall::is_accepted() const {
     switch (outcome.load()) {
         case Outcome::kPending:
             return false;
@@ -55,11 +55,11 @@ Result<bool> Call::is_accepted() const {
     return Status::peer_lost(peer(), concat(name(), ": nobody is there"));
 }
 
-Status Call::late() const {
+Status LoopbackCall::timeout_error() const {
     return Status::timeout(concat(name(), " did not answer in time"), peer());
 }
 
-std::string Call::name() const { return concat("rank ", peer(), " at ", where); }
+std::string LoopbackCall::name() const { return concat("rank ", peer(), " at ", where); }
 
 void Process::wake() {
     const std::lock_guard lock(mutex_);
@@ -80,10 +80,10 @@ void Process::hold(const std::shared_ptr<Pipe>& pipe, Pipe::End end) {
     holdings_.push_back({pipe, end});
 }
 
-void Process::ring(const std::shared_ptr<Call>& call) {
+void Process::ring(const std::shared_ptr<LoopbackCall>& call) {
     {
         const std::lock_guard lock(mutex_);
-        if (dead_) return call->outcome.store(Call::Outcome::kNobody);
+        if (dead_) return call->outcome.store(LoopbackCall::Outcome::kNobody);
         incoming_.push_back(call);
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto written = ::write(ringing_.get(), &one, sizeof one);
@@ -95,7 +95,7 @@ void Process::answer_calls(ControlHost& host) {
     for (const auto& call : take_calls()) answer(*call, host);
 }
 
-std::deque<std::shared_ptr<Call>> Process::take_calls() {
+std::deque<std::shared_ptr<LoopbackCall>> Process::take_calls() {
     const std::lock_guard lock(mutex_);
     std::uint64_t drained = 0;
     [[maybe_unused]] const auto read_bytes = ::read(ringing_.get(), &drained, sizeof drained);
@@ -103,7 +103,7 @@ std::deque<std::shared_ptr<Call>> Process::take_calls() {
 }
 
 void Process::die() {
-    std::deque<std::shared_ptr<Call>> unanswered;
+    std::deque<std::shared_ptr<LoopbackCall>> unanswered;
     {
         const std::lock_guard lock(mutex_);
         dead_ = true;
@@ -112,7 +112,7 @@ void Process::die() {
             if (const auto pipe = holding.pipe.lock()) pipe->leave(holding.end);
         holdings_.clear();
     }
-    for (const auto& call : unanswered) call->finish(Call::Outcome::kNobody);
+    for (const auto& call : unanswered) call->finish(LoopbackCall::Outcome::kNobody);
 }
 
 }  // namespace pccl::transport::loopback

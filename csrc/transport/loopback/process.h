@@ -16,7 +16,7 @@ namespace pccl::transport::loopback {
 class Process;
 
 /// A connection that waits to be accepted.
-struct Call {
+struct LoopbackCall {
     enum class Outcome { kPending, kAccepted, kRefused, kNobody };
 
     Introduction introduction;
@@ -30,7 +30,7 @@ struct Call {
     /// False while it is pending; kPeerLost where nobody took it.
     [[nodiscard]] Result<bool> is_accepted() const;
     /// kTimeout that names the peer.
-    [[nodiscard]] Status late() const;
+    [[nodiscard]] Status timeout_error() const;
 
    private:
     [[nodiscard]] Rank peer() const { return introduction.request.destination; }
@@ -56,7 +56,7 @@ class Process {
     [[nodiscard]] const std::shared_ptr<RmaRegistry>& memory() const { return memory_; }
 
     /// Brings a call here, which is answered at once where there is an inline_host.
-    void ring(const std::shared_ptr<Call>& call);
+    void ring(const std::shared_ptr<LoopbackCall>& call);
     [[nodiscard]] int call_fd() const { return ringing_.get(); }
     /// Answers all calls.
     void answer_calls(ControlHost& host);
@@ -69,7 +69,7 @@ class Process {
     std::atomic<ControlHost*> inline_host{nullptr};
 
    private:
-    std::deque<std::shared_ptr<Call>> take_calls();
+    std::deque<std::shared_ptr<LoopbackCall>> take_calls();
 
     struct Holding {
         std::weak_ptr<Pipe> pipe;
@@ -88,7 +88,7 @@ class Process {
     UniqueFd ringing_;  // eventfd
     std::mutex mutex_;
     std::atomic<bool> dead_{false};
-    std::deque<std::shared_ptr<Call>> incoming_;
+    std::deque<std::shared_ptr<LoopbackCall>> incoming_;
     std::vector<Holding> holdings_;
 };
 

@@ -41,19 +41,20 @@ PeerSockets::PeerSockets(const PeerSocketsOptions& options)
 Result<std::unique_ptr<PeerSockets>> PeerSockets::listen(const PeerSocketsOptions& options) {
     std::unique_ptr<PeerSockets> sockets(new PeerSockets(options));
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
-    PCCL_ASSIGN_OR_RETURN(sockets->server_, HandshakeServer::listen(
-                                                name, {.way = to_string(TransportKind::kNvlink)}));
+    PCCL_ASSIGN_OR_RETURN(
+        sockets->server_,
+        HandshakeServer::listen(name, {.transport_name = to_string(TransportKind::kNvlink)}));
     return sockets;
 }
 
 Status PeerSockets::connect(std::span<const std::string> addresses, Deadline deadline,
                             const Objection& objection) {
     for (Rank peer = 0; peer < options_.rank; ++peer)
-        PCCL_TRY(dial(peer, addresses[index(peer)], deadline));
+        PCCL_TRY(connect_to(peer, addresses[index(peer)], deadline));
     return await_higher(deadline, objection);
 }
 
-Status PeerSockets::dial(Rank peer, const std::string& address, Deadline deadline) {
+Status PeerSockets::connect_to(Rank peer, const std::string& address, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const sys::Address where, sys::Address::parse(address));
     const Introduction introduction{.request = {.group = options_.group,
                                                 .source = options_.rank,

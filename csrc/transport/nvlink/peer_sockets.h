@@ -46,7 +46,7 @@ class PCCL_API PeerSockets {
    private:
     explicit PeerSockets(const PeerSocketsOptions& options);
     static std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
-    Status dial(Rank peer, const std::string& address, Deadline deadline);
+    Status connect_to(Rank peer, const std::string& address, Deadline deadline);
     Status await_higher(Deadline deadline, const Objection& objection);
     /// The first higher rank without a socket, or size().
     [[nodiscard]] Rank first_missing() const;

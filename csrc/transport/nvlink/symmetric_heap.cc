@@ -6,7 +6,7 @@
 #include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/control/parcel.h"
+#include "csrc/transport/control/fd_passing.h"
 
 namespace pccl::transport::nvlink {
 namespace {
@@ -44,7 +44,7 @@ Status SymmetricHeap::hand_out(const HeapRange& own, const PeerSockets& sockets,
     for (Rank peer = 0; peer < sockets.size(); ++peer) {
         if (peer == sockets.rank()) continue;
         const int socket = sockets.of(peer);
-        Status sent = send_parcel(socket, kHeap, {&descriptor, 1}, deadline);
+        Status sent = send_fds(socket, kHeap, {&descriptor, 1}, deadline);
         if (sent.is_ok())
             sent = sys::send_all(socket, std::as_bytes(std::span(&own.extent, 1)), deadline);
         if (!sent.is_ok()) return blame(sent, peer);
@@ -63,14 +63,14 @@ Status SymmetricHeap::take(const PeerSockets& sockets, Deadline deadline) {
 }
 
 Result<HeapRange> SymmetricHeap::take_from(int socket, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto parcel, receive_parcel(socket, kHeap, deadline));
-    if (parcel.size() != 1) return Status::peer_lost(kNoRank, "a peer sent no memory");
+    PCCL_ASSIGN_OR_RETURN(const auto fds, receive_fds(socket, kHeap, deadline));
+    if (fds.size() != 1) return Status::peer_lost(kNoRank, "a peer sent no memory");
     HeapExtent extent;
     PCCL_TRY(sys::receive_all(socket, std::as_writable_bytes(std::span(&extent, 1)), deadline));
     if (extent.bytes != bytes_)
         return Status::invalid_argument(
             concat("a heap of ", extent.bytes, " bytes, not ", bytes_, " as here"));
-    return stock_->join(parcel.front(), extent);
+    return stock_->join(fds.front(), extent);
 }
 
 }  // namespace pccl::transport::nvlink

@@ -29,12 +29,12 @@ bool RmaBlocks::is_within(std::uint64_t size) const {
     return stride_ == 0 || count_ <= 1 || count_ - 1 <= room / stride_;
 }
 
-RmaExtent RmaBlocks::rest(const Place& place) const {
+RmaExtent RmaBlocks::rest(const BlockPosition& place) const {
     const RmaExtent block = at(place.block);
     return {.offset = block.offset + place.bytes, .bytes = block.bytes - place.bytes};
 }
 
-void RmaBlocks::advance(Place& place, std::uint64_t bytes) const {
+void RmaBlocks::advance(BlockPosition& place, std::uint64_t bytes) const {
     if (bytes == 0) return;
     place.bytes += bytes;
     if (list_.empty()) {
@@ -46,7 +46,8 @@ void RmaBlocks::advance(Place& place, std::uint64_t bytes) const {
         place.bytes -= list_[place.block].bytes;
 }
 
-std::uint64_t RmaBlocks::bytes_of_next(Place place, std::size_t blocks, std::uint64_t most) const {
+std::uint64_t RmaBlocks::bytes_of_next(BlockPosition place, std::size_t blocks,
+                                       std::uint64_t most) const {
     std::uint64_t bytes = 0;
     for (; blocks > 0 && place.block < count_ && bytes < most; --blocks) {
         bytes += rest(place).bytes;
@@ -55,7 +56,7 @@ std::uint64_t RmaBlocks::bytes_of_next(Place place, std::size_t blocks, std::uin
     return std::min(bytes, most);
 }
 
-void RmaBlocks::scatter(MutableBytes memory, Place& place, Bytes payload) const {
+void RmaBlocks::scatter(MutableBytes memory, BlockPosition& place, Bytes payload) const {
     while (!payload.empty()) {
         const RmaExtent to = rest(place);
         const auto count =
@@ -66,7 +67,7 @@ void RmaBlocks::scatter(MutableBytes memory, Place& place, Bytes payload) const 
     }
 }
 
-std::size_t RmaBlocks::gather(Bytes memory, Place place, std::size_t most,
+std::size_t RmaBlocks::gather(Bytes memory, BlockPosition place, std::size_t most,
                               std::span<Bytes> into) const {
     std::size_t filled = 0;
     for (std::uint64_t left = most; filled < into.size() && place.block < count_ && left > 0;

@@ -43,24 +43,25 @@ class PCCL_API RmaBlocks {
     [[nodiscard]] bool is_within(std::uint64_t size) const;
 
     /// How far a payload has come.
-    struct Place {
+    struct BlockPosition {
         std::uint64_t block = 0;
         std::uint64_t bytes = 0;  // of it that are over
     };
     /// What is left of the block at `place`, which is not the end.
-    [[nodiscard]] RmaExtent rest(const Place& place) const;
-    void advance(Place& place, std::uint64_t bytes) const;
+    [[nodiscard]] RmaExtent rest(const BlockPosition& place) const;
+    void advance(BlockPosition& place, std::uint64_t bytes) const;
     /// Bytes of the next blocks, of so many at most, and no more than `most`.
-    [[nodiscard]] std::uint64_t bytes_of_next(Place place, std::size_t blocks,
+    [[nodiscard]] std::uint64_t bytes_of_next(BlockPosition place, std::size_t blocks,
                                               std::uint64_t most) const;
 
     // Of a `memory` that they are within:
 
     /// Puts the next bytes of a payload, no more than are left, where they belong.
-    void scatter(MutableBytes memory, Place& place, Bytes payload) const;
+    void scatter(MutableBytes memory, BlockPosition& place, Bytes payload) const;
     /// Where the next bytes of a payload are, about `most` of them: fills `into` and returns how
     /// many.
-    std::size_t gather(Bytes memory, Place place, std::size_t most, std::span<Bytes> into) const;
+    std::size_t gather(Bytes memory, BlockPosition place, std::size_t most,
+                       std::span<Bytes> into) const;
 
    private:
     [[nodiscard]] RmaExtent at(std::uint64_t index) const {

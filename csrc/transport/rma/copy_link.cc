@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 8192;  // pieces
 constexpr std::size_t kMostKnown = 1024;
-constexpr std::size_t kMostFlights = 16;
+constexpr std::size_t kMostInFlight = 16;
 
 /// Whether both continue `last`, here and there.
 bool continues(const sys::ProcessPiece& last, const sys::ProcessPiece& next) {
@@ -30,8 +30,8 @@ bool has_sides_of(const RmaPiece& last, const RmaPiece& next) {
 
 }  // namespace
 
-std::unique_ptr<RmaFlight> RmaPeer::begin(const std::shared_ptr<RmaPeerMemory>&, RmaOp,
-                                          const RmaPiecesHere&) {
+std::unique_ptr<RmaInFlightCopy> RmaPeer::begin(const std::shared_ptr<RmaPeerMemory>&, RmaOp,
+                                                const RmaPiecesHere&) {
     const Status status =
         Status::unsupported("this transport moves bytes of host memory alone, not of GPUs");
     return std::make_unique<RmaEnded>(RmaCopied{.link = {}, .pieces = status});
@@ -55,7 +55,7 @@ Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces
     }
     taken_ += count;
     // Engines begin while more is posted.
-    if (waiting_.size() >= sys::kMostProcessPieces) begin_flights();
+    if (waiting_.size() >= sys::kMostProcessPieces) begin_copies();
     return count;
 }
 
@@ -103,18 +103,18 @@ Result<std::shared_ptr<RmaPeerMemory>> RmaCopyLink::memory_of(const abi::MemoryD
     return latest_->second;
 }
 
-Result<bool> RmaCopyLink::notify(std::span<const std::byte> word) {
+Result<bool> RmaCopyLink::notify(std::span<const std::byte> notification) {
     PCCL_TRY(check());
-    PCCL_TRY(check_word(word));
-    if (!words_out_.has_room()) return false;
-    words_out_.add(word, {.over = taken_, .failed = posts_.told()});
-    words_out_.reached(progress());
+    PCCL_TRY(check_rma_notification(notification));
+    if (!notifications_out_.has_room()) return false;
+    notifications_out_.add(notification, {.over = taken_, .failed = posts_.reported()});
+    notifications_out_.reached(progress());
     return true;
 }
 
 Status RmaCopyLink::advance() {
     PCCL_TRY(check());
-    const Status sent = words_out_.send(*streams_.out);
+    const Status sent = notifications_out_.send(*streams_.out);
     return sent.is_ok() ? sent : status_.set(sent);
 }
 
@@ -128,14 +128,14 @@ Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
             static_cast<void>(status_.set(moved));
     }
     if (status_.is_set()) fail_all(status_.get());
-    std::size_t told = posts_.take(into);
-    told += ordered_.take(into.subspan(told));
-    if (told == 0) PCCL_TRY(check());
-    return told;
+    std::size_t reported = posts_.take(into);
+    reported += ordered_.take(into.subspan(reported));
+    if (reported == 0) PCCL_TRY(check());
+    return reported;
 }
 
 void RmaCopyLink::fail_all(const Status& status) {
-    flights_.clear();  // before their memory is told to be free
+    in_flight_.clear();  // before their memory is told to be free
     moves_.clear();
     waiting_.clear();
     posts_.fail_all(status);
@@ -143,11 +143,11 @@ void RmaCopyLink::fail_all(const Status& status) {
 }
 
 Status RmaCopyLink::move_some() {
-    PCCL_ASSIGN_OR_RETURN(moved_, ordered_.land());
-    PCCL_TRY(land_flights());
-    if (flights_.empty()) drop_failed();
-    begin_flights();
-    return flights_.empty() ? copy_some() : Status::ok();
+    PCCL_ASSIGN_OR_RETURN(moved_, ordered_.finish());
+    PCCL_TRY(finish_copies());
+    if (in_flight_.empty()) drop_failed();
+    begin_copies();
+    return in_flight_.empty() ? copy_some() : Status::ok();
 }
 
 Status RmaCopyLink::copy_some() {
@@ -168,45 +168,47 @@ Status RmaCopyLink::copy_some() {
     return Status::ok();
 }
 
-void RmaCopyLink::begin_flights() {
-    while (flights_.size() < kMostFlights && begin_flight()) moved_ = true;
+void RmaCopyLink::begin_copies() {
+    while (in_flight_.size() < kMostInFlight && begin_copy()) moved_ = true;
 }
 
 /// False where the front of the queue has to wait, or is no matter of GPUs.
-bool RmaCopyLink::begin_flight() {
+bool RmaCopyLink::begin_copy() {
     if (moves_.empty()) return false;
     const Move& first = moves_.front();
     if (!first.is_of_gpu() || !first.failure.is_ok() || !first.post->status.is_ok()) return false;
     const Batch batch = gather(peer_->most_in_flight(*first.memory, *first.here));
-    Flight flight{.copy = peer_->begin(first.memory, first.op, {first.here, pieces_}), .whole = {}};
-    if (flight.copy == nullptr) return false;
-    for (std::size_t left = batch.whole; left > 0; left -= flight.whole.back().pieces)
-        flight.whole.push_back(take_front(left));
+    InFlightCopy copy_in_flight{.copy = peer_->begin(first.memory, first.op, {first.here, pieces_}),
+                                .whole = {}};
+    if (copy_in_flight.copy == nullptr) return false;
+    for (std::size_t left = batch.whole; left > 0; left -= copy_in_flight.whole.back().pieces)
+        copy_in_flight.whole.push_back(take_front(left));
     if (batch.begun > 0) {
-        flight.begun = moves_.front().post;
+        copy_in_flight.begun = moves_.front().post;
         shorten_first(batch.begun);
     }
-    flights_.push_back(std::move(flight));
+    in_flight_.push_back(std::move(copy_in_flight));
     return true;
 }
 
-Status RmaCopyLink::land_flights() {
-    while (!flights_.empty()) {
-        const RmaCopied copied = flights_.front().copy->land();
+Status RmaCopyLink::finish_copies() {
+    while (!in_flight_.empty()) {
+        const RmaCopied copied = in_flight_.front().copy->finish();
         PCCL_TRY(copied.link);
         if (copied.later) return Status::ok();
         moved_ = true;
-        land(flights_.front(), copied.pieces);
-        flights_.pop_front();
+        land(in_flight_.front(), copied.pieces);
+        in_flight_.pop_front();
     }
     return Status::ok();
 }
 
-void RmaCopyLink::land(const Flight& flight, const Status& status) {
-    for (const Part& part : flight.whole)
+void RmaCopyLink::land(const InFlightCopy& copy_in_flight, const Status& status) {
+    for (const PostPart& part : copy_in_flight.whole)
         // An earlier part of it may have failed.
         finish(part, status.is_ok() ? part.post->status : status);
-    if (flight.begun != nullptr && flight.begun->status.is_ok()) flight.begun->status = status;
+    if (copy_in_flight.begun != nullptr && copy_in_flight.begun->status.is_ok())
+        copy_in_flight.begun->status = status;
 }
 
 void RmaCopyLink::shorten_first(std::size_t begun) {
@@ -226,9 +228,9 @@ void RmaCopyLink::drop_failed() {
 
 RmaCopyLink::Batch RmaCopyLink::gather(std::size_t room) {
     pieces_.clear();
-    const auto most =
-        std::min<std::uint64_t>({sys::kMostProcessPieces,
-                                 words_out_.until_next(taken_ - waiting_.size()), most_together()});
+    const auto most = std::min<std::uint64_t>(
+        {sys::kMostProcessPieces, notifications_out_.until_next(taken_ - waiting_.size()),
+         most_together()});
     Batch batch;
     for (; batch.whole < most; ++batch.whole) {
         const sys::ProcessPiece& rest = waiting_[batch.whole];
@@ -267,9 +269,9 @@ void RmaCopyLink::add_piece(const sys::ProcessPiece& piece) {
     here = {here.data(), here.size() + piece.here.size()};
 }
 
-RmaCopyLink::Part RmaCopyLink::take_front(std::size_t most) {
+RmaCopyLink::PostPart RmaCopyLink::take_front(std::size_t most) {
     Move& first = moves_.front();
-    const Part part{.post = first.post, .pieces = std::min(most, first.pieces)};
+    const PostPart part{.post = first.post, .pieces = std::min(most, first.pieces)};
     waiting_.drop(part.pieces);
     first.pieces -= part.pieces;
     if (first.pieces == 0) moves_.pop_front();
@@ -278,16 +280,16 @@ RmaCopyLink::Part RmaCopyLink::take_front(std::size_t most) {
 
 void RmaCopyLink::finish_first(std::size_t pieces, const Status& status) {
     while (pieces > 0) {
-        const Part part = take_front(pieces);
+        const PostPart part = take_front(pieces);
         pieces -= part.pieces;
         finish(part, status);
     }
 }
 
-void RmaCopyLink::finish(const Part& part, const Status& status) {
+void RmaCopyLink::finish(const PostPart& part, const Status& status) {
     posts_.finish(*part.post, status, part.pieces);
     over_ += part.pieces;
-    words_out_.reached(progress());
+    notifications_out_.reached(progress());
 }
 
 void RmaCopyLink::forget_ended() {
@@ -296,7 +298,7 @@ void RmaCopyLink::forget_ended() {
 }
 
 Result<std::optional<std::vector<std::byte>>> RmaCopyLink::next_notification() {
-    return words_in_.next(*streams_.in);
+    return notifications_in_.next(*streams_.in);
 }
 
 Status RmaCopyLink::look() {

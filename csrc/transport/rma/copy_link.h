@@ -11,11 +11,11 @@
 
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma.h"
-#include "csrc/transport/rma/flight.h"
+#include "csrc/transport/rma/in_flight_copy.h"
+#include "csrc/transport/rma/notifications.h"
 #include "csrc/transport/rma/ordered_reads.h"
 #include "csrc/transport/rma/piece_queue.h"
 #include "csrc/transport/rma/posts.h"
-#include "csrc/transport/rma/words.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::transport {
@@ -59,14 +59,14 @@ class RmaPeer {
 
     // Where one of the two sides is memory of a GPU:
 
-    /// Bytes of one flight.
+    /// Bytes of one copy_in_flight.
     [[nodiscard]] virtual std::size_t most_in_flight(const RmaPeerMemory& /*memory*/,
                                                      const Memory& /*here*/) const {
         return kAtOnce;
     }
-    /// As copy(), at most so many bytes. Null: not now, for other flights must land first.
-    virtual std::unique_ptr<RmaFlight> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
-                                             const RmaPiecesHere& here);
+    /// As copy(), at most so many bytes. Null: not now, for other copies in flight must land first.
+    virtual std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory,
+                                                   RmaOp op, const RmaPiecesHere& here);
 };
 
 class PCCL_API RmaCopyLink final : public RmaLink {
@@ -79,13 +79,13 @@ class PCCL_API RmaCopyLink final : public RmaLink {
                              std::uint64_t ticket) override;
     Status read_in_order(std::span<const RmaPiece> pieces, std::uint64_t ticket,
                          const GpuCallerStream& order) override;
-    Result<bool> notify(std::span<const std::byte> word) override;
-    [[nodiscard]] bool is_flushed() const override { return words_out_.is_empty(); }
+    Result<bool> notify(std::span<const std::byte> notification) override;
+    [[nodiscard]] bool is_flushed() const override { return notifications_out_.is_empty(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
     [[nodiscard]] bool awaits_copies() const override {
-        return !flights_.empty() || !ordered_.is_empty();
+        return !in_flight_.empty() || !ordered_.is_empty();
     }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
@@ -115,7 +115,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         }
     };
     /// Some of a move's.
-    struct Part {
+    struct PostPart {
         RmaPost* post;
         std::size_t pieces;
     };
@@ -126,9 +126,9 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         std::size_t begun = 0;  // bytes
     };
     /// A batch that engines of GPUs copy.
-    struct Flight {
-        std::unique_ptr<RmaFlight> copy;
-        std::vector<Part> whole;
+    struct InFlightCopy {
+        std::unique_ptr<RmaInFlightCopy> copy;
+        std::vector<PostPart> whole;
         RmaPost* begun = nullptr;  // of the piece that it holds a part of, and not the last
     };
 
@@ -138,10 +138,10 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Status move_some();
     Status copy_some();
     void fail_all(const Status& status);
-    void begin_flights();
-    bool begin_flight();
-    Status land_flights();
-    void land(const Flight& flight, const Status& status);
+    void begin_copies();
+    bool begin_copy();
+    Status finish_copies();
+    void land(const InFlightCopy& copy_in_flight, const Status& status);
     void drop_failed();
     [[nodiscard]] bool goes_with(const Move& move, const Move& first) const;
     Batch gather(std::size_t room);
@@ -149,9 +149,9 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     void add_piece(const sys::ProcessPiece& piece);
     void shorten_first(std::size_t begun);
     /// Off the queue: pieces of the first move, at most so many.
-    Part take_front(std::size_t most);
+    PostPart take_front(std::size_t most);
     void finish_first(std::size_t pieces, const Status& status);
-    void finish(const Part& part, const Status& status);
+    void finish(const PostPart& part, const Status& status);
     /// What is known of a registration may keep pages that the peer has given up.
     void forget_ended();
     [[nodiscard]] RmaProgress progress() const {
@@ -163,8 +163,8 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     const std::unique_ptr<RmaPeer> peer_;
     StickyStatus status_;
     RmaPosts posts_;
-    RmaWordSender words_out_;
-    RmaWordReceiver words_in_;
+    RmaNotificationSender notifications_out_;
+    RmaNotificationReceiver notifications_in_;
     std::deque<Move> moves_;
     PieceQueue waiting_;  // of the moves, in their order; `there` from the registration's begin
     bool moved_ = false;
@@ -174,7 +174,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_
-    std::deque<Flight> flights_;                            // they land in their order
+    std::deque<InFlightCopy> in_flight_;                    // they land in their order
     RmaOrderedReads ordered_;
 };
 

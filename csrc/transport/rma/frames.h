@@ -1,4 +1,4 @@
-// What links of over_links.h say to each other.
+// What links of over_links.h send each other.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace pccl::transport {
 
 /// Not yet answered, of each end.
 inline constexpr std::size_t kRmaWindow = 1024;
-inline constexpr std::size_t kRmaWords = 64;
+inline constexpr std::size_t kMostRmaNotifications = 64;
 /// Blocks in lists of these requests.
 inline constexpr std::size_t kRmaListed = 16'384;
 /// Bytes of a request for several blocks, which is not given up any more. They may lie over each
 /// other, so that no memory bounds what a few bytes ask for.
 inline constexpr std::uint64_t kRmaTogether = 4 * kMiB;
 
-enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kWord, kDone, kData, kTaken };
+enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kNotification, kDone, kData, kTaken };
 
 enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds };
 
@@ -27,7 +27,7 @@ enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds };
 enum class RmaLayout : std::uint8_t { kRun, kList };
 
 /// The head of a message. Behind that of a request with a list, `count` RmaExtents. Payload follows
-/// a kWrite, kWord and kData.
+/// a kWrite, kNotification and kData.
 struct RmaFrame {
     std::uint32_t magic;
     RmaFrameKind kind;
@@ -41,7 +41,7 @@ struct RmaFrame {
     std::uint64_t count;   // of blocks
     std::uint64_t offset;  // of a run: where it begins
     std::uint64_t stride;  // of a run: from the begin of a block to that of the next
-    std::uint64_t failed;  // kWord: requests that it is conditional on
+    std::uint64_t failed;  // kNotification: requests that it is conditional on
 };
 static_assert(sizeof(RmaFrame) == 72 && std::is_trivially_copyable_v<RmaFrame>);
 

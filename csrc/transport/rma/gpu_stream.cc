@@ -15,7 +15,7 @@ namespace {
 
 using sys::cuda::OnDevice;
 
-constexpr Duration kPatience = std::chrono::seconds(2);
+constexpr Duration kEventTimeout = std::chrono::seconds(2);
 constexpr int kSpins = 1000;
 constexpr Duration kBetweenLooks = std::chrono::microseconds(20);
 
@@ -29,33 +29,33 @@ void keep(std::shared_ptr<const void> used) {
 
 }  // namespace
 
-GpuMoment::~GpuMoment() {
+GpuEvent::~GpuEvent() {
     const OnDevice on(driver_, device_);
     if (on.status().is_ok()) static_cast<void>(driver_.destroy_event(event_));
 }
 
-Result<bool> GpuMoment::has_come() {
+Result<bool> GpuEvent::has_come() {
     const OnDevice on(driver_, device_);
     PCCL_TRY(on.status());
     return driver_.has_come(event_);
 }
 
-Result<std::shared_ptr<GpuMoment>> GpuMoment::of(sys::cuda::Driver& driver,
-                                                 const GpuCallerStream& stream) {
+Result<std::shared_ptr<GpuEvent>> GpuEvent::of(sys::cuda::Driver& driver,
+                                               const GpuCallerStream& stream) {
     const OnDevice on(driver, stream.device);
     PCCL_TRY(on.status());
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver.record(stream.stream));
-    return std::make_shared<GpuMoment>(driver, stream.device, event);
+    return std::make_shared<GpuEvent>(driver, stream.device, event);
 }
 
-Status GpuMoment::hold_up(const GpuCallerStream& then) {
+Status GpuEvent::hold_up(const GpuCallerStream& then) {
     const OnDevice on(driver_, then.device);
     PCCL_TRY(on.status());
     return driver_.await_event(then.stream, event_);
 }
 
-bool GpuMoment::await() {
-    const Deadline deadline = Deadline::after(kPatience);
+bool GpuEvent::await() {
+    const Deadline deadline = Deadline::after(kEventTimeout);
     for (int spin = 0;; ++spin) {
         const auto come = has_come();
         if (!come.is_ok() || *come) return true;
@@ -71,7 +71,7 @@ bool GpuMoment::await() {
     }
 }
 
-void GpuMoment::release_after(std::shared_ptr<const void> used) {
+void GpuEvent::release_after(std::shared_ptr<const void> used) {
     if (!await()) keep(std::move(used));
 }
 
@@ -87,30 +87,30 @@ GpuStream::~GpuStream() {
     if (on.status().is_ok()) static_cast<void>(driver_.destroy_stream(stream_));
 }
 
-Status GpuStream::begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuMoment>& end) {
+Status GpuStream::begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuEvent>& end) {
     Status begun = driver_.copy_all(copies, stream_);
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver_.record(stream_));
-    end = std::make_shared<GpuMoment>(driver_, device_, event);
+    end = std::make_shared<GpuEvent>(driver_, device_, event);
     return begun;
 }
 
-Result<std::shared_ptr<GpuMoment>> GpuStream::copy(std::span<const sys::cuda::Copy> copies) {
+Result<std::shared_ptr<GpuEvent>> GpuStream::copy(std::span<const sys::cuda::Copy> copies) {
     const OnDevice on(driver_, device_);
     PCCL_TRY(on.status());
-    std::shared_ptr<GpuMoment> end;
+    std::shared_ptr<GpuEvent> end;
     Status begun = begin(copies, end);
     if (begun.is_ok()) return end;
     if (end != nullptr) end->await();  // those that did begin
     return begun;
 }
 
-Result<std::shared_ptr<GpuMoment>> GpuStream::copy_in_order_of(
+Result<std::shared_ptr<GpuEvent>> GpuStream::copy_in_order_of(
     const GpuCallerStream& caller, std::span<const sys::cuda::Copy> copies) {
-    PCCL_ASSIGN_OR_RETURN(const auto before, GpuMoment::of(driver_, caller));
+    PCCL_ASSIGN_OR_RETURN(const auto before, GpuEvent::of(driver_, caller));
     const OnDevice on(driver_, device_);
     PCCL_TRY(on.status());
     PCCL_TRY(before->hold_up({stream_, device_}));
-    std::shared_ptr<GpuMoment> end;
+    std::shared_ptr<GpuEvent> end;
     Status begun = begin(copies, end);
     if (end != nullptr && begun.is_ok()) begun = end->hold_up(caller);
     if (begun.is_ok()) return end;

@@ -12,16 +12,16 @@
 namespace pccl::transport {
 
 /// What a stream had got at one moment. Safe from every thread.
-class PCCL_API GpuMoment {
+class PCCL_API GpuEvent {
    public:
-    GpuMoment(sys::cuda::Driver& driver, int device, sys::cuda::Event event)
+    GpuEvent(sys::cuda::Driver& driver, int device, sys::cuda::Event event)
         : driver_(driver), device_(device), event_(event) {}
     /// What the stream, which is not being captured, has got by now.
-    static Result<std::shared_ptr<GpuMoment>> of(sys::cuda::Driver& driver,
-                                                 const GpuCallerStream& stream);
-    ~GpuMoment();
-    GpuMoment(const GpuMoment&) = delete;
-    GpuMoment& operator=(const GpuMoment&) = delete;
+    static Result<std::shared_ptr<GpuEvent>> of(sys::cuda::Driver& driver,
+                                                const GpuCallerStream& stream);
+    ~GpuEvent();
+    GpuEvent(const GpuEvent&) = delete;
+    GpuEvent& operator=(const GpuEvent&) = delete;
 
     /// Whether the GPU has come that far; an error is that of the device, which does nothing more.
     [[nodiscard]] Result<bool> has_come();
@@ -49,18 +49,18 @@ class PCCL_API GpuStream {
     GpuStream& operator=(const GpuStream&) = delete;
 
     /// Begins them, and says when they are over.
-    Result<std::shared_ptr<GpuMoment>> copy(std::span<const sys::cuda::Copy> copies);
+    Result<std::shared_ptr<GpuEvent>> copy(std::span<const sys::cuda::Copy> copies);
     /// The same, behind what `caller` has got, and ahead of what that gets later. After an error
     /// none of them goes on.
-    Result<std::shared_ptr<GpuMoment>> copy_in_order_of(const GpuCallerStream& caller,
-                                                        std::span<const sys::cuda::Copy> copies);
+    Result<std::shared_ptr<GpuEvent>> copy_in_order_of(const GpuCallerStream& caller,
+                                                       std::span<const sys::cuda::Copy> copies);
     [[nodiscard]] int device() const { return device_; }
 
    private:
     GpuStream(sys::cuda::Driver& driver, int device, sys::cuda::Stream stream)
         : driver_(driver), device_(device), stream_(stream) {}
     /// Begins them, behind which `end` is then. On the device.
-    Status begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuMoment>& end);
+    Status begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuEvent>& end);
 
     sys::cuda::Driver& driver_;
     const int device_;

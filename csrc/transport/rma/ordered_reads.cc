@@ -2,20 +2,20 @@
 
 namespace pccl::transport {
 
-Result<bool> RmaOrderedReads::land() {
+Result<bool> RmaOrderedReads::finish() {
     bool landed = false;
-    for (; !flights_.empty(); flights_.pop_front()) {
-        const RmaCopied copied = flights_.front().copy->land();
+    for (; !in_flight_.empty(); in_flight_.pop_front()) {
+        const RmaCopied copied = in_flight_.front().copy->finish();
         PCCL_TRY(copied.link);
         if (copied.later) break;
-        posts_.finish(*flights_.front().post, copied.pieces);
+        posts_.finish(*in_flight_.front().post, copied.pieces);
         landed = true;
     }
     return landed;
 }
 
 void RmaOrderedReads::fail_all(const Status& status) {
-    flights_.clear();
+    in_flight_.clear();
     posts_.fail_all(status);
 }
 

@@ -1,5 +1,5 @@
 // Reads of a copy link that keep the order of a stream of the caller. They begin at once, beside
-// what waits in the link, and no word waits for them.
+// what waits in the link, and no notification waits for them.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,31 @@
 #include <span>
 
 #include "csrc/transport/rma.h"
-#include "csrc/transport/rma/flight.h"
+#include "csrc/transport/rma/in_flight_copy.h"
 #include "csrc/transport/rma/posts.h"
 
 namespace pccl::transport {
 
 class RmaOrderedReads {
    public:
-    [[nodiscard]] bool is_empty() const { return flights_.empty(); }
-    void add(std::unique_ptr<RmaFlight> copy, std::uint64_t ticket) {
-        flights_.push_back({std::move(copy), &posts_.begin(ticket, 1)});
+    [[nodiscard]] bool is_empty() const { return in_flight_.empty(); }
+    void add(std::unique_ptr<RmaInFlightCopy> copy, std::uint64_t ticket) {
+        in_flight_.push_back({std::move(copy), &posts_.begin(ticket, 1)});
     }
     /// Ends those that have landed, and says whether there were any. An error is the link's.
-    Result<bool> land();
+    Result<bool> finish();
     /// Once engines are done with them.
     void fail_all(const Status& status);
     /// As RmaLink::poll() tells them.
     std::size_t take(std::span<RmaCompletion> into) { return posts_.take(into); }
 
    private:
-    struct Flight {
-        std::unique_ptr<RmaFlight> copy;
+    struct InFlightCopy {
+        std::unique_ptr<RmaInFlightCopy> copy;
         RmaPost* post;
     };
     RmaPosts posts_;
-    std::deque<Flight> flights_;
+    std::deque<InFlightCopy> in_flight_;
 };
 
 }  // namespace pccl::transport

@@ -21,7 +21,7 @@ RmaOutcome outcome_of(const Status& use) {
                                                       : RmaOutcome::kEnded;
 }
 
-void RmaOutbox::push(Message message) {
+void RmaOutbox::push(OutgoingFrame message) {
     listed_ += message.range.blocks.list().size();
     messages_.push_back(std::move(message));
 }
@@ -48,7 +48,7 @@ void RmaOutbox::add_gpu_write(const RmaFrame& head, RmaRange range, const Memory
                               RmaBlocks from) {
     push({.head = head, .range = std::move(range)});
     messages_.back().source = std::make_unique<GpuSource>(
-        GpuTransfer(passage_, memory.device, std::move(from), lend_own(memory)));
+        GpuTransfer(staging_, memory.device, std::move(from), lend_own(memory)));
 }
 
 void RmaOutbox::add_landing(const RmaFrame& head, Landing landing) {
@@ -57,15 +57,15 @@ void RmaOutbox::add_landing(const RmaFrame& head, Landing landing) {
 
 bool RmaOutbox::awaits_copies() const {
     if (messages_.empty()) return false;
-    const Message& front = messages_.front();
+    const OutgoingFrame& front = messages_.front();
     return front.landing != nullptr || (front.source != nullptr && front.source->is_waiting());
 }
 
 std::uint64_t RmaOutbox::front_bytes() const {
-    const Message& front = messages_.front();
+    const OutgoingFrame& front = messages_.front();
     const RmaFrameKind kind = front.head.kind;
-    const bool has_payload =
-        kind == RmaFrameKind::kWrite || kind == RmaFrameKind::kWord || kind == RmaFrameKind::kData;
+    const bool has_payload = kind == RmaFrameKind::kWrite || kind == RmaFrameKind::kNotification ||
+                             kind == RmaFrameKind::kData;
     return sizeof front.head + front.list().size() + (has_payload ? front.head.bytes : 0);
 }
 
@@ -91,7 +91,7 @@ Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const Read
 
 Result<bool> RmaOutbox::is_ready(RmaRegistry& registry, const ReadServed& served) {
     if (sent_ > 0) return true;
-    Message& front = messages_.front();
+    OutgoingFrame& front = messages_.front();
     if (front.landing != nullptr) {
         PCCL_ASSIGN_OR_RETURN(const auto landed, front.landing());
         if (!landed) return false;
@@ -106,19 +106,19 @@ Result<bool> RmaOutbox::is_ready(RmaRegistry& registry, const ReadServed& served
 }
 
 void RmaOutbox::open_front(RmaRegistry& registry) {
-    Message& front = messages_.front();
+    OutgoingFrame& front = messages_.front();
     const auto device = registry.find_device(front.range);
     outcome_ = outcome_of(device.status());
     if (!device.is_ok() || *device < 0 || front.source != nullptr) return;
     front.source = std::make_unique<GpuSource>(
-        GpuTransfer(passage_, *device, front.range.blocks,
+        GpuTransfer(staging_, *device, front.range.blocks,
                     [&registry, range = front.range](const GpuBegin& begin) {
                         return registry.copy(range, begin);
                     }));
 }
 
 void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {
-    Message& front = messages_.front();
+    OutgoingFrame& front = messages_.front();
     front.source = nullptr;
     front.head = frame_of(RmaFrameKind::kDone, front.head.number);
     front.head.outcome = outcome;
@@ -127,7 +127,7 @@ void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {
 }
 
 Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry) {
-    const Message& front = messages_.front();
+    const OutgoingFrame& front = messages_.front();
     const Flush flush = messages_.size() == 1 ? Flush::kNow : Flush::kLater;
     const auto head = std::as_bytes(std::span(&front.head, 1));
     const Bytes list = front.list();
@@ -140,7 +140,7 @@ Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry
 }
 
 Result<std::size_t> RmaOutbox::send_payload(SendLink& stream, RmaRegistry& registry, Flush flush) {
-    const Message& front = messages_.front();
+    const OutgoingFrame& front = messages_.front();
     if (front.head.kind == RmaFrameKind::kData)
         return front.source == nullptr ? send_registered(stream, registry)
                                        : send_fetched_registered(stream, registry);

@@ -13,13 +13,13 @@
 #include "csrc/transport/link.h"
 #include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/frames.h"
-#include "csrc/transport/rma/gpu_passage.h"
+#include "csrc/transport/rma/gpu_staging_path.h"
 
 namespace pccl::transport {
 
 class PCCL_API RmaOutbox {
    public:
-    /// Told of each read that is answered: its bytes have been copied, or why not.
+    /// Called for each read that is answered: its bytes have been copied, or why not.
     using ReadServed = std::function<void(RmaOutcome)>;
     /// What becomes of a write into memory of a GPU; nullopt: it is on its way there.
     using Landing = std::function<Result<std::optional<RmaOutcome>>()>;
@@ -58,7 +58,7 @@ class PCCL_API RmaOutbox {
     Result<bool> send(SendLink& stream, RmaRegistry& registry, const ReadServed& served);
 
    private:
-    struct Message {
+    struct OutgoingFrame {
         RmaFrame head{};
         RmaRange range{};  // of a request and a kData
         Bytes memory{};    // whose blocks `from` are the payload
@@ -72,7 +72,7 @@ class PCCL_API RmaOutbox {
             return is_request(head) ? std::as_bytes(range.blocks.list()) : Bytes();
         }
     };
-    void push(Message message);
+    void push(OutgoingFrame message);
     void pop();
     /// Of the front message: whether it can leave.
     Result<bool> is_ready(RmaRegistry& registry, const ReadServed& served);
@@ -92,13 +92,13 @@ class PCCL_API RmaOutbox {
     [[nodiscard]] std::uint64_t front_bytes() const;
     void begin_front();
 
-    GpuPassage passage_;  // before what goes through it
-    std::deque<Message> messages_;
-    std::size_t listed_ = 0;    // blocks in their lists
-    std::uint64_t sent_ = 0;    // bytes of the front message, its head first
-    RmaBlocks::Place place_{};  // in its payload
-    RmaOutcome outcome_{};      // of a kData at the front, so far
-    bool flushed_ = true;       // whether the stream holds nothing back
+    GpuStagingPath staging_;  // before what goes through it
+    std::deque<OutgoingFrame> messages_;
+    std::size_t listed_ = 0;            // blocks in their lists
+    std::uint64_t sent_ = 0;            // bytes of the front message, its head first
+    RmaBlocks::BlockPosition place_{};  // in its payload
+    RmaOutcome outcome_{};              // of a kData at the front, so far
+    bool flushed_ = true;               // whether the stream holds nothing back
 };
 
 /// What a peer is told of a failed use of a registration.

@@ -1,4 +1,4 @@
-// One-sided access over any pair of streams: the peer's link copies, on the thread that carries it
+// One-sided access over any pair of streams: the peer's link copies, on the thread that drives it
 // on with poll() or advance().
 //
 //     initiator                                          target
@@ -6,14 +6,15 @@
 //       | <- done: outcome ------------------------------- |
 //       | -- read: registration, blocks ------------------> |
 //       | <- data: bytes, done: outcome ------------------- |  a registration that ends in the
-//       | -- word: bytes, failures that are known --------> |  middle: zeros, and "ended"
+//       | -- notification: bytes, known failures ---------> |  middle: zeros, and "ended"
 //       | <- taken ---------------------------------------- |
 //
 // The target names no address: a request has an id, a nonce and blocks, a run of them (offset,
 // length, stride, count) or a list of offsets and lengths (blocks.h), and each part of it is
 // checked anew, under a lock that an ending registration waits for (registry.h). Both ends are
 // initiators and targets. What comes in is always taken in: each end has at most kWindow requests
-// and kWords words that are not answered, so that no pair of full streams can hold each other up.
+// and kMostRmaNotifications notifications that are not answered, so that no pair of full streams
+// can hold each other up.
 #pragma once
 
 #include <memory>

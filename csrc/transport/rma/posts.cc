@@ -91,7 +91,7 @@ std::size_t RmaPosts::take(std::span<RmaCompletion> into) {
     const std::size_t count = std::min(into.size(), complete_.size());
     for (std::size_t i = 0; i < count; ++i) {
         const RmaPost& post = complete_.front();
-        told_ += post.failed;
+        reported_ += post.failed;
         into[i] = {.ticket = post.ticket, .status = post.status};
         complete_.pop_front();
     }

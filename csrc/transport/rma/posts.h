@@ -42,16 +42,16 @@ class PCCL_API RmaPosts {
     std::size_t take(std::span<RmaCompletion> into);
 
     // For notifications, which are dropped when something before them has failed unbeknownst to the
-    // caller: a word is sent if failed() is, once all before it is over, what told() was at
-    // notify().
-    [[nodiscard]] std::uint64_t failed() const { return failed_; }  // pieces, so far
-    [[nodiscard]] std::uint64_t told() const { return told_; }      // of these, in take()
+    // caller: a notification is sent if failed() is, once all before it is over, what reported()
+    // was at notify().
+    [[nodiscard]] std::uint64_t failed() const { return failed_; }      // pieces, so far
+    [[nodiscard]] std::uint64_t reported() const { return reported_; }  // of these, in take()
 
    private:
     std::list<RmaPost> open_;
     std::deque<RmaPost> complete_;
     std::uint64_t failed_ = 0;
-    std::uint64_t told_ = 0;
+    std::uint64_t reported_ = 0;
 };
 
 }  // namespace pccl::transport

@@ -41,16 +41,16 @@ Result<std::unique_ptr<Registration>> RmaRegistry::add(const Memory& memory,
     const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
     if (is_of_gpu) PCCL_TRY(find_gpu_memory(memory).status());
     const std::lock_guard lock(mutex_);
-    Entry entry{.nonce = identity.nonce,
-                .memory = {memory.data, memory.bytes},
-                .device = is_of_gpu ? memory.device : -1};
+    RegisteredMemory entry{.nonce = identity.nonce,
+                           .memory = {memory.data, memory.bytes},
+                           .device = is_of_gpu ? memory.device : -1};
     if (!entries_.emplace(identity.id, std::move(entry)).second)
         return Status::invalid_argument(concat("registration ", identity.id, " is in use"));
     return std::unique_ptr<Registration>(
         std::make_unique<RegistryEntry>(memory, identity, shared_from_this()));
 }
 
-Result<RmaRegistry::Entry*> RmaRegistry::find(const RmaRange& range) {
+Result<RmaRegistry::RegisteredMemory*> RmaRegistry::find(const RmaRange& range) {
     const auto found = entries_.find(range.registration.id);
     if (found == entries_.end() || found->second.nonce != range.registration.nonce)
         return Status::unavailable("the peer has ended the registration of this memory");
@@ -64,30 +64,30 @@ Result<RmaRegistry::Entry*> RmaRegistry::find(const RmaRange& range) {
 
 Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory* const entry, find(range));
     use(entry->memory);
     return Status::ok();
 }
 
 Result<int> RmaRegistry::find_device(const RmaRange& range) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory* const entry, find(range));
     return entry->device;
 }
 
-Result<std::shared_ptr<GpuMoment>> RmaRegistry::copy(const RmaRange& range,
-                                                     const BeginCopies& begin) {
+Result<std::shared_ptr<GpuEvent>> RmaRegistry::copy(const RmaRange& range,
+                                                    const BeginCopies& begin) {
     const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(Entry* const entry, find(range));
-    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data()));
+    PCCL_ASSIGN_OR_RETURN(RegisteredMemory* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(auto event, begin(entry->memory.data()));
     // Nobody else has those that are over.
     std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
-    entry->copies.push_back(moment);
-    return moment;
+    entry->copies.push_back(event);
+    return event;
 }
 
 MutableBytes RmaRegistry::end(const MemoryIdentity& identity) {
-    Entry ended;
+    RegisteredMemory ended;
     {
         const std::lock_guard lock(mutex_);
         const auto found = entries_.find(identity.id);

@@ -41,8 +41,8 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     [[nodiscard]] Result<int> find_device(const RmaRange& range);
     /// As use(), of memory of a GPU, at whose addresses nobody looks: `begin` begins copies in or
     /// out of the range.
-    using BeginCopies = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* memory)>;
-    Result<std::shared_ptr<GpuMoment>> copy(const RmaRange& range, const BeginCopies& begin);
+    using BeginCopies = std::function<Result<std::shared_ptr<GpuEvent>>(std::byte* memory)>;
+    Result<std::shared_ptr<GpuEvent>> copy(const RmaRange& range, const BeginCopies& begin);
     /// Before its object does; returns the memory, none where it has ended or is of a GPU.
     MutableBytes end(const MemoryIdentity& identity);
     /// Requests of peers that were for what there is not, so far.
@@ -52,18 +52,18 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     }
 
    private:
-    struct Entry {
+    struct RegisteredMemory {
         std::uint64_t nonce = 0;
         MutableBytes memory;
         int device = -1;
-        std::vector<std::shared_ptr<GpuMoment>> copies{};  // that may be under way
+        std::vector<std::shared_ptr<GpuEvent>> copies{};  // that may be under way
     };
     /// Under mutex_.
-    Result<Entry*> find(const RmaRange& range);
+    Result<RegisteredMemory*> find(const RmaRange& range);
 
     std::atomic<std::uint64_t> refusals_{0};
     std::mutex mutex_;
-    std::map<std::uint64_t, Entry> entries_;
+    std::map<std::uint64_t, RegisteredMemory> entries_;
 };
 
 }  // namespace pccl::transport

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/transport/rma/words.h"
+#include "csrc/transport/rma/notifications.h"
 
 namespace pccl::transport {
 namespace {
@@ -110,7 +110,7 @@ Result<std::size_t> RmaStreamLink::post_run(RmaOp op, const RmaRun& run, std::ui
     return static_cast<std::size_t>(count);
 }
 
-void RmaStreamLink::request(Asked asked, RmaPost& post) {
+void RmaStreamLink::request(RequestedPieces asked, RmaPost& post) {
     const Memory& memory = asked.first->local->memory();
     const bool writes = asked.op == RmaOp::kWrite;
     const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
@@ -127,12 +127,12 @@ void RmaStreamLink::request(Asked asked, RmaPost& post) {
                          .here = std::move(asked.here),
                          .bytes = head.bytes,
                          .number = head.number});
-    Request& made = requests_.back();
+    PendingRequest& made = requests_.back();
     if (!writes) {
         outbox_.add_read(head, std::move(range));
         if (is_of_gpu)
-            made.sink = std::make_shared<GpuSink>(
-                GpuTransfer(passage_, memory.device, made.here, lend_own(memory)));
+            made.receiver = std::make_shared<GpuReceiver>(
+                GpuTransfer(staging_, memory.device, made.here, lend_own(memory)));
     } else if (is_of_gpu) {
         outbox_.add_gpu_write(head, std::move(range), memory, made.here);
     } else {
@@ -140,21 +140,21 @@ void RmaStreamLink::request(Asked asked, RmaPost& post) {
     }
 }
 
-std::shared_ptr<GpuSink> RmaStreamLink::sink_into_range(int device) {
-    return std::make_shared<GpuSink>(GpuTransfer(
-        passage_, device, range_.blocks,
+std::shared_ptr<GpuReceiver> RmaStreamLink::receiver_into_range(int device) {
+    return std::make_shared<GpuReceiver>(GpuTransfer(
+        staging_, device, range_.blocks,
         [this, range = range_](const GpuBegin& begin) { return registry_->copy(range, begin); }));
 }
 
-Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
+Result<bool> RmaStreamLink::notify(std::span<const std::byte> notification) {
     PCCL_TRY(check());
-    PCCL_TRY(check_word(word));
-    if (words_sent_ == kRmaWords) return false;
-    ++words_sent_;
-    RmaFrame head = frame_of(RmaFrameKind::kWord, 0);
-    head.bytes = word.size();
-    head.failed = posts_.told();
-    outbox_.add_copy(head, word);
+    PCCL_TRY(check_rma_notification(notification));
+    if (notifications_sent_ == kMostRmaNotifications) return false;
+    ++notifications_sent_;
+    RmaFrame head = frame_of(RmaFrameKind::kNotification, 0);
+    head.bytes = notification.size();
+    head.failed = posts_.reported();
+    outbox_.add_copy(head, notification);
     return true;
 }
 
@@ -164,26 +164,26 @@ Result<std::size_t> RmaStreamLink::poll(std::span<RmaCompletion> into) {
         settle();
         posts_.fail_all(status_.get());
     }
-    const std::size_t told = posts_.take(into);
-    if (told == 0) PCCL_TRY(check());
-    return told;
+    const std::size_t reported = posts_.take(into);
+    if (reported == 0) PCCL_TRY(check());
+    return reported;
 }
 
 void RmaStreamLink::settle() {
     requests_.clear();
     landing_.clear();
     outbox_.clear();
-    write_sink_.reset();
+    write_receiver_.reset();
 }
 
 Status RmaStreamLink::advance() {
     moved_ = false;
     PCCL_TRY(check());
-    const Status carried = carry();
-    return carried.is_ok() ? carried : status_.set(carried);
+    const Status progressed = progress();
+    return progressed.is_ok() ? progressed : status_.set(progressed);
 }
 
-Status RmaStreamLink::carry() {
+Status RmaStreamLink::progress() {
     for (int round = 0; round < kRounds; ++round) {
         PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
         PCCL_ASSIGN_OR_RETURN(const bool landed, land_reads());
@@ -193,15 +193,15 @@ Status RmaStreamLink::carry() {
             since_ = system_clock().now();
         }
         if (!received && !landed && sent.is_ok() && !*sent)
-            return unsendable_.is_ok() ? Status::ok() : fade();
+            return unsendable_.is_ok() ? Status::ok() : half_close();
         moved_ = true;
     }
     return Status::ok();
 }
 
-// What the peer had said and answered before it left still counts. Each stream has sockets of its
+// What the peer had sent and answered before it left still counts. Each stream has sockets of its
 // own, so that the end of one may overtake bytes of the other.
-Status RmaStreamLink::fade() {
+Status RmaStreamLink::half_close() {
     const Status gone = streams_.in->look();
     PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
     const bool may_come = gone.is_ok() && system_clock().now() - since_ < kOnTheWay;
@@ -232,9 +232,9 @@ Result<bool> RmaStreamLink::receive_some() {
 Result<bool> RmaStreamLink::land_reads() {
     bool landed = false;
     for (; !landing_.empty(); landing_.pop_front()) {
-        const Request& first = landing_.front();
+        const PendingRequest& first = landing_.front();
         if (first.has_to_land()) {
-            PCCL_ASSIGN_OR_RETURN(const bool is_there, first.sink->has_landed());
+            PCCL_ASSIGN_OR_RETURN(const bool is_there, first.receiver->has_landed());
             if (!is_there) break;
         }
         posts_.finish(*first.post, status_of(first.outcome));
@@ -243,9 +243,9 @@ Result<bool> RmaStreamLink::land_reads() {
     return landed;
 }
 
-GpuSink* RmaStreamLink::sink() {
-    if (head_.kind == RmaFrameKind::kData) return requests_.front().sink.get();
-    return head_.kind == RmaFrameKind::kWrite ? write_sink_.get() : nullptr;
+GpuReceiver* RmaStreamLink::receiver() {
+    if (head_.kind == RmaFrameKind::kData) return requests_.front().receiver.get();
+    return head_.kind == RmaFrameKind::kWrite ? write_receiver_.get() : nullptr;
 }
 
 Status RmaStreamLink::note_failure(const Status& status) {
@@ -253,17 +253,17 @@ Status RmaStreamLink::note_failure(const Status& status) {
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kInvalidArgument;
     if (status.is_ok() || head_.kind != RmaFrameKind::kWrite || !is_peers) return status;
     write_outcome_ = outcome_of(status);
-    write_sink_.reset();
+    write_receiver_.reset();
     return Status::ok();
 }
 
 Result<std::size_t> RmaStreamLink::receive_straight() {
     Result<std::size_t> received = std::size_t{0};
     if (left_ < kLong) return received;
-    if (GpuSink* const into = sink()) {
-        received = receive_into_sink(*into);
+    if (GpuReceiver* const into = receiver()) {
+        received = receive_into_receiver(*into);
     } else if (head_.kind == RmaFrameKind::kData) {
-        const Request& request = requests_.front();
+        const PendingRequest& request = requests_.front();
         received = receive_block(request.here, request.memory);
     } else if (head_.kind == RmaFrameKind::kWrite && write_outcome_ == RmaOutcome::kOk) {
         write_outcome_ = outcome_of(registry_->use(
@@ -285,11 +285,11 @@ Result<std::size_t> RmaStreamLink::receive_block(const RmaBlocks& blocks, Mutabl
     return received;
 }
 
-Result<std::size_t> RmaStreamLink::receive_into_sink(GpuSink& sink) {
-    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, sink.room());
+Result<std::size_t> RmaStreamLink::receive_into_receiver(GpuReceiver& receiver) {
+    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, receiver.room());
     if (room.empty()) return std::size_t{0};
     PCCL_ASSIGN_OR_RETURN(const std::size_t received, streams_.in->receive(kRmaChannel, room));
-    if (received > 0) PCCL_TRY(note_failure(sink.fill(received)));
+    if (received > 0) PCCL_TRY(note_failure(receiver.fill(received)));
     return received;
 }
 
@@ -318,9 +318,9 @@ Status RmaStreamLink::take_head(Bytes& here) {
     if (head_bytes_ < sizeof head_) {
         head_bytes_ = fill(std::as_writable_bytes(std::span(&head_, 1)), head_bytes_, here);
         if (head_bytes_ < sizeof head_) return Status::ok();
-        if (head_.magic != kRmaMagic) return nonsense("no message of one-sided access");
+        if (head_.magic != kRmaMagic) return protocol_error("no message of one-sided access");
         const auto listed = listed_behind(head_);
-        if (!listed.is_ok()) return nonsense(listed.status().message());
+        if (!listed.is_ok()) return protocol_error(listed.status().message());
         list_.resize(*listed);
     }
     list_bytes_ = fill(std::as_writable_bytes(std::span(list_)), list_bytes_, here);
@@ -334,8 +334,8 @@ Status RmaStreamLink::begin() {
         case RmaFrameKind::kWrite:
         case RmaFrameKind::kRead:
             return begin_request();
-        case RmaFrameKind::kWord:
-            return begin_word();
+        case RmaFrameKind::kNotification:
+            return begin_notification();
         case RmaFrameKind::kData:
             return begin_data();
         case RmaFrameKind::kDone:
@@ -343,17 +343,18 @@ Status RmaStreamLink::begin() {
         case RmaFrameKind::kTaken:
             return taken();
     }
-    return nonsense("a message of no kind");
+    return protocol_error("a message of no kind");
 }
 
 Status RmaStreamLink::begin_request() {
-    if (head_.number != next_asked_++) return nonsense("a request out of turn");
+    if (head_.number != next_asked_++) return protocol_error("a request out of turn");
     // Both ends' requests and answers.
-    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords) || outbox_.listed() > 2 * kRmaListed)
-        return nonsense("too many requests");
+    if (outbox_.size() > 2 * (kRmaWindow + kMostRmaNotifications) ||
+        outbox_.listed() > 2 * kRmaListed)
+        return protocol_error("too many requests");
     auto range = range_of(head_, std::exchange(list_, {}));
     list_bytes_ = 0;
-    if (!range.is_ok()) return nonsense(range.status().message());
+    if (!range.is_ok()) return protocol_error(range.status().message());
     range_ = std::move(*range);
     return head_.kind == RmaFrameKind::kWrite ? begin_write() : begin_read();
 }
@@ -362,7 +363,7 @@ Status RmaStreamLink::begin_write() {
     left_ = head_.bytes;
     const auto device = registry_->find_device(range_);
     write_outcome_ = outcome_of(device.status());
-    if (device.is_ok() && *device >= 0) write_sink_ = sink_into_range(*device);
+    if (device.is_ok() && *device >= 0) write_receiver_ = receiver_into_range(*device);
     return Status::ok();
 }
 
@@ -374,12 +375,13 @@ Status RmaStreamLink::begin_read() {
     return Status::ok();
 }
 
-Status RmaStreamLink::begin_word() {
+Status RmaStreamLink::begin_notification() {
     if (head_.bytes == 0 || head_.bytes > kMostNotification)
-        return nonsense(concat("a notification of ", head_.bytes, " bytes"));
-    if (words_.size() + inbox_.size() >= kRmaWords) return nonsense("too many notifications");
+        return protocol_error(concat("a notification of ", head_.bytes, " bytes"));
+    if (pending_notifications_.size() + inbox_.size() >= kMostRmaNotifications)
+        return protocol_error("too many notifications");
     left_ = head_.bytes;
-    word_.clear();
+    notification_.clear();
     return Status::ok();
 }
 
@@ -387,17 +389,17 @@ Status RmaStreamLink::begin_data() {
     if (requests_.empty() || requests_.front().number != head_.number ||
         requests_.front().op != RmaOp::kRead || requests_.front().arrived ||
         requests_.front().bytes != head_.bytes)
-        return nonsense("bytes that nobody has asked for");
+        return protocol_error("bytes that nobody has asked for");
     left_ = head_.bytes;
     return Status::ok();
 }
 
 Status RmaStreamLink::done() {
     if (requests_.empty() || requests_.front().number != head_.number)
-        return nonsense("an answer that nobody has asked for");
-    Request request = std::move(requests_.front());
+        return protocol_error("an answer that nobody has asked for");
+    PendingRequest request = std::move(requests_.front());
     if (head_.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
-        return nonsense("an answer without bytes");
+        return protocol_error("an answer without bytes");
     requests_.pop_front();
     request.outcome = head_.outcome;
     bytes_asked_ -= request.bytes;
@@ -411,18 +413,18 @@ Status RmaStreamLink::done() {
 }
 
 Status RmaStreamLink::taken() {
-    if (words_sent_ == 0) return nonsense("a receipt for no notification");
-    --words_sent_;
+    if (notifications_sent_ == 0) return protocol_error("a receipt for no notification");
+    --notifications_sent_;
     return Status::ok();
 }
 
 Result<std::size_t> RmaStreamLink::take_payload(Bytes bytes) {
-    if (GpuSink* const into = sink()) return take_into_sink(*into, bytes);
+    if (GpuReceiver* const into = receiver()) return take_into_receiver(*into, bytes);
     if (head_.kind == RmaFrameKind::kData) {
-        const Request& request = requests_.front();
+        const PendingRequest& request = requests_.front();
         request.here.scatter(request.memory, place_, bytes);
-    } else if (head_.kind == RmaFrameKind::kWord) {
-        word_.insert(word_.end(), bytes.begin(), bytes.end());
+    } else if (head_.kind == RmaFrameKind::kNotification) {
+        notification_.insert(notification_.end(), bytes.begin(), bytes.end());
     } else if (write_outcome_ == RmaOutcome::kOk) {
         write_outcome_ = outcome_of(registry_->use(
             range_, [&](MutableBytes memory) { range_.blocks.scatter(memory, place_, bytes); }));
@@ -430,12 +432,12 @@ Result<std::size_t> RmaStreamLink::take_payload(Bytes bytes) {
     return bytes.size();
 }
 
-Result<std::size_t> RmaStreamLink::take_into_sink(GpuSink& sink, Bytes bytes) {
-    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, sink.room());
+Result<std::size_t> RmaStreamLink::take_into_receiver(GpuReceiver& receiver, Bytes bytes) {
+    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, receiver.room());
     const std::size_t count = std::min(bytes.size(), room.size());
     if (count == 0) return count;
     std::memcpy(room.data(), bytes.data(), count);
-    PCCL_TRY(note_failure(sink.fill(count)));
+    PCCL_TRY(note_failure(receiver.fill(count)));
     return count;
 }
 
@@ -443,7 +445,7 @@ void RmaStreamLink::end() {
     head_bytes_ = 0;
     if (head_.kind == RmaFrameKind::kData) requests_.front().arrived = true;
     if (head_.kind == RmaFrameKind::kWrite) end_write();
-    if (head_.kind == RmaFrameKind::kWord) end_word();
+    if (head_.kind == RmaFrameKind::kNotification) end_notification();
 }
 
 void RmaStreamLink::end_write() {
@@ -451,7 +453,7 @@ void RmaStreamLink::end_write() {
     if (write_outcome_ == RmaOutcome::kOk)
         write_outcome_ = outcome_of(registry_->use(range_, [](MutableBytes) {}));
     RmaFrame answer = frame_of(RmaFrameKind::kDone, head_.number);
-    if (write_sink_ != nullptr) return await_landing(answer);
+    if (write_receiver_ != nullptr) return await_landing(answer);
     answer.outcome = write_outcome_;
     if (write_outcome_ != RmaOutcome::kOk) refuse(failed_writes_);
     outbox_.add(answer);
@@ -459,13 +461,15 @@ void RmaStreamLink::end_write() {
 
 void RmaStreamLink::await_landing(const RmaFrame& answer) {
     ++landings_asked_;
-    outbox_.add_landing(answer, [this, range = range_, sink = std::exchange(write_sink_, nullptr)] {
-        return landed(*sink, range);
-    });
+    outbox_.add_landing(answer,
+                        [this, range = range_, receiver = std::exchange(write_receiver_, nullptr)] {
+                            return landed(*receiver, range);
+                        });
 }
 
-Result<std::optional<RmaOutcome>> RmaStreamLink::landed(GpuSink& sink, const RmaRange& range) {
-    const auto is_there = sink.has_landed();
+Result<std::optional<RmaOutcome>> RmaStreamLink::landed(GpuReceiver& receiver,
+                                                        const RmaRange& range) {
+    const auto is_there = receiver.has_landed();
     PCCL_TRY(is_there.status());
     if (!*is_there) return std::optional<RmaOutcome>();
     const RmaOutcome outcome = outcome_of(registry_->find_device(range).status());
@@ -477,27 +481,29 @@ void RmaStreamLink::note_landing(RmaOutcome outcome) {
     ++landings_done_;
     if (outcome != RmaOutcome::kOk) {
         refuse(failed_writes_);
-        for (Word& word : words_)
-            if (word.behind_landings >= landings_done_) ++word.failed_writes;
+        for (PendingNotification& notification : pending_notifications_)
+            if (notification.behind_landings >= landings_done_) ++notification.failed_writes;
     }
     deliver();
 }
 
-void RmaStreamLink::end_word() {
-    words_.push_back({.bytes = std::exchange(word_, {}),
-                      .behind_reads = reads_asked_,
-                      .behind_landings = landings_asked_,
-                      .failures_known = head_.failed,
-                      .failed_writes = failed_writes_});
+void RmaStreamLink::end_notification() {
+    pending_notifications_.push_back({.bytes = std::exchange(notification_, {}),
+                                      .behind_reads = reads_asked_,
+                                      .behind_landings = landings_asked_,
+                                      .failures_known = head_.failed,
+                                      .failed_writes = failed_writes_});
     deliver();
 }
 
 void RmaStreamLink::deliver() {
-    for (; !words_.empty(); words_.pop_front()) {
-        Word& word = words_.front();
-        if (word.behind_reads != reads_served_ || word.behind_landings > landings_done_) return;
-        if (word.failures_known == word.failed_writes + failed_reads_)
-            inbox_.push_back(std::move(word.bytes));
+    for (; !pending_notifications_.empty(); pending_notifications_.pop_front()) {
+        PendingNotification& notification = pending_notifications_.front();
+        if (notification.behind_reads != reads_served_ ||
+            notification.behind_landings > landings_done_)
+            return;
+        if (notification.failures_known == notification.failed_writes + failed_reads_)
+            inbox_.push_back(std::move(notification.bytes));
         else
             credit();
     }
@@ -511,18 +517,19 @@ Result<std::optional<std::vector<std::byte>>> RmaStreamLink::next_notification()
         PCCL_TRY(check());
         return std::optional<std::vector<std::byte>>();
     }
-    std::optional<std::vector<std::byte>> word(std::move(inbox_.front()));
+    std::optional<std::vector<std::byte>> notification(std::move(inbox_.front()));
     inbox_.pop_front();
     credit();
-    return word;
+    return notification;
 }
 
-std::optional<std::vector<std::byte>> RmaStreamLink::foresee_notification() {
-    const auto next = std::ranges::find_if(words_, [this](const Word& word) {
-        return !word.is_foreseen && word.behind_landings > landings_done_;
-    });
-    if (next == words_.end()) return std::nullopt;
-    next->is_foreseen = true;
+std::optional<std::vector<std::byte>> RmaStreamLink::preview_notification() {
+    const auto next = std::ranges::find_if(
+        pending_notifications_, [this](const PendingNotification& notification) {
+            return !notification.is_previewed && notification.behind_landings > landings_done_;
+        });
+    if (next == pending_notifications_.end()) return std::nullopt;
+    next->is_previewed = true;
     return next->bytes;
 }
 
@@ -543,7 +550,7 @@ void RmaStreamLink::refuse(std::uint64_t& failed) {
     registry_->note_refusal();
 }
 
-Status RmaStreamLink::nonsense(std::string_view what) const {
+Status RmaStreamLink::protocol_error(std::string_view what) const {
     return Status::peer_lost(kNoRank, concat("the peer's link sent ", what));
 }
 

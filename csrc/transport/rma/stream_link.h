@@ -11,7 +11,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/frames.h"
-#include "csrc/transport/rma/gpu_passage.h"
+#include "csrc/transport/rma/gpu_staging_path.h"
 #include "csrc/transport/rma/outbox.h"
 #include "csrc/transport/rma/posts.h"
 #include "csrc/transport/rma/registry.h"
@@ -28,7 +28,7 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
     Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket) override;
-    Result<bool> notify(std::span<const std::byte> word) override;
+    Result<bool> notify(std::span<const std::byte> notification) override;
     [[nodiscard]] bool is_flushed() const override { return outbox_.is_flushed(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
@@ -37,54 +37,54 @@ class RmaStreamLink final : public RmaLink {
         return stalled_ || !landing_.empty() || outbox_.awaits_copies();
     }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
-    std::optional<std::vector<std::byte>> foresee_notification() override;
+    std::optional<std::vector<std::byte>> preview_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
 
    private:
     /// Pieces that one request is for.
-    struct Asked {
+    struct RequestedPieces {
         RmaOp op;
         const RmaPiece* first;  // has the two memories
         RmaBlocks here;
         RmaBlocks there;
     };
     /// Posted here, not answered.
-    struct Request {
+    struct PendingRequest {
         RmaPost* post;
         RmaOp op;
         MutableBytes memory;
         RmaBlocks here;  // of that
         std::uint64_t bytes;
         std::uint64_t number;
-        bool arrived = false;             // all bytes of a read
-        std::shared_ptr<GpuSink> sink{};  // of a read into memory of a GPU
-        RmaOutcome outcome{};             // once it is answered
+        bool arrived = false;                     // all bytes of a read
+        std::shared_ptr<GpuReceiver> receiver{};  // of a read into memory of a GPU
+        RmaOutcome outcome{};                     // once it is answered
 
         [[nodiscard]] bool has_to_land() const {
-            return sink != nullptr && outcome == RmaOutcome::kOk;
+            return receiver != nullptr && outcome == RmaOutcome::kOk;
         }
     };
     /// Of the peer, not delivered: behind its reads, which have not been served.
-    struct Word {
+    struct PendingNotification {
         std::vector<std::byte> bytes;
         std::uint64_t behind_reads;     // that had come before it
         std::uint64_t behind_landings;  // of writes that had come before it
         std::uint64_t failures_known;   // to the peer's program
         std::uint64_t failed_writes;    // that had come before it
-        bool is_foreseen = false;
+        bool is_previewed = false;
     };
 
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
-    Status carry();
+    Status progress();
     Result<bool> receive_some();
     /// Of a long payload; none where there is none that somebody wants.
     Result<std::size_t> receive_straight();
     Result<bool> send_some();
     /// The stream out has failed, and that is told once nothing more comes on the other.
-    Status fade();
+    Status half_close();
     [[nodiscard]] bool has_room() const;
-    void request(Asked asked, RmaPost& post);
+    void request(RequestedPieces asked, RmaPost& post);
     /// Finishes what is answered, up to a read whose bytes are on their way; whether that was any.
     Result<bool> land_reads();
     /// Nothing moves any more.
@@ -98,7 +98,7 @@ class RmaStreamLink final : public RmaLink {
     Status begin_request();
     Status begin_write();
     Status begin_read();
-    Status begin_word();
+    Status begin_notification();
     Status begin_data();
     Status done();
     Status taken();
@@ -106,61 +106,61 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> take_payload(Bytes bytes);
     /// Into the block that is coming, if much of it is missing.
     Result<std::size_t> receive_block(const RmaBlocks& blocks, MutableBytes memory);
-    Result<std::size_t> take_into_sink(GpuSink& sink, Bytes bytes);
-    Result<std::size_t> receive_into_sink(GpuSink& sink);
+    Result<std::size_t> take_into_receiver(GpuReceiver& receiver, Bytes bytes);
+    Result<std::size_t> receive_into_receiver(GpuReceiver& receiver);
     /// Of a payload that goes to memory of a GPU; null for others.
-    [[nodiscard]] GpuSink* sink();
-    std::shared_ptr<GpuSink> sink_into_range(int device);
-    /// What an error of the sink of a write means: that of the registration is the peer's.
+    [[nodiscard]] GpuReceiver* receiver();
+    std::shared_ptr<GpuReceiver> receiver_into_range(int device);
+    /// What an error of the receiver of a write means: that of the registration is the peer's.
     Status note_failure(const Status& status);
     void end();
     void end_write();
     void await_landing(const RmaFrame& answer);
-    Result<std::optional<RmaOutcome>> landed(GpuSink& sink, const RmaRange& range);
+    Result<std::optional<RmaOutcome>> landed(GpuReceiver& receiver, const RmaRange& range);
     void note_landing(RmaOutcome outcome);
-    void end_word();
+    void end_notification();
     void deliver();
     void credit();
     /// A request of the peer, of those that `failed` counts.
     void refuse(std::uint64_t& failed);
-    [[nodiscard]] Status nonsense(std::string_view what) const;
+    [[nodiscard]] Status protocol_error(std::string_view what) const;
 
     RmaStreams streams_;
     const std::shared_ptr<RmaRegistry> registry_;
     StickyStatus status_;
-    Status unsendable_;  // of the stream out, while what the peer had said may still come
+    Status unsendable_;  // of the stream out, while what the peer had sent may still come
     TimePoint since_{};  // of that
     bool moved_ = false;
-    bool stalled_ = false;  // a sink has no room for what has come
+    bool stalled_ = false;  // a receiver has no room for what has come
     RmaOutbox outbox_;
-    GpuPassage passage_;  // of what comes in; before sinks
+    GpuStagingPath staging_;  // of what comes in; before receivers
 
     RmaPosts posts_;
-    std::deque<Request> requests_;
-    std::deque<Request> landing_;  // answered, behind reads that are on their way to a GPU
+    std::deque<PendingRequest> requests_;
+    std::deque<PendingRequest> landing_;  // answered, behind reads that are on their way to a GPU
     std::uint64_t next_number_ = 0;
-    std::uint64_t bytes_asked_ = 0;  // of requests_
-    std::size_t blocks_listed_ = 0;  // likewise
-    std::size_t words_sent_ = 0;     // and not taken
+    std::uint64_t bytes_asked_ = 0;       // of requests_
+    std::size_t blocks_listed_ = 0;       // likewise
+    std::size_t notifications_sent_ = 0;  // and not taken
 
     RmaFrame head_{};
-    std::size_t head_bytes_ = 0;           // that have come
-    std::vector<RmaExtent> list_;          // behind the head
-    std::size_t list_bytes_ = 0;           // of that, have come
-    RmaRange range_;                       // of the peer's request that is coming
-    RmaBlocks::Place place_;               // of the payload, in its blocks
-    std::uint64_t left_ = 0;               // of the payload
-    RmaOutcome write_outcome_{};           // of the write that is coming
-    std::shared_ptr<GpuSink> write_sink_;  // of that, into memory of a GPU
-    std::vector<std::byte> word_;          // that is coming
-    std::uint64_t next_asked_ = 0;         // number of the peer's next request
+    std::size_t head_bytes_ = 0;                   // that have come
+    std::vector<RmaExtent> list_;                  // behind the head
+    std::size_t list_bytes_ = 0;                   // of that, have come
+    RmaRange range_;                               // of the peer's request that is coming
+    RmaBlocks::BlockPosition place_;               // of the payload, in its blocks
+    std::uint64_t left_ = 0;                       // of the payload
+    RmaOutcome write_outcome_{};                   // of the write that is coming
+    std::shared_ptr<GpuReceiver> write_receiver_;  // of that, into memory of a GPU
+    std::vector<std::byte> notification_;          // that is coming
+    std::uint64_t next_asked_ = 0;                 // number of the peer's next request
     std::uint64_t reads_asked_ = 0;
     std::uint64_t reads_served_ = 0;
     std::uint64_t failed_reads_ = 0;
     std::uint64_t failed_writes_ = 0;
     std::uint64_t landings_asked_ = 0;  // writes into memory of GPUs that have come
     std::uint64_t landings_done_ = 0;   // of these, are there
-    std::deque<Word> words_;
+    std::deque<PendingNotification> pending_notifications_;
     std::deque<std::vector<std::byte>> inbox_;
 };
 

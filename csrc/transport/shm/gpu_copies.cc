@@ -16,19 +16,19 @@ using sys::cuda::Copy;
 constexpr std::size_t kMostDirect = 64 * kMiB;
 constexpr std::size_t kMostStaged = 2 * kMiB;
 
-class GpuFlight final : public RmaFlight {
+class GpuInFlightCopy final : public RmaInFlightCopy {
    public:
-    GpuFlight(std::shared_ptr<GpuMoment> end, std::function<RmaCopied()> then)
+    GpuInFlightCopy(std::shared_ptr<GpuEvent> end, std::function<RmaCopied()> then)
         : end_(std::move(end)), then_(std::move(then)) {}
-    ~GpuFlight() override {
+    ~GpuInFlightCopy() override {
         if (end_ == nullptr) return;
         // It holds the stage and the peer's memory.
         end_->release_after(std::make_shared<std::function<RmaCopied()>>(std::move(then_)));
     }
-    GpuFlight(const GpuFlight&) = delete;
-    GpuFlight& operator=(const GpuFlight&) = delete;
+    GpuInFlightCopy(const GpuInFlightCopy&) = delete;
+    GpuInFlightCopy& operator=(const GpuInFlightCopy&) = delete;
 
-    RmaCopied land() override {
+    RmaCopied finish() override {
         const auto come = end_->has_come();
         if (!come.is_ok()) return {.link = {}, .pieces = come.status()};
         if (!*come) return {.link = {}, .pieces = {}, .later = true};
@@ -37,7 +37,7 @@ class GpuFlight final : public RmaFlight {
     }
 
    private:
-    std::shared_ptr<GpuMoment> end_;  // null once it has come
+    std::shared_ptr<GpuEvent> end_;  // null once it has come
     std::function<RmaCopied()> then_;
 };
 
@@ -59,7 +59,7 @@ class Presence {
     bool is_in_;
 };
 
-std::unique_ptr<RmaFlight> over(RmaCopied copied) {
+std::unique_ptr<RmaInFlightCopy> over(RmaCopied copied) {
     return std::make_unique<RmaEnded>(std::move(copied));
 }
 
@@ -113,33 +113,33 @@ std::size_t GpuCopies::most_in_flight(bool is_staged) {
     return is_staged ? kMostStaged : kMostDirect;
 }
 
-std::unique_ptr<RmaFlight> GpuCopies::begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
-                                            const RmaPiecesHere& here) {
+std::unique_ptr<RmaInFlightCopy> GpuCopies::begin(const std::shared_ptr<PeerMemory>& memory,
+                                                  RmaOp op, const RmaPiecesHere& here) {
     const bool is_direct = memory->is_of_gpu() && here.memory->kind == abi::MemoryKind::kGpu;
     if (here.order != nullptr && (!is_direct || op != RmaOp::kRead))
         return over({.link = {}, .pieces = Status::unsupported("no order of streams is kept")});
-    auto flying = is_direct ? begin_direct(memory, op, here) : begin_staged(memory, op, here);
-    if (flying.is_ok()) return std::move(*flying);
-    return over({.link = {}, .pieces = flying.status()});
+    auto copy = is_direct ? begin_direct(memory, op, here) : begin_staged(memory, op, here);
+    if (copy.is_ok()) return std::move(*copy);
+    return over({.link = {}, .pieces = copy.status()});
 }
 
-GpuCopies::Flying GpuCopies::begin_direct(const PeerMemoryPtr& memory, RmaOp op,
-                                          const RmaPiecesHere& here) {
+GpuCopies::CopyResult GpuCopies::begin_direct(const PeerMemoryPtr& memory, RmaOp op,
+                                              const RmaPiecesHere& here) {
     PCCL_ASSIGN_OR_RETURN(const GpuView view, memory->view_for(here.memory->device));
     const auto copies = copies_there(op, here.pieces, view);
     if (op == RmaOp::kWrite) return write(memory, copies, view.device, nullptr);
     const auto look = [this, memory] {
         return look_(*memory, PeerMemory::outcome(memory->is_open()));
     };
-    return fly(copies, view.device, look, here.order);
+    return start_copies(copies, view.device, look, here.order);
 }
 
-GpuCopies::Flying GpuCopies::begin_staged(const PeerMemoryPtr& memory, RmaOp op,
-                                          const RmaPiecesHere& here) {
+GpuCopies::CopyResult GpuCopies::begin_staged(const PeerMemoryPtr& memory, RmaOp op,
+                                              const RmaPiecesHere& here) {
     const int device = here.memory->kind == abi::MemoryKind::kGpu ? here.memory->device : 0;
     PCCL_ASSIGN_OR_RETURN(const auto stages, gpus_->stages(device));
     PCCL_ASSIGN_OR_RETURN(std::shared_ptr<GpuStage> stage, stages->take());
-    if (stage == nullptr) return std::unique_ptr<RmaFlight>();
+    if (stage == nullptr) return std::unique_ptr<RmaInFlightCopy>();
     if (memory->is_of_gpu())
         return op == RmaOp::kRead ? to_host(memory, here, stage)
                                   : from_host(memory, here, std::move(stage));
@@ -147,20 +147,20 @@ GpuCopies::Flying GpuCopies::begin_staged(const PeerMemoryPtr& memory, RmaOp op,
                               : from_gpu(memory, here, std::move(stage));
 }
 
-GpuCopies::Flying GpuCopies::to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                                     const std::shared_ptr<GpuStage>& stage) {
+GpuCopies::CopyResult GpuCopies::to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                                         const std::shared_ptr<GpuStage>& stage) {
     PCCL_ASSIGN_OR_RETURN(const GpuView view, memory->view_for(PeerMemory::kOwnDevice));
     const auto staged = in_stage(here.pieces, *stage);
     const std::vector<ProcessPiece> own(here.pieces.begin(), here.pieces.end());
-    return fly(copies_there(RmaOp::kRead, staged, view), view.device, [=, this] {
+    return start_copies(copies_there(RmaOp::kRead, staged, view), view.device, [=, this] {
         const Status status = PeerMemory::outcome(memory->is_open());
         if (status.is_ok()) copy_all(in_stage(own, *stage), own);
         return look_(*memory, status);
     });
 }
 
-GpuCopies::Flying GpuCopies::from_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                                       std::shared_ptr<GpuStage> stage) {
+GpuCopies::CopyResult GpuCopies::from_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                                           std::shared_ptr<GpuStage> stage) {
     PCCL_ASSIGN_OR_RETURN(const GpuView view, memory->view_for(PeerMemory::kOwnDevice));
     const auto staged = in_stage(here.pieces, *stage);
     copy_all(here.pieces, staged);
@@ -168,42 +168,45 @@ GpuCopies::Flying GpuCopies::from_host(const PeerMemoryPtr& memory, const RmaPie
     return write(memory, copies, view.device, std::move(stage));
 }
 
-GpuCopies::Flying GpuCopies::to_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                                    std::shared_ptr<GpuStage> stage) {
+GpuCopies::CopyResult GpuCopies::to_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                                        std::shared_ptr<GpuStage> stage) {
     const auto staged = in_stage(here.pieces, *stage);
     auto fetched = staged;
     RmaCopied copied = look_(*memory, memory->copy({.op = RmaOp::kRead, .pieces = fetched}));
     if (!copied.link.is_ok() || !copied.pieces.is_ok()) return over(copied);
-    return fly(copies_here(staged, here.pieces), here.memory->device,
-               [copied, stage = std::move(stage)] { return copied; });
+    return start_copies(copies_here(staged, here.pieces), here.memory->device,
+                        [copied, stage = std::move(stage)] { return copied; });
 }
 
-GpuCopies::Flying GpuCopies::from_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                                      std::shared_ptr<GpuStage> stage) {
+GpuCopies::CopyResult GpuCopies::from_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                                          std::shared_ptr<GpuStage> stage) {
     const auto staged = in_stage(here.pieces, *stage);
-    return fly(copies_here(here.pieces, staged), here.memory->device,
-               [this, memory, staged, stage = std::move(stage)] {
-                   auto pieces = staged;
-                   return look_(*memory, memory->copy({.op = RmaOp::kWrite, .pieces = pieces}));
-               });
+    return start_copies(copies_here(here.pieces, staged), here.memory->device,
+                        [this, memory, staged, stage = std::move(stage)] {
+                            auto pieces = staged;
+                            return look_(*memory,
+                                         memory->copy({.op = RmaOp::kWrite, .pieces = pieces}));
+                        });
 }
 
-GpuCopies::Flying GpuCopies::write(const PeerMemoryPtr& memory, const Copies& copies, int device,
-                                   std::shared_ptr<GpuStage> keeps) {
+GpuCopies::CopyResult GpuCopies::write(const PeerMemoryPtr& memory, const Copies& copies,
+                                       int device, std::shared_ptr<GpuStage> keeps) {
     const auto presence = std::make_shared<Presence>(memory);
     if (!presence->is_in()) return over(look_(*memory, PeerMemory::outcome(false)));
-    return fly(copies, device, [this, memory, presence, keeps = std::move(keeps)] {
+    return start_copies(copies, device, [this, memory, presence, keeps = std::move(keeps)] {
         return look_(*memory, PeerMemory::outcome(presence->leave()));
     });
 }
 
-GpuCopies::Flying GpuCopies::fly(const Copies& copies, int device, std::function<RmaCopied()> then,
-                                 const GpuCallerStream* order) {
+GpuCopies::CopyResult GpuCopies::start_copies(const Copies& copies, int device,
+                                              std::function<RmaCopied()> then,
+                                              const GpuCallerStream* order) {
     auto& streams = order == nullptr ? streams_ : ordered_streams_;
     PCCL_ASSIGN_OR_RETURN(GpuStream* const stream, streams.of(device));
     PCCL_ASSIGN_OR_RETURN(auto end, order == nullptr ? stream->copy(copies)
                                                      : stream->copy_in_order_of(*order, copies));
-    return std::unique_ptr<RmaFlight>(std::make_unique<GpuFlight>(std::move(end), std::move(then)));
+    return std::unique_ptr<RmaInFlightCopy>(
+        std::make_unique<GpuInFlightCopy>(std::move(end), std::move(then)));
 }
 
 }  // namespace pccl::transport::shm

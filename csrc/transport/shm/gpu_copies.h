@@ -28,29 +28,29 @@ class GpuCopies {
 
     [[nodiscard]] static std::size_t most_in_flight(bool is_staged);
     /// As RmaPeer::begin().
-    std::unique_ptr<RmaFlight> begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
-                                     const RmaPiecesHere& here);
+    std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
+                                           const RmaPiecesHere& here);
 
    private:
     using PeerMemoryPtr = std::shared_ptr<const PeerMemory>;
-    using Flying = Result<std::unique_ptr<RmaFlight>>;
+    using CopyResult = Result<std::unique_ptr<RmaInFlightCopy>>;
     using Copies = std::vector<sys::cuda::Copy>;
 
-    Flying begin_direct(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
-    Flying begin_staged(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
-    Flying to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                   const std::shared_ptr<GpuStage>& stage);
-    Flying from_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                     std::shared_ptr<GpuStage> stage);
-    Flying to_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                  std::shared_ptr<GpuStage> stage);
-    Flying from_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                    std::shared_ptr<GpuStage> stage);
+    CopyResult begin_direct(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
+    CopyResult begin_staged(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
+    CopyResult to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                       const std::shared_ptr<GpuStage>& stage);
+    CopyResult from_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                         std::shared_ptr<GpuStage> stage);
+    CopyResult to_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                      std::shared_ptr<GpuStage> stage);
+    CopyResult from_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
+                        std::shared_ptr<GpuStage> stage);
     /// Writes to the peer's GPU; `keeps` lives until they are over.
-    Flying write(const PeerMemoryPtr& memory, const Copies& copies, int device,
-                 std::shared_ptr<GpuStage> keeps);
-    Flying fly(const Copies& copies, int device, std::function<RmaCopied()> then,
-               const GpuCallerStream* order = nullptr);
+    CopyResult write(const PeerMemoryPtr& memory, const Copies& copies, int device,
+                     std::shared_ptr<GpuStage> keeps);
+    CopyResult start_copies(const Copies& copies, int device, std::function<RmaCopied()> then,
+                            const GpuCallerStream* order = nullptr);
 
     const std::shared_ptr<GpuMemories> gpus_;
     const Look look_;

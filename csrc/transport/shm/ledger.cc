@@ -72,8 +72,8 @@ void Ledger::give_back(std::uint32_t line) {
     free_left_lines();
 }
 
-bool Ledger::await_no_writers(std::uint32_t line, Duration patience) const {
-    const Deadline deadline = Deadline::after(patience);
+bool Ledger::await_no_writers(std::uint32_t line, Duration timeout) const {
+    const Deadline deadline = Deadline::after(timeout);
     for (int spin = 0; at(line).writers.load(std::memory_order_seq_cst) != 0; ++spin) {
         if (spin < kSpins) {
             relax();

@@ -24,9 +24,9 @@
 //   - memory that the kernel copies to: each call writes a word of the owner's first, the gate,
 //     and nothing where it cannot. The owner shuts it, and opens another for its other
 //     registrations. What is left is a call that the kernel is in the middle of, for which the
-//     owner waits kPatience: it stops for no signal, and is over with its process.
+//     owner waits kWriterTimeout: it stops for no signal, and is over with its process.
 //   - memory of GPUs: engines copy to what they have opened, which nobody takes from them. The
-//     owner waits kPatience.
+//     owner waits kWriterTimeout.
 //
 // A line is used again only once no writer is in there.
 #pragma once
@@ -55,7 +55,7 @@ static_assert(sizeof(LedgerLine) == kCacheLine && std::atomic<std::uint64_t>::is
 class PCCL_API Ledger {
    public:
     static constexpr std::size_t kLines = std::size_t{64} * 1024;
-    static constexpr Duration kPatience = std::chrono::seconds(2);
+    static constexpr Duration kWriterTimeout = std::chrono::seconds(2);
 
     static Result<std::shared_ptr<Ledger>> create();
 
@@ -64,7 +64,7 @@ class PCCL_API Ledger {
     /// The registration is over: who copies from now on, or is copying, finds out.
     void end(std::uint32_t line);
     /// Whether no writer is in there any more, for which it waits at most so long.
-    [[nodiscard]] bool await_no_writers(std::uint32_t line, Duration patience) const;
+    [[nodiscard]] bool await_no_writers(std::uint32_t line, Duration timeout) const;
     /// Calls of the kernel that have not begun by now write nothing to registrations that have
     /// ended. Those of others find the new gate.
     Status shut_gate();

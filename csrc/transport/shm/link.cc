@@ -10,24 +10,24 @@ namespace pccl::transport::shm {
 
 namespace {
 
-Status nonsense(Rank peer) {
+Status ring_error(Rank peer) {
     return Status::peer_lost(peer,
                              concat(peer_name(peer), " wrote impossible counters to its ring"));
 }
 
 }  // namespace
 
-Result<std::size_t> ShmSendLink::room(ChannelId channel, Cursor& cursor, std::size_t wanted) {
+Result<std::size_t> ShmSendLink::room(ChannelId channel, RingCursor& cursor, std::size_t wanted) {
     std::size_t used = cursor.written - cursor.freed;
     if (rings_->bytes() - used < wanted) {
         cursor.freed = rings_->counters(channel).head.load(std::memory_order_acquire);
         used = cursor.written - cursor.freed;
-        if (used > rings_->bytes()) return status_.set(nonsense(wire_->peer()));
+        if (used > rings_->bytes()) return status_.set(ring_error(wire_->peer()));
     }
     return rings_->bytes() - used;
 }
 
-void ShmSendLink::publish(ChannelId channel, Cursor& cursor) {
+void ShmSendLink::publish(ChannelId channel, RingCursor& cursor) {
     if (cursor.published == cursor.written) return;
     cursor.published = cursor.written;
     rings_->counters(channel).tail.store(cursor.written, std::memory_order_release);
@@ -36,7 +36,7 @@ void ShmSendLink::publish(ChannelId channel, Cursor& cursor) {
 
 Result<std::size_t> ShmSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
     if (status_.is_set()) return status_.get();
-    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     PCCL_ASSIGN_OR_RETURN(const std::size_t free, room(channel, cursor, bytes.size()));
     const std::size_t taken = std::min(free, bytes.size());
     if (taken > 0) {
@@ -63,7 +63,7 @@ void ShmSendLink::abort(const Status& reason) {
     wire_->close(reason);
 }
 
-Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
+Result<std::size_t> ShmRecvLink::available(ChannelId channel, RingCursor& cursor) {
     if (status_.is_set()) return status_.get();
     if (cursor.filled == cursor.consumed || cursor.shown) {
         const auto& tail = rings_->counters(channel).tail;
@@ -78,19 +78,19 @@ Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
         wire_->reset_idle();
     }
     const std::size_t bytes = cursor.filled - cursor.consumed;
-    if (bytes > rings_->bytes()) return status_.set(nonsense(wire_->peer()));
+    if (bytes > rings_->bytes()) return status_.set(ring_error(wire_->peer()));
     return bytes;
 }
 
 Result<Bytes> ShmRecvLink::peek(ChannelId channel) {
-    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, available(channel, cursor));
     cursor.shown = true;
     return Bytes(rings_->data(channel) + cursor.consumed % rings_->bytes(), bytes);
 }
 
 void ShmRecvLink::consume(ChannelId channel, std::size_t count) {
-    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    RingCursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     cursor.consumed += count;
     cursor.shown = false;
     rings_->counters(channel).head.store(cursor.consumed, std::memory_order_release);

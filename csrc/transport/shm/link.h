@@ -27,17 +27,17 @@ class ShmSendLink final : public SendLink {
     [[nodiscard]] PeerWire& wire() { return *wire_; }
 
    private:
-    struct Cursor {
+    struct RingCursor {
         std::uint64_t written = 0;    // bytes copied into the ring
         std::uint64_t published = 0;  // of these, shown to the peer
         std::uint64_t freed = 0;      // the peer's head when last read
     };
-    Result<std::size_t> room(ChannelId channel, Cursor& cursor, std::size_t wanted);
-    void publish(ChannelId channel, Cursor& cursor);
+    Result<std::size_t> room(ChannelId channel, RingCursor& cursor, std::size_t wanted);
+    void publish(ChannelId channel, RingCursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
-    std::array<Cursor, kChannels> cursors_{};
+    std::array<RingCursor, kChannels> cursors_{};
     SharedCopy copy_;
     StickyStatus status_;
 };
@@ -55,16 +55,16 @@ class ShmRecvLink final : public RecvLink {
     void abort(const Status& reason) override;
 
    private:
-    struct Cursor {
+    struct RingCursor {
         std::uint64_t consumed = 0;
         std::uint64_t filled = 0;  // the peer's tail when last read
         bool shown = false;        // by a peek() that nothing was consumed after
     };
-    Result<std::size_t> available(ChannelId channel, Cursor& cursor);
+    Result<std::size_t> available(ChannelId channel, RingCursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
-    std::array<Cursor, kChannels> cursors_{};
+    std::array<RingCursor, kChannels> cursors_{};
     Status lost_;  // told on each channel once its bytes are handed out
     StickyStatus status_;
 };

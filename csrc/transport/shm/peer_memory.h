@@ -27,7 +27,8 @@ class PeerMemory final : public RmaPeerMemory {
 
     /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
     /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
-    /// life sign that it is there, before and after, need not have the kernel look at its mark.
+    /// sign of liveness that it is there, before and after, need not have the kernel look at its
+    /// mark.
     Status copy(const RmaCopy& wanted, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }

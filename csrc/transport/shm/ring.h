@@ -36,7 +36,7 @@ class RingFile {
    public:
     /// A new file with kChannels rings of `bytes` each (a power of two of at least a page).
     static Result<std::unique_ptr<RingFile>> create(std::size_t bytes);
-    /// Maps a peer's file, whose rings have the size that it chose. kPeerLost-worthy nonsense (no
+    /// Maps a peer's file, whose rings have the size that it chose. kPeerLost-worthy contents (no
     /// size that it could choose, not sealed) is kInvalidArgument here.
     static Result<std::unique_ptr<RingFile>> map(UniqueFd memfd);
     ~RingFile();

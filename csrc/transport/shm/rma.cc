@@ -15,7 +15,7 @@ namespace pccl::transport::shm {
 namespace {
 
 // What a write that nobody has stopped takes, on a machine that is busy.
-constexpr Duration kBriefPatience = std::chrono::milliseconds(100);
+constexpr Duration kBriefTimeout = std::chrono::milliseconds(100);
 
 /// Its line is open while it lives.
 class ShmRegistration final : public Registration {
@@ -25,7 +25,7 @@ class ShmRegistration final : public Registration {
     ~ShmRegistration() override {
         if (made_in_.is_child()) return;
         ledger_->end(line_);
-        if (!ledger_->await_no_writers(line_, kBriefPatience)) keep_writers_out();
+        if (!ledger_->await_no_writers(line_, kBriefTimeout)) keep_writers_out();
         ledger_->give_back(line_);
     }
     ShmRegistration(const ShmRegistration&) = delete;
@@ -45,7 +45,7 @@ class ShmRegistration final : public Registration {
     /// One is in there that may be stopped, and go on later (ledger.h).
     void keep_writers_out() const {
         const Status kept = memory_.file >= 0 ? leave_pages() : shut_gate();
-        if (kept.is_ok() || ledger_->await_no_writers(line_, Ledger::kPatience)) return;
+        if (kept.is_ok() || ledger_->await_no_writers(line_, Ledger::kWriterTimeout)) return;
         log(LogLevel::kWarning, "a process that was stopped or killed while it wrote to a ",
             "registration may write there after its end: ", kept.message());
     }
@@ -58,7 +58,7 @@ class ShmRegistration final : public Registration {
             return Status::unavailable("it is memory of a GPU, which nobody takes from it");
         PCCL_TRY(ledger_->shut_gate());
         // For a call that the kernel is in the middle of.
-        static_cast<void>(ledger_->await_no_writers(line_, Ledger::kPatience));
+        static_cast<void>(ledger_->await_no_writers(line_, Ledger::kWriterTimeout));
         return Status::ok();
     }
 
@@ -86,9 +86,9 @@ class ShmPeer final : public RmaPeer {
     }
     RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        const bool sees_owner = !theirs.is_mapped() && wire_.process_lives();
+        const bool sees_owner = !theirs.is_mapped() && wire_.is_process_alive();
         Status copied = theirs.copy(wanted, sees_owner);
-        if (copied.is_ok() && sees_owner && !wire_.process_lives()) copied = theirs.find_owner();
+        if (copied.is_ok() && sees_owner && !wire_.is_process_alive()) copied = theirs.find_owner();
         return looked(theirs, copied);
     }
     [[nodiscard]] std::size_t most_in_flight(const RmaPeerMemory& memory,
@@ -96,8 +96,8 @@ class ShmPeer final : public RmaPeer {
         return GpuCopies::most_in_flight(here.kind == abi::MemoryKind::kHost ||
                                          !memory.is_of_gpu());
     }
-    std::unique_ptr<RmaFlight> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
-                                     const RmaPiecesHere& here) override {
+    std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
+                                           const RmaPiecesHere& here) override {
         return gpu_copies_.begin(std::static_pointer_cast<PeerMemory>(memory), op, here);
     }
 
@@ -106,7 +106,7 @@ class ShmPeer final : public RmaPeer {
         return {.link = look_at_owner(memory, copied), .pieces = copied};
     }
     Status look_at_owner(const PeerMemory& memory, const Status& copied) {
-        if (copied.is_ok() && wire_.process_lives()) return Status::ok();
+        if (copied.is_ok() && wire_.is_process_alive()) return Status::ok();
         PCCL_TRY(wire_.look());
         if (copied.is_ok() || !memory.is_open() || memory.find_owner().is_ok()) return Status::ok();
         // A process that ends gives its memory up before its descriptors.

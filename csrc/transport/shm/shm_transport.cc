@@ -8,8 +8,8 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
+#include "csrc/transport/control/fd_passing.h"
 #include "csrc/transport/control/handshake.h"
-#include "csrc/transport/control/parcel.h"
 #include "csrc/transport/control/unix_socket.h"
 #include "csrc/transport/shm/rma.h"
 #include "csrc/transport/watched_socket.h"
@@ -17,7 +17,7 @@
 namespace pccl::transport::shm {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr Duration kArrivalTimeout = std::chrono::seconds(5);
 constexpr std::size_t kLeastSegment = 64 * kKiB;
 constexpr std::byte kMemory{'M'};
 constexpr std::byte kWelcome{'W'};
@@ -29,10 +29,10 @@ Introduction introduce(const LinkRequest& request, Service service, const Purpos
             .purpose = purpose};
 }
 
-Result<DialArgs> dial_args(const PeerAddress& peer, const Secret& secret) {
+Result<ConnectArgs> connect_args(const PeerAddress& peer, const Secret& secret) {
     PCCL_ASSIGN_OR_RETURN(const std::string door, peer.first_of(TransportKind::kShm));
     PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
-    return DialArgs{.address = address, .secret = secret, .stream = {}};
+    return ConnectArgs{.address = address, .secret = secret, .stream = {}};
 }
 
 }  // namespace
@@ -64,9 +64,10 @@ Status ShmTransport::reaches(const PeerAddress& peer) const {
 }
 
 /// Proves the secret, hands over the memory, and takes the peer's doorbell.
-class ShmTransport::ShmDial final : public Dial {
+class ShmTransport::ShmPendingConnect final : public PendingConnect {
    public:
-    ShmDial(Waiter& waiter, const LinkRequest& request, std::unique_ptr<HandshakeClient> client)
+    ShmPendingConnect(Waiter& waiter, const LinkRequest& request,
+                      std::unique_ptr<HandshakeClient> client)
         : waiter_(waiter), request_(request), client_(std::move(client)) {}
 
     Result<std::unique_ptr<SendLink>> advance() override {
@@ -75,13 +76,13 @@ class ShmTransport::ShmDial final : public Dial {
             if (!accepted) return std::unique_ptr<SendLink>();
             PCCL_TRY(offer());
         }
-        auto answer = next_parcel(socket_->fd(), kWelcome);
+        auto answer = next_fds(socket_->fd(), kWelcome);
         if (!answer.is_ok()) return answer.status().with_peer(request_.destination);
         if (!*answer) return std::unique_ptr<SendLink>();
         return finish((*answer)->descriptors);
     }
-    [[nodiscard]] Status late() const override {
-        if (!socket_) return client_->late();
+    [[nodiscard]] Status timeout_error() const override {
+        if (!socket_) return client_->timeout_error();
         return Status::timeout("timed out waiting for the peer's descriptors")
             .with_peer(request_.destination);
     }
@@ -104,9 +105,9 @@ class ShmTransport::ShmDial final : public Dial {
     Result<std::unique_ptr<SendLink>> finish(std::span<UniqueFd> handles) {
         PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(handles));
         rings_->memfd().reset();
-        auto wire = std::make_unique<PeerWire>(Departure{.self = request_.source,
-                                                         .leaver = request_.destination,
-                                                         .ranks = request_.group_size},
+        auto wire = std::make_unique<PeerWire>(CloseContext{.self = request_.source,
+                                                            .leaver = request_.destination,
+                                                            .ranks = request_.group_size},
                                                socket_->release(), std::move(doorbell));
         return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings_), std::move(wire)));
     }
@@ -118,13 +119,14 @@ class ShmTransport::ShmDial final : public Dial {
     std::optional<WatchedSocket> socket_;  // once the memory is offered
 };
 
-Result<std::unique_ptr<Dial>> ShmTransport::connect(const PeerAddress& peer,
-                                                    const LinkRequest& request,
-                                                    const Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(peer, secret));
+Result<std::unique_ptr<PendingConnect>> ShmTransport::connect(const PeerAddress& peer,
+                                                              const LinkRequest& request,
+                                                              const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const ConnectArgs args, connect_args(peer, secret));
     const Introduction introduction = introduce(request, Service::kLink);
     PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, {&introduction, 1}, &waiter_));
-    return std::unique_ptr<Dial>(std::make_unique<ShmDial>(waiter_, request, std::move(client)));
+    return std::unique_ptr<PendingConnect>(
+        std::make_unique<ShmPendingConnect>(waiter_, request, std::move(client)));
 }
 
 Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request,
@@ -139,7 +141,7 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
         const Introduction introduction = introduce(
             {.group = request.group, .source = 0, .destination = rank, .group_size = ranks},
             Service::kRegion, purpose_of(extent));
-        const auto args = dial_args(request.ranks[static_cast<std::size_t>(rank)], secret);
+        const auto args = connect_args(request.ranks[static_cast<std::size_t>(rank)], secret);
         PCCL_TRY(args.status().with_peer(rank));
         auto sockets = connect_authenticated(*args, {&introduction, 1}, deadline);
         if (!sockets.is_ok() && request.unreached)
@@ -163,21 +165,21 @@ Result<std::shared_ptr<RmaTransport>> ShmTransport::one_sided() {
     return std::shared_ptr<RmaTransport>(one_sided_);
 }
 
-void ShmTransport::accept(Arrival arrival, LinkSink& sink) {
-    if (const Status watched = sink.watch(arrival.socket.get()); !watched.is_ok())
-        return sink.refused(to_string(kind()), watched);
-    expected_.push_back({std::move(arrival), Deadline::after(kPatience)});
+void ShmTransport::accept(Arrival arrival, LinkReceiver& receiver) {
+    if (const Status watched = receiver.watch(arrival.socket.get()); !watched.is_ok())
+        return receiver.refused(to_string(kind()), watched);
+    expected_.push_back({std::move(arrival), Deadline::after(kArrivalTimeout)});
 }
 
-void ShmTransport::advance(LinkSink& sink) {
-    expected_.remove_if([&](Expected& expected) { return receive_memory(expected, sink); });
+void ShmTransport::advance(LinkReceiver& receiver) {
+    expected_.remove_if([&](Expected& expected) { return receive_memory(expected, receiver); });
 }
 
-bool ShmTransport::receive_memory(Expected& expected, LinkSink& sink) {
+bool ShmTransport::receive_memory(Expected& expected, LinkReceiver& receiver) {
     const int socket = expected.from.socket.get();
     const auto received = expected.from.introduction.service == Service::kRegion
-                              ? receive_region(expected, sink)
-                              : receive_link(expected, sink);
+                              ? receive_region(expected, receiver)
+                              : receive_link(expected, receiver);
     Status failure = received.status();
     if (received.is_ok() && !*received) {
         if (!expected.deadline.passed()) return false;
@@ -185,29 +187,29 @@ bool ShmTransport::receive_memory(Expected& expected, LinkSink& sink) {
     }
     if (failure.code() == StatusCode::kResourceExhausted) {
         static_cast<void>(sys::send_descriptors(socket, kShortage, {}));
-        sink.fell_short(expected.request(), kind(), failure);
+        receiver.fell_short(expected.request(), kind(), failure);
     } else if (!failure.is_ok()) {
-        sink.refused(to_string(kind()), failure);
+        receiver.refused(to_string(kind()), failure);
     }
-    if (expected.from.socket.is_open()) sink.unwatch(socket);
+    if (expected.from.socket.is_open()) receiver.unwatch(socket);
     return true;
 }
 
-Result<bool> ShmTransport::receive_link(Expected& expected, LinkSink& sink) {
-    PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(expected.from.socket.get()));
-    if (!parcel) return false;
-    sink.unwatch(expected.from.socket.get());
-    PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(expected, parcel->descriptors));
-    sink.accepted(expected.request(), std::move(link));
+Result<bool> ShmTransport::receive_link(Expected& expected, LinkReceiver& receiver) {
+    PCCL_ASSIGN_OR_RETURN(auto fd_message, sys::receive_descriptors(expected.from.socket.get()));
+    if (!fd_message) return false;
+    receiver.unwatch(expected.from.socket.get());
+    PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(expected, fd_message->descriptors));
+    receiver.accepted(expected.request(), std::move(link));
     return true;
 }
 
-Result<bool> ShmTransport::receive_region(Expected& expected, LinkSink& sink) {
+Result<bool> ShmTransport::receive_region(Expected& expected, LinkReceiver& receiver) {
     const LinkRequest& request = expected.request();
     const int ranks = request.group_size;
     if (ranks < 2 || request.destination < 1 || request.destination >= ranks)
         return Status::invalid_argument("a region for a rank that is not in its group");
-    const auto extent = word_in<RegionExtent>(expected.from.introduction.purpose);
+    const auto extent = value_in<RegionExtent>(expected.from.introduction.purpose);
     if (extent.bytes < least_region_bytes(ranks) || extent.bytes > region_bytes(ranks))
         return Status::invalid_argument(
             concat("a region of ", extent.bytes, " bytes for ", ranks, " ranks"));
@@ -217,9 +219,9 @@ Result<bool> ShmTransport::receive_region(Expected& expected, LinkSink& sink) {
         Region::accept(expected.from.socket, waiter_.handles(),
                        {.extent = extent, .rank = request.destination, .ranks = ranks}));
     if (region == nullptr) return false;
-    sink.unwatch(socket);
+    receiver.unwatch(socket);
     stock_.add(region->source());
-    sink.accepted_region(request, std::move(region));
+    receiver.accepted_region(request, std::move(region));
     return true;
 }
 
@@ -234,7 +236,7 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Expected& expected
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
     auto wire = std::make_unique<PeerWire>(
-        Departure{
+        CloseContext{
             .self = request.destination, .leaver = request.source, .ranks = request.group_size},
         std::move(expected.from.socket), std::move(doorbell));
     return std::unique_ptr<RecvLink>(new ShmRecvLink(std::move(rings), std::move(wire)));

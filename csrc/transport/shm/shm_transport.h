@@ -34,15 +34,16 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
         return {here_.socket.to_string()};
     }
     [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
-    Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
-                                          const Secret& secret) override;
-    void accept(Arrival arrival, LinkSink& sink) override;
-    void advance(LinkSink& sink) override;
+    Result<std::unique_ptr<PendingConnect>> connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) override;
+    void accept(Arrival arrival, LinkReceiver& receiver) override;
+    void advance(LinkReceiver& receiver) override;
     [[nodiscard]] RegionSharing* regions() override { return this; }
     [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override;
 
    private:
-    class ShmDial;
+    class ShmPendingConnect;
     /// A proven connection whose memory has not arrived yet.
     struct Expected {
         Arrival from;
@@ -54,10 +55,10 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
     Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
                                           Deadline deadline) override;
     /// True when it is over: accepted or refused.
-    bool receive_memory(Expected& expected, LinkSink& sink);
+    bool receive_memory(Expected& expected, LinkReceiver& receiver);
     /// False while the memory has not come.
-    Result<bool> receive_link(Expected& expected, LinkSink& sink);
-    Result<bool> receive_region(Expected& expected, LinkSink& sink);
+    Result<bool> receive_link(Expected& expected, LinkReceiver& receiver);
+    Result<bool> receive_region(Expected& expected, LinkReceiver& receiver);
     Result<std::unique_ptr<RecvLink>> make_receiver(Expected& expected,
                                                     std::span<UniqueFd> descriptors);
 

@@ -27,7 +27,7 @@ Status PeerWire::look_idle() {
 
 Status PeerWire::look() {
     if (is_quiet()) return Status::ok();
-    PCCL_TRY(farewell_.listen(socket_.get()));
+    PCCL_TRY(close_reason_.receive(socket_.get()));
     if (!doorbell_->owner_has_exited()) return Status::ok();
     return Status::peer_lost(peer(), concat("the process of ", peer_name(peer()), " has ended"));
 }

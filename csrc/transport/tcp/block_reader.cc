@@ -11,7 +11,7 @@ namespace pccl::transport::tcp {
 
 BlockReader::BlockReader(Stripes stripes)
     : stripes_(std::move(stripes)),
-      late_acks_(stripes_.count()),
+      delayed_acks_(stripes_.count()),
       fronts_(stripes_.is_numbered() ? stripes_.count() : 0) {
     if (!stripes_.is_numbered()) left_ = stripes_.block_bytes();
 }
@@ -47,7 +47,7 @@ Result<std::size_t> BlockReader::read_current(MutableBytes into) {
         front.number_bytes = *got - std::min(*got, into.size());
         *got -= front.number_bytes;
     }
-    if (*got > 0) late_acks_.received(socket, current_, into.size());
+    if (*got > 0) delayed_acks_.received(socket, current_, into.size());
     left_ -= *got;
     if (left_ == 0) end_block();
     return got;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "csrc/transport/link.h"
-#include "csrc/transport/tcp/late_acks.h"
+#include "csrc/transport/tcp/delayed_acks.h"
 #include "csrc/transport/tcp/stripes.h"
 
 namespace pccl::transport::tcp {
@@ -46,7 +46,7 @@ class BlockReader {
     void end_block();
 
     Stripes stripes_;
-    LateAcks late_acks_;
+    DelayedAcks delayed_acks_;
     std::vector<Front> fronts_;  // by socket; none of a stream over one
     std::size_t current_ = 0;
     std::size_t left_ = 0;  // of the block that current_ has

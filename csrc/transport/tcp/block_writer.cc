@@ -20,7 +20,7 @@ constexpr std::size_t kWindow = 4 * kMiB;
 
 BlockWriter::BlockWriter(Stripes stripes)
     : stripes_(std::move(stripes)),
-      lanes_(stripes_.count(), Lane{.limit = kMostUnsent}),
+      lanes_(stripes_.count(), SocketLane{.limit = kMostUnsent}),
       order_(stripes_.count()),
       number_left_(stripes_.is_numbered() ? sizeof number_ : 0),
       left_(stripes_.block_bytes()) {
@@ -37,12 +37,12 @@ void BlockWriter::measure() {
 }
 
 void BlockWriter::share_out() {
-    const std::size_t most = std::ranges::max(lanes_, {}, &Lane::gone).gone();
+    const std::size_t most = std::ranges::max(lanes_, {}, &SocketLane::gone).gone();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        Lane& lane = lanes_[i];
+        SocketLane& lane = lanes_[i];
         const std::size_t share = kMostUnsent / kStep * lane.gone() / most * kStep;
         const std::size_t limit = std::max(share, kLeastUnsent);
-        if (limit != lane.limit) sys::tell_once_unsent_below(stripes_.socket(i), limit);
+        if (limit != lane.limit) sys::notify_once_unsent_below(stripes_.socket(i), limit);
         lane.limit = limit;
         lane.given = lane.unsent;
     }

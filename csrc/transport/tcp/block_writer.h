@@ -53,7 +53,7 @@ class BlockWriter {
     bool others_have_room();
 
     /// What is known of a socket, in bytes.
-    struct Lane {
+    struct SocketLane {
         std::size_t given = 0;   // since the last share_out(), and what was unsent then
         std::size_t unsent = 0;  // waits for its path, when last looked at
         std::size_t limit = 0;   // of unsent: in proportion to what its path carries
@@ -65,7 +65,7 @@ class BlockWriter {
     };
 
     Stripes stripes_;
-    std::vector<Lane> lanes_;         // by socket
+    std::vector<SocketLane> lanes_;   // by socket
     std::vector<std::size_t> order_;  // of sockets, by load when this block was to begin
     std::size_t candidates_ = 1;      // the first of order_
     std::size_t asked_ = 0;           // of order_

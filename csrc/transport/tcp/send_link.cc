@@ -15,10 +15,10 @@ constexpr std::size_t kShort = 8 * kKiB;
 constexpr std::size_t kMostHeld = 64 * kKiB;
 
 /// What one call sends: bytes that were held back, and then pieces, as one run.
-class Run {
+class ByteRun {
    public:
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to clear vectors_ takes time
-    Run(Bytes held, std::span<const Bytes> pieces) : held_(held), pieces_(pieces) {
+    ByteRun(Bytes held, std::span<const Bytes> pieces) : held_(held), pieces_(pieces) {
         for (const Bytes& piece : pieces) total_ += piece.size();
     }
 
@@ -58,22 +58,22 @@ std::size_t bytes_of(std::span<const iovec> vectors) {
     return bytes;
 }
 
-struct Part {
+struct SentPart {
     std::size_t taken = 0;  // of the run
     bool is_short = false;  // no socket takes more now
 };
 
 /// Sends the run from `begin` on, as far as one socket takes it.
-Result<Part> send_part(BlockWriter& writer, Run& run, std::size_t begin) {
-    if (!writer.choose()) return Part{.is_short = true};
+Result<SentPart> send_part(BlockWriter& writer, ByteRun& run, std::size_t begin) {
+    if (!writer.choose()) return SentPart{.is_short = true};
     do {
         const auto vectors = run.part(writer.number(), begin, writer.left());
         PCCL_ASSIGN_OR_RETURN(const std::size_t taken, sys::send_some(writer.socket(), vectors));
         if (taken == 0) continue;
         const bool is_short = taken < bytes_of(vectors);
-        return Part{writer.advance(taken), is_short};
+        return SentPart{writer.advance(taken), is_short};
     } while (writer.pass_on());
-    return Part{.is_short = true};
+    return SentPart{.is_short = true};
 }
 
 }  // namespace
@@ -81,47 +81,47 @@ Result<Part> send_part(BlockWriter& writer, Run& run, std::size_t begin) {
 TcpSendLink::TcpSendLink(LinkParts parts)
     : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) {
-        outlets_.push_back({BlockWriter(std::move(stripes)), {}});
-        outlets_.back().held.reserve(kShort);
+        channels_.push_back({BlockWriter(std::move(stripes)), {}});
+        channels_.back().held.reserve(kShort);
     }
 }
 
 std::size_t TcpSendLink::capacity(ChannelId channel) const {
-    return outlets_[static_cast<std::size_t>(channel)].writer.capacity();
+    return channels_[static_cast<std::size_t>(channel)].writer.capacity();
 }
 
 Result<std::size_t> TcpSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
     if (status_.is_set()) return status_.get();
-    Outlet& outlet = outlets_[static_cast<std::size_t>(channel)];
+    SendChannel& channel_state = channels_[static_cast<std::size_t>(channel)];
     if (flush == Flush::kLater && bytes.size() <= kShort &&
-        outlet.held.size() + bytes.size() <= kMostHeld) {
-        outlet.held.insert(outlet.held.end(), bytes.begin(), bytes.end());
+        channel_state.held.size() + bytes.size() <= kMostHeld) {
+        channel_state.held.insert(channel_state.held.end(), bytes.begin(), bytes.end());
         return bytes.size();
     }
-    return push(outlet, {&bytes, 1});
+    return push(channel_state, {&bytes, 1});
 }
 
 Result<std::size_t> TcpSendLink::send_gathered(ChannelId channel, std::span<const Bytes> pieces,
                                                Flush flush) {
     if (flush == Flush::kLater) return SendLink::send_gathered(channel, pieces, flush);
     if (status_.is_set()) return status_.get();
-    return push(outlets_[static_cast<std::size_t>(channel)], pieces);
+    return push(channels_[static_cast<std::size_t>(channel)], pieces);
 }
 
 Result<bool> TcpSendLink::flush(ChannelId channel) {
     if (status_.is_set()) return status_.get();
-    Outlet& outlet = outlets_[static_cast<std::size_t>(channel)];
-    if (outlet.held.empty()) return true;
-    PCCL_TRY(push(outlet, {}).status());
-    return outlet.held.empty();
+    SendChannel& channel_state = channels_[static_cast<std::size_t>(channel)];
+    if (channel_state.held.empty()) return true;
+    PCCL_TRY(push(channel_state, {}).status());
+    return channel_state.held.empty();
 }
 
-Result<std::size_t> TcpSendLink::push(Outlet& outlet, std::span<const Bytes> pieces) {
-    const std::size_t held = outlet.held.size();
-    Run run(outlet.held, pieces);
+Result<std::size_t> TcpSendLink::push(SendChannel& channel_state, std::span<const Bytes> pieces) {
+    const std::size_t held = channel_state.held.size();
+    ByteRun run(channel_state.held, pieces);
     std::size_t sent = 0;
     while (sent < run.bytes()) {
-        const auto part = send_part(outlet.writer, run, sent);
+        const auto part = send_part(channel_state.writer, run, sent);
         // What was taken before the fault counts; the next call finds the fault again.
         if (!part.is_ok() && sent <= held) PCCL_TRY(fail(part.status()));
         if (!part.is_ok()) break;
@@ -131,8 +131,8 @@ Result<std::size_t> TcpSendLink::push(Outlet& outlet, std::span<const Bytes> pie
         if (part->is_short) break;
     }
     const std::size_t of_held = std::min(sent, held);
-    outlet.held.erase(outlet.held.begin(),
-                      outlet.held.begin() + static_cast<std::ptrdiff_t>(of_held));
+    channel_state.held.erase(channel_state.held.begin(),
+                             channel_state.held.begin() + static_cast<std::ptrdiff_t>(of_held));
     return sent - of_held;
 }
 
@@ -150,7 +150,7 @@ Status TcpSendLink::fail(const Status& fault) {
 void TcpSendLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     watch_.close(reason);
-    for (const Outlet& outlet : outlets_) outlet.writer.stripes().end(reason);
+    for (const SendChannel& channel_state : channels_) channel_state.writer.stripes().end(reason);
 }
 
 }  // namespace pccl::transport::tcp

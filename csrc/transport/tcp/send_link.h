@@ -28,18 +28,18 @@ class TcpSendLink final : public SendLink {
 
    private:
     /// A channel and the few bytes that wait to leave together with those that follow them.
-    struct Outlet {
+    struct SendChannel {
         BlockWriter writer;
         std::vector<std::byte> held;
     };
-    Result<std::size_t> push(Outlet& outlet, std::span<const Bytes> pieces);
+    Result<std::size_t> push(SendChannel& channel_state, std::span<const Bytes> pieces);
     Status fail_if_left();
     /// Why the peer is gone, once that is known.
     Status fail(const Status& fault);
 
     const Rank peer_;
     const std::string peer_name_;
-    std::vector<Outlet> outlets_;
+    std::vector<SendChannel> channels_;
     PeerWatch watch_;
     StickyStatus status_;
 };

@@ -13,15 +13,15 @@
 namespace pccl::transport::tcp {
 namespace {
 
-constexpr Duration kAssemblyPatience = std::chrono::seconds(10);
+constexpr Duration kAssemblyTimeout = std::chrono::seconds(10);
 
 bool same_link(const LinkRequest& a, const LinkRequest& b) {
     return a.source == b.source && a.destination == b.destination && a.channel == b.channel;
 }
 
-Result<WaysToPeer> ways_to(const NetworkSide& here, const PeerAddress& peer) {
+Result<PeerRoutes> routes_to(const NetworkSide& here, const PeerAddress& peer) {
     const auto found = peer.links.find(TransportKind::kTcp);
-    if (found != peer.links.end()) return here.ways_to(peer.control, found->second);
+    if (found != peer.links.end()) return here.routes_to(peer.control, found->second);
     return peer.first_of(TransportKind::kTcp).status();
 }
 
@@ -43,28 +43,28 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::create(Waiter& waiter, Netwo
 }
 
 Status TcpTransport::reaches(const PeerAddress& peer) const {
-    return ways_to(here_, peer).status();
+    return routes_to(here_, peer).status();
 }
 
 /// Finds the peer's address, unless it is known, and opens the sockets of a link there.
-class TcpTransport::TcpDial final : public Dial {
+class TcpTransport::TcpPendingConnect final : public PendingConnect {
    public:
     struct Target {
         std::string host;
-        WaysToPeer ways;
+        PeerRoutes routes;
         LinkRequest request;
         Secret secret{};
         std::size_t block = 0;
     };
-    TcpDial(const TcpTransport& transport, Target target)
+    TcpPendingConnect(const TcpTransport& transport, Target target)
         : transport_(transport), target_(std::move(target)) {}
 
     Status start() {
-        if (!target_.ways.is_proven && target_.ways.addresses.size() > 1) {
+        if (!target_.routes.is_proven && target_.routes.addresses.size() > 1) {
             find_address();
             return Status::ok();
         }
-        return connect_at(target_.ways.addresses.front());
+        return connect_at(target_.routes.addresses.front());
     }
     Result<std::unique_ptr<SendLink>> advance() override {
         if (client_ == nullptr) {
@@ -75,7 +75,7 @@ class TcpTransport::TcpDial final : public Dial {
         }
         const auto accepted = client_->advance();
         if (!accepted.is_ok() && may_be_elsewhere(accepted.status())) {
-            transport_.here_.proven->remove(target_.host, target_.ways.addresses.front());
+            transport_.here_.proven->remove(target_.host, target_.routes.addresses.front());
             client_.reset();
             find_address();
             return advance();
@@ -83,31 +83,32 @@ class TcpTransport::TcpDial final : public Dial {
         PCCL_TRY(accepted.status());
         if (!*accepted) return std::unique_ptr<SendLink>();
         const LinkRequest& request = target_.request;
-        const Departure departure{
+        const CloseContext close_context{
             .self = request.source, .leaver = request.destination, .ranks = request.group_size};
         PCCL_ASSIGN_OR_RETURN(
-            auto parts, transport_.make_parts(departure, client_->take_sockets(), target_.block));
+            auto parts,
+            transport_.make_parts(close_context, client_->take_sockets(), target_.block));
         return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
     }
-    [[nodiscard]] Status late() const override {
-        return client_ == nullptr ? trial_->late() : client_->late();
+    [[nodiscard]] Status timeout_error() const override {
+        return client_ == nullptr ? trial_->timeout_error() : client_->timeout_error();
     }
 
    private:
     void find_address() {
-        trial_ = AddressTrial::start({.addresses = target_.ways.addresses,
+        trial_ = AddressTrial::start({.addresses = target_.routes.addresses,
                                       .request = target_.request,
                                       .secret = target_.secret},
                                      &transport_.waiter_);
     }
     Status connect_at(const sys::Address& address) {
-        PCCL_ASSIGN_OR_RETURN(
-            client_, transport_.dial(address, target_.request, target_.secret, target_.block));
+        PCCL_ASSIGN_OR_RETURN(client_, transport_.start_handshake(address, target_.request,
+                                                                  target_.secret, target_.block));
         return Status::ok();
     }
     /// An address that was proven by another process of the peer's host may be another one's now.
     [[nodiscard]] bool may_be_elsewhere(const Status& failure) const {
-        return trial_ == nullptr && target_.ways.addresses.size() > 1 &&
+        return trial_ == nullptr && target_.routes.addresses.size() > 1 &&
                failure.code() == StatusCode::kPeerLost;
     }
 
@@ -117,26 +118,27 @@ class TcpTransport::TcpDial final : public Dial {
     std::unique_ptr<HandshakeClient> client_;  // once the address is known
 };
 
-Result<std::unique_ptr<HandshakeClient>> TcpTransport::dial(const sys::Address& address,
-                                                            const LinkRequest& request,
-                                                            const Secret& secret,
-                                                            std::size_t block) const {
-    const DialArgs args{.address = address, .secret = secret, .stream = options_.stream};
+Result<std::unique_ptr<HandshakeClient>> TcpTransport::start_handshake(const sys::Address& address,
+                                                                       const LinkRequest& request,
+                                                                       const Secret& secret,
+                                                                       std::size_t block) const {
+    const ConnectArgs args{.address = address, .secret = secret, .stream = options_.stream};
     PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request, block));
     return HandshakeClient::start(args, introduced, &waiter_);
 }
 
-Result<std::unique_ptr<Dial>> TcpTransport::connect(const PeerAddress& peer,
-                                                    const LinkRequest& request,
-                                                    const Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(WaysToPeer ways, ways_to(here_, peer));
-    auto dial = std::make_unique<TcpDial>(*this, TcpDial::Target{.host = peer.control.host,
-                                                                 .ways = std::move(ways),
-                                                                 .request = request,
-                                                                 .secret = secret,
-                                                                 .block = block_for(peer)});
-    PCCL_TRY(dial->start());
-    return std::unique_ptr<Dial>(std::move(dial));
+Result<std::unique_ptr<PendingConnect>> TcpTransport::connect(const PeerAddress& peer,
+                                                              const LinkRequest& request,
+                                                              const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(PeerRoutes routes, routes_to(here_, peer));
+    auto pending_connect = std::make_unique<TcpPendingConnect>(
+        *this, TcpPendingConnect::Target{.host = peer.control.host,
+                                         .routes = std::move(routes),
+                                         .request = request,
+                                         .secret = secret,
+                                         .block = block_for(peer)});
+    PCCL_TRY(pending_connect->start());
+    return std::unique_ptr<PendingConnect>(std::move(pending_connect));
 }
 
 std::size_t TcpTransport::block_for(const PeerAddress& peer) const {
@@ -158,16 +160,16 @@ Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest&
     return introduced;
 }
 
-Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
+Result<LinkParts> TcpTransport::make_parts(const CloseContext& close_context,
                                            std::vector<UniqueFd> sockets, std::size_t block) const {
-    std::string name = name_of(departure.leaver, sockets.front().get());
+    std::string name = name_of(close_context.leaver, sockets.front().get());
     sys::give_up_after(sockets.back().get(), options_.peer_timeout);
     std::vector<WatchedSocket> watched;
     for (UniqueFd& socket : sockets) {
         watched.emplace_back(std::move(socket), waiter_);
         PCCL_TRY(watched.back().watch());
     }
-    PeerWatch watch(departure, std::move(watched.back()));
+    PeerWatch watch(close_context, std::move(watched.back()));
     std::vector<WatchedSocket> message;
     message.push_back(std::move(watched.front()));
     std::vector<WatchedSocket> collective(std::make_move_iterator(watched.begin() + 1),
@@ -176,19 +178,19 @@ Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
     std::vector<Stripes> channels;
     channels.emplace_back(std::move(collective), block, options_.peer_timeout);
     channels.emplace_back(std::move(message), block, options_.peer_timeout);
-    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch)};
+    return LinkParts{close_context.leaver, std::move(name), std::move(channels), std::move(watch)};
 }
 
-void TcpTransport::accept(Arrival arrival, LinkSink& sink) {
+void TcpTransport::accept(Arrival arrival, LinkReceiver& receiver) {
     const LinkRequest request = arrival.introduction.request;
-    const Status fault = take_up(std::move(arrival), sink);
+    const Status fault = take_up(std::move(arrival), receiver);
     if (fault.code() == StatusCode::kResourceExhausted)
-        sink.fell_short(request, kind(), fault);
+        receiver.fell_short(request, kind(), fault);
     else if (!fault.is_ok())
-        sink.refused(to_string(kind()), fault);
+        receiver.refused(to_string(kind()), fault);
 }
 
-Status TcpTransport::take_up(Arrival arrival, LinkSink& sink) {
+Status TcpTransport::take_up(Arrival arrival, LinkReceiver& receiver) {
     const LinkRequest& request = arrival.introduction.request;
     PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose,
                           SocketPurpose::decode(arrival.introduction.purpose));
@@ -200,12 +202,12 @@ Status TcpTransport::take_up(Arrival arrival, LinkSink& sink) {
         return Status::invalid_argument(
             concat(peer_name(request.source), " sent a socket that does not belong to its link"));
     }
-    PCCL_TRY(sink.watch(arrival.socket.get()));
+    PCCL_TRY(receiver.watch(arrival.socket.get()));
     assembly.sockets[purpose.index] = std::move(arrival.socket);
     if (--assembly.missing > 0) return Status::ok();
     Assembly whole = std::move(assembly);
     assemblies_.erase(found);
-    return finish(std::move(whole), sink);
+    return finish(std::move(whole), receiver);
 }
 
 std::map<TcpTransport::LinkKey, TcpTransport::Assembly>::iterator TcpTransport::begin_or_find(
@@ -215,20 +217,20 @@ std::map<TcpTransport::LinkKey, TcpTransport::Assembly>::iterator TcpTransport::
     if (found != assemblies_.end()) return found;
     Assembly fresh{.request = request,
                    .purpose = purpose,
-                   .deadline = Deadline::after(kAssemblyPatience),
+                   .deadline = Deadline::after(kAssemblyTimeout),
                    .sockets = std::vector<UniqueFd>(purpose.sockets()),
                    .missing = purpose.sockets()};
     return assemblies_.emplace(key, std::move(fresh)).first;
 }
 
-Status TcpTransport::finish(Assembly whole, LinkSink& sink) const {
-    for (const UniqueFd& socket : whole.sockets) sink.unwatch(socket.get());
+Status TcpTransport::finish(Assembly whole, LinkReceiver& receiver) const {
+    for (const UniqueFd& socket : whole.sockets) receiver.unwatch(socket.get());
     const LinkRequest& request = whole.request;
-    const Departure departure{
+    const CloseContext close_context{
         .self = request.destination, .leaver = request.source, .ranks = request.group_size};
     PCCL_ASSIGN_OR_RETURN(
-        auto parts, make_parts(departure, std::move(whole.sockets), whole.purpose.block_bytes));
-    sink.accepted(request, std::make_unique<TcpRecvLink>(std::move(parts)));
+        auto parts, make_parts(close_context, std::move(whole.sockets), whole.purpose.block_bytes));
+    receiver.accepted(request, std::make_unique<TcpRecvLink>(std::move(parts)));
     return Status::ok();
 }
 
@@ -240,16 +242,17 @@ bool TcpTransport::Assembly::is_given_up() const {
     return sys::wait_for_any(ends, Duration::zero());
 }
 
-void TcpTransport::advance(LinkSink& sink) {
+void TcpTransport::advance(LinkReceiver& receiver) {
     std::erase_if(assemblies_, [&](const auto& entry) {
         const Assembly& assembly = entry.second;
         const std::string source = peer_name(assembly.request.source);
         if (assembly.is_given_up())
-            sink.refused(to_string(kind()),
-                         Status::unavailable(concat(source, " gave up opening a link")));
+            receiver.refused(to_string(kind()),
+                             Status::unavailable(concat(source, " gave up opening a link")));
         else if (assembly.deadline.passed())
-            sink.refused(to_string(kind()),
-                         Status::timeout(concat(source, " opened only some sockets of a link")));
+            receiver.refused(
+                to_string(kind()),
+                Status::timeout(concat(source, " opened only some sockets of a link")));
         else
             return false;
         return true;

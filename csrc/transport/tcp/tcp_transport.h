@@ -45,15 +45,16 @@ class PCCL_API TcpTransport final : public Transport {
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
     [[nodiscard]] std::vector<std::string> addresses() const override { return here_.addresses(); }
     [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
-    Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
-                                          const Secret& secret) override;
-    void accept(Arrival arrival, LinkSink& sink) override;
-    void advance(LinkSink& sink) override;
+    Result<std::unique_ptr<PendingConnect>> connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) override;
+    void accept(Arrival arrival, LinkReceiver& receiver) override;
+    void advance(LinkReceiver& receiver) override;
     /// By the far link's own copies (rma/over_links.h).
     [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
    private:
-    class TcpDial;
+    class TcpPendingConnect;
     using LinkKey = std::pair<GroupId, SocketPurpose::LinkNonce>;
     /// A link of which some sockets are still missing.
     struct Assembly {
@@ -71,16 +72,17 @@ class PCCL_API TcpTransport final : public Transport {
     [[nodiscard]] std::size_t block_for(const PeerAddress& peer) const;
     Result<std::vector<Introduction>> introductions(const LinkRequest& request,
                                                     std::size_t block) const;
-    Result<std::unique_ptr<HandshakeClient>> dial(const sys::Address& address,
-                                                  const LinkRequest& request, const Secret& secret,
-                                                  std::size_t block) const;
+    Result<std::unique_ptr<HandshakeClient>> start_handshake(const sys::Address& address,
+                                                             const LinkRequest& request,
+                                                             const Secret& secret,
+                                                             std::size_t block) const;
     /// `sockets` in the order of SocketPurpose::index.
-    Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,
+    Result<LinkParts> make_parts(const CloseContext& close_context, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
-    Status take_up(Arrival arrival, LinkSink& sink);
+    Status take_up(Arrival arrival, LinkReceiver& receiver);
     std::map<LinkKey, Assembly>::iterator begin_or_find(const LinkRequest& request,
                                                         const SocketPurpose& purpose);
-    Status finish(Assembly whole, LinkSink& sink) const;
+    Status finish(Assembly whole, LinkReceiver& receiver) const;
 
     Waiter& waiter_;
     const NetworkSide here_;

@@ -6,7 +6,7 @@ namespace {
 // The clock costs more than an empty look at a socket would, if it did not cost a system call.
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
-constexpr Duration kPatience = std::chrono::milliseconds(200);
+constexpr Duration kBrokenGrace = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Status PeerWatch::explain(const Status& fault) {
     PCCL_TRY(look());
     const TimePoint now = system_clock().now();
     if (broken_ == TimePoint{}) broken_ = now;
-    return now - broken_ < kPatience ? Status::ok() : fault;
+    return now - broken_ < kBrokenGrace ? Status::ok() : fault;
 }
 
 }  // namespace pccl::transport::tcp

@@ -1,4 +1,4 @@
-// The socket of a link that shows whether the peer is there: it carries nothing but a farewell.
+// The socket of a link that shows whether the peer is there: it carries nothing but a close reason.
 //
 // Its kernel answers for a host, not for a process: a rank that is stopped, or reads late, is not
 // lost. Streams of data say neither, for a full one looks like a dead one.
@@ -9,29 +9,29 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/tcp/stripes.h"
 
 namespace pccl::transport::tcp {
 
 class PeerWatch {
    public:
-    PeerWatch(const Departure& departure, WatchedSocket socket)
-        : farewell_(departure), socket_(std::move(socket)) {}
+    PeerWatch(const CloseContext& close_context, WatchedSocket socket)
+        : close_reason_(close_context), socket_(std::move(socket)) {}
 
     /// To be called when a stream had nothing to do; looks now and then. Why the peer is gone.
     Status look_idle();
-    Status look() { return farewell_.listen(socket_.fd()); }  // now
+    Status look() { return close_reason_.receive(socket_.fd()); }  // now
     /// Whether the peer's whole host fell silent.
-    [[nodiscard]] bool is_silent() const { return farewell_.is_silent(); }
+    [[nodiscard]] bool is_silent() const { return close_reason_.is_silent(); }
     /// To be called when a stream has broken: ok until it is known why, which takes a moment when
-    /// the farewell comes later than the end of the stream.
+    /// the close reason comes later than the end of the stream.
     Status explain(const Status& fault);
-    /// Ends the link: the peer hears `reason`.
-    void close(const Status& reason) { say_farewell(socket_.fd(), reason); }
+    /// Ends the link: the peer receives `reason`.
+    void close(const Status& reason) { send_close_reason(socket_.fd(), reason); }
 
    private:
-    FarewellListener farewell_;
+    CloseReasonReceiver close_reason_;
     WatchedSocket socket_;
     int idle_ = 0;
     TimePoint looked_{};

@@ -2,7 +2,7 @@
 
 namespace pccl::transport::tcp {
 Result<SocketPurpose> SocketPurpose::decode(const Purpose& bytes) {
-    const auto purpose = word_in<SocketPurpose>(bytes);
+    const auto purpose = value_in<SocketPurpose>(bytes);
     if (purpose.data_sockets >= 1 && purpose.data_sockets <= kMostDataSockets &&
         purpose.index < purpose.sockets() && purpose.block_bytes >= kLeastBlock &&
         purpose.block_bytes <= kMostBlock) {

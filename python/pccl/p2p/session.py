@@ -382,7 +382,7 @@ class Session:
             The sides differ in length, the local memory is not registered any more, or the stream
             is none of a GPU that is known.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         PeerLostError
             The peer was not loaded here, and has gone since it called.
         UnsupportedError
@@ -429,7 +429,7 @@ class Session:
             The sides differ in length, the local memory is not registered any more, or the stream
             is none of a GPU that is known.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         PeerLostError
             The peer was not loaded here, and has gone since it called.
         UnsupportedError
@@ -524,7 +524,7 @@ class Session:
             There is no such block, the local memory is not registered any more, or the stream is
             none of a GPU that is known.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         PeerLostError
             The peer was not loaded here, and has gone since it called.
         UnsupportedError
@@ -574,7 +574,7 @@ class Session:
             There is no such block, the local memory is not registered any more, or the stream is
             none of a GPU that is known.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         PeerLostError
             The peer was not loaded here, and has gone since it called.
         UnsupportedError

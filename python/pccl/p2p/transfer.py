@@ -240,7 +240,7 @@ class Transfer:
             The sides differ in length, the remote memory is another peer's, or the local one is not
             registered any more.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         """
         return self._post_one_sided(self._core.post_read, local, remote, notify, timeout)
 
@@ -276,7 +276,7 @@ class Transfer:
             The sides differ in length, the remote memory is another peer's, or the local one is not
             registered any more.
         UnavailableError
-            The peer has come back in another life since its memory was imported.
+            The peer has come back as another incarnation since its memory was imported.
         """
         return self._post_one_sided(self._core.post_write, local, remote, notify, timeout)
 

@@ -77,7 +77,7 @@ class Work:
         PeerLostError
             The peer has gone, or was not connected in ``connect_timeout``.
         UnavailableError
-            The peer has ended the registration, or come back in another life.
+            The peer has ended the registration, or come back as another incarnation.
         AbortedError
             The transfer was given up, or one of the two sessions closed.
         """

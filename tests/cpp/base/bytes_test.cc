@@ -112,8 +112,8 @@ TEST(BytesTest, AStatusComesBackWithItsPeerAndACutMessage) {
     unknown.u32(1000);
     unknown.i64(0);
     unknown.text("");
-    const std::string nonsense = unknown.take();
-    EXPECT_THAT(ByteReader(nonsense).status(lost, 6).message(), HasSubstr("code 1000 at byte 0"));
+    const std::string damaged = unknown.take();
+    EXPECT_THAT(ByteReader(damaged).status(lost, 6).message(), HasSubstr("code 1000 at byte 0"));
     EXPECT_EQ(lost.peer(), 7) << "left as it was";
 }
 

@@ -18,7 +18,7 @@ using std::chrono::seconds;
 class WaitNoticeTest : public testing::Test {
    protected:
     /// How often it speaks in a wait of that length, of which it hears every second.
-    int told_in(Duration wait) {
+    int notices_in(Duration wait) {
         int told = 0;
         for (Duration waited{0}; waited < wait; waited += seconds(1)) {
             clock_.sleep_for(seconds(1));
@@ -32,25 +32,25 @@ class WaitNoticeTest : public testing::Test {
 };
 
 TEST_F(WaitNoticeTest, SpeaksAfterFiveSeconds) {
-    EXPECT_EQ(told_in(seconds(4)), 0);
-    EXPECT_EQ(told_in(seconds(5)), 1);
+    EXPECT_EQ(notices_in(seconds(4)), 0);
+    EXPECT_EQ(notices_in(seconds(5)), 1);
 }
 
 TEST_F(WaitNoticeTest, SpeaksOfALongWaitEverMoreRarely) {
-    EXPECT_EQ(told_in(seconds(60)), 1);
-    EXPECT_EQ(told_in(minutes(60)), 2);  // a minute and eleven minutes after the first
-    EXPECT_EQ(told_in(std::chrono::hours(24)), 24);
+    EXPECT_EQ(notices_in(seconds(60)), 1);
+    EXPECT_EQ(notices_in(minutes(60)), 2);  // a minute and eleven minutes after the first
+    EXPECT_EQ(notices_in(std::chrono::hours(24)), 24);
 }
 
 TEST_F(WaitNoticeTest, ManyWaitsTogetherAreToldOfAsRarely) {
     int told = 0;
-    for (int step = 0; step < 600; ++step) told += told_in(seconds(6));
+    for (int step = 0; step < 600; ++step) told += notices_in(seconds(6));
     EXPECT_EQ(told, 3);  // in an hour
 }
 
 TEST_F(WaitNoticeTest, ShortWaitsAreNotToldOf) {
     int told = 0;
-    for (int step = 0; step < 600; ++step) told += told_in(seconds(4));
+    for (int step = 0; step < 600; ++step) told += notices_in(seconds(4));
     EXPECT_EQ(told, 0);
 }
 

@@ -168,8 +168,9 @@ Result<SendLink*> Host::send_link(const Port& to) {
         const LinkRequest request{
             .group = kGroup, .source = rank_, .destination = to.peer, .channel = to.channel};
         PCCL_ASSIGN_OR_RETURN(
-            const auto dial, transport().connect(world_.host(to.peer).address(), request, kSecret));
-        PCCL_ASSIGN_OR_RETURN(auto link, dial->advance());
+            const auto pending_connect,
+            transport().connect(world_.host(to.peer).address(), request, kSecret));
+        PCCL_ASSIGN_OR_RETURN(auto link, pending_connect->advance());
         PCCL_ASSERT(link != nullptr);  // hosts accept on the caller's thread
         found = senders_.emplace(to, std::move(link)).first;
     }

@@ -67,20 +67,23 @@ class GatedLink final : public transport::SendLink {
     Gate& gate_;
 };
 
-class GatedDial final : public transport::Dial {
+class GatedPendingConnect final : public transport::PendingConnect {
    public:
-    GatedDial(std::unique_ptr<Dial> dial, Gate& gate) : dial_(std::move(dial)), gate_(gate) {}
+    GatedPendingConnect(std::unique_ptr<PendingConnect> pending_connect, Gate& gate)
+        : pending_connect_(std::move(pending_connect)), gate_(gate) {}
 
     Result<std::unique_ptr<transport::SendLink>> advance() override {
-        PCCL_ASSIGN_OR_RETURN(auto link, dial_->advance());
+        PCCL_ASSIGN_OR_RETURN(auto link, pending_connect_->advance());
         if (link == nullptr) return link;
         return std::unique_ptr<transport::SendLink>(
             std::make_unique<GatedLink>(std::move(link), gate_));
     }
-    [[nodiscard]] Status late() const override { return dial_->late(); }
+    [[nodiscard]] Status timeout_error() const override {
+        return pending_connect_->timeout_error();
+    }
 
    private:
-    std::unique_ptr<Dial> dial_;
+    std::unique_ptr<PendingConnect> pending_connect_;
     Gate& gate_;
 };
 
@@ -96,17 +99,17 @@ class GatedTransport final : public transport::Transport {
     [[nodiscard]] Status reaches(const transport::PeerAddress& peer) const override {
         return transport_->reaches(peer);
     }
-    Result<std::unique_ptr<transport::Dial>> connect(const transport::PeerAddress& peer,
-                                                     const transport::LinkRequest& request,
-                                                     const transport::Secret& secret) override {
-        PCCL_ASSIGN_OR_RETURN(auto dial, transport_->connect(peer, request, secret));
-        return std::unique_ptr<transport::Dial>(
-            std::make_unique<GatedDial>(std::move(dial), gate_));
+    Result<std::unique_ptr<transport::PendingConnect>> connect(
+        const transport::PeerAddress& peer, const transport::LinkRequest& request,
+        const transport::Secret& secret) override {
+        PCCL_ASSIGN_OR_RETURN(auto pending_connect, transport_->connect(peer, request, secret));
+        return std::unique_ptr<transport::PendingConnect>(
+            std::make_unique<GatedPendingConnect>(std::move(pending_connect), gate_));
     }
-    void accept(transport::Arrival arrival, transport::LinkSink& sink) override {
-        transport_->accept(std::move(arrival), sink);
+    void accept(transport::Arrival arrival, transport::LinkReceiver& receiver) override {
+        transport_->accept(std::move(arrival), receiver);
     }
-    void advance(transport::LinkSink& sink) override { transport_->advance(sink); }
+    void advance(transport::LinkReceiver& receiver) override { transport_->advance(receiver); }
     [[nodiscard]] Result<std::shared_ptr<transport::RmaTransport>> one_sided() override {
         return transport_->one_sided();
     }

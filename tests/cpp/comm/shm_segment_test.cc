@@ -138,7 +138,7 @@ TEST_F(ShmSegmentTest, AnotherProcessIsReadUntilItEnds) {
     std::optional<fakes::ForkedChild> child;
     child.emplace([&] {
         std::ranges::fill(lent, std::byte{2});
-        const auto life = waiters_[1]->hold_life();
+        const auto liveness = waiters_[1]->hold_liveness();
         while (open(*segments_[1])) ::pause();
         return 1;
     });

@@ -46,13 +46,13 @@ FrameReader chunked(std::size_t most_bytes = FrameReader::kMostBytes) {
 constexpr std::string_view kExample =
     "\n#4\n<rpc\n#18\n message-id=\"102\"\n\n#79\n     xmlns=\"urn:ietf:params:xml:ns:netconf:"
     "base:1.0\">\n  <close-session/>\n</rpc>\n##\n";
-constexpr std::string_view kSaid =
+constexpr std::string_view kReceived =
     "<rpc message-id=\"102\"\n     xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\">\n"
     "  <close-session/>\n</rpc>";
 
 TEST(FrameTest, ReadsTheExampleOfTheRfcHoweverItArrives) {
     for (const std::size_t at_a_time : {1, 2, 3, 5, 7, 1000})
-        EXPECT_THAT(read(chunked(), kExample, at_a_time).messages, ElementsAre(kSaid));
+        EXPECT_THAT(read(chunked(), kExample, at_a_time).messages, ElementsAre(kReceived));
 }
 
 TEST(FrameTest, WritesAMessageAsOneChunkAndWithAnEnd) {
@@ -62,7 +62,7 @@ TEST(FrameTest, WritesAMessageAsOneChunkAndWithAnEnd) {
 
 TEST(FrameTest, ReadsMessagesThatFollowEachOther) {
     const std::string two = concat(framed("<a/>", Framing::kChunked), kExample);
-    EXPECT_THAT(read(chunked(), two).messages, ElementsAre("<a/>", kSaid));
+    EXPECT_THAT(read(chunked(), two).messages, ElementsAre("<a/>", kReceived));
     for (const std::size_t at_a_time : {1, 4, 1000})
         EXPECT_THAT(read(FrameReader(), "<a/>]]>]]><b/>]]>]]>", at_a_time).messages,
                     ElementsAre("<a/>", "<b/>"));
@@ -83,7 +83,7 @@ TEST(FrameTest, SkipsWhiteSpaceBetweenMessages) {
                     ElementsAre("<a/>", "<b/>"));
         const Read chunks =
             read(chunked(), concat("\n \r\n", kExample, "\n\n", kExample, "\n"), at_a_time);
-        EXPECT_THAT(chunks.messages, ElementsAre(kSaid, kSaid));
+        EXPECT_THAT(chunks.messages, ElementsAre(kReceived, kReceived));
         EXPECT_TRUE(chunks.fault.is_ok()) << chunks.fault.message();
     }
     FrameReader reader;

@@ -10,7 +10,7 @@
 namespace pccl::netconf {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -47,12 +47,12 @@ class SessionTest : public ::testing::Test {
    protected:
     Status connect(std::string_view versions = "01") {
         script_.said = server_hello(versions);
-        return session_.connect(patience());
+        return session_.connect(test_deadline());
     }
     void answers(std::string_view message) {
         script_.said += framed(message, session_.capabilities().framing());
     }
-    Result<Reply> commit(Deadline deadline = patience()) {
+    Result<Reply> commit(Deadline deadline = test_deadline()) {
         return session_.call("<commit/>", deadline);
     }
 
@@ -60,7 +60,7 @@ class SessionTest : public ::testing::Test {
     Session session_{std::make_unique<ScriptedStream>(script_)};
 };
 
-TEST_F(SessionTest, GreetsAndReadsTheHelloOfTheRfc) {
+TEST_F(SessionTest, SendsAndReadsTheHelloOfTheRfc) {
     ASSERT_TRUE(connect("0").is_ok());
     EXPECT_EQ(session_.capabilities().session_id, 4U);
     EXPECT_TRUE(session_.capabilities().has("capability:startup:1.0"));
@@ -77,11 +77,11 @@ TEST_F(SessionTest, ChunksOnlyWhereBothSpeakVersionOneOne) {
     for (const std::string_view versions : {"0", "01"}) {
         Script script{.said = server_hello(versions)};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(patience()).is_ok());
+        ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         script.heard.clear();
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
         script.said = framed(reply("1"), framing);
-        EXPECT_TRUE(session.call("<commit/>", patience()).is_ok());
+        EXPECT_TRUE(session.call("<commit/>", test_deadline()).is_ok());
         EXPECT_EQ(script.heard, framed(rpc("1", "<commit/>"), framing));
     }
 }
@@ -110,7 +110,7 @@ TEST_F(SessionTest, TellsAllOfAnError) {
                   "<error-path>/a/b</error-path><error-message xml:lang=\"en\">\n  Lock failed, "
                   "lock is already held\n</error-message><error-info><session-id>454</session-id>"
                   "</error-info></rpc-error>"));
-    const auto denied = session_.call(lock(Datastore::kCandidate), patience());
+    const auto denied = session_.call(lock(Datastore::kCandidate), test_deadline());
     ASSERT_TRUE(denied.is_ok());
     ASSERT_THAT(denied->errors, SizeIs(1));
     EXPECT_EQ(denied->errors[0], (RpcError{"protocol", "lock-denied", "error", "t", "/a/b",
@@ -151,7 +151,7 @@ TEST_F(SessionTest, HoldsItsDeadlineAgainstMessagesWithoutEnd) {
           reply("1", "<data/>")}) {
         Script script{.said = server_hello("01")};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(patience()).is_ok());
+        ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         session.request("<get/>");
         script.without_end = framed(message, Framing::kChunked);
         const auto late = session.call("<commit/>", soon());
@@ -173,10 +173,10 @@ TEST_F(SessionTest, TakesWhiteSpaceAroundMessagesAndBeforeDeclarations) {
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
         Script script{.said = "\r\n " + server_hello(versions) + "\n"};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(patience()).is_ok());
+        ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         for (const std::string_view id : {"1", "2"}) {
             script.said += framed(declared + reply(id) + "\n", framing) + "\n";
-            const auto got = session.call("<commit/>", patience());
+            const auto got = session.call("<commit/>", test_deadline());
             EXPECT_TRUE(got.is_ok()) << got.status().message();
         }
     }
@@ -206,8 +206,8 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
           std::string_view("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"/>")}) {
         Script script{.said = server_hello("01") + framed(message, Framing::kChunked)};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(patience()).is_ok());
-        const auto got = session.call("<commit/>", patience());
+        ASSERT_TRUE(session.connect(test_deadline()).is_ok());
+        const auto got = session.call("<commit/>", test_deadline());
         EXPECT_EQ(got.status().code(), StatusCode::kPeerLost) << message;
         EXPECT_THAT(got.status().message(), HasSubstr("no NETCONF")) << message;
         EXPECT_TRUE(session.is_over());
@@ -229,7 +229,7 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
           "urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>"}) {
         Script script{.said = std::string(hello)};
         Session session(std::make_unique<ScriptedStream>(script));
-        const Status got = session.connect(patience());
+        const Status got = session.connect(test_deadline());
         EXPECT_EQ(got.code(), StatusCode::kPeerLost) << hello;
         EXPECT_THAT(got.message(), HasSubstr("no hello of a NETCONF server")) << hello;
     }
@@ -243,7 +243,7 @@ TEST_F(SessionTest, IsOverOnceADeadlineHasPassed) {
     answers(reply("1"));
     answers(reply("2"));
     EXPECT_EQ(commit().status().code(), StatusCode::kTimeout);
-    EXPECT_EQ(session_.connect(patience()).code(), StatusCode::kOk);
+    EXPECT_EQ(session_.connect(test_deadline()).code(), StatusCode::kOk);
 }
 
 TEST_F(SessionTest, TakesTheAnswerThatCameBeforeTheEnd) {
@@ -256,7 +256,7 @@ TEST_F(SessionTest, TakesTheAnswerThatCameBeforeTheEnd) {
 
 TEST_F(SessionTest, HandsOnWhyAConnectionWasRefused) {
     script_.refusal = Status(StatusCode::kMismatch, "another host key");
-    EXPECT_EQ(session_.connect(patience()).code(), StatusCode::kMismatch);
+    EXPECT_EQ(session_.connect(test_deadline()).code(), StatusCode::kMismatch);
     EXPECT_THAT(script_.heard, IsEmpty());
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "csrc/p2p/greeting.h"
+#include "csrc/p2p/handshake.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {
@@ -41,28 +41,28 @@ TEST_F(ConnectionInfoTest, AnotherVersionSaysSo) {
     EXPECT_EQ(ConnectionInfo::deserialise(later).status().code(), StatusCode::kUnsupported);
 }
 
-TEST_F(ConnectionInfoTest, GreetingsComeBackWhole) {
+TEST_F(ConnectionInfoTest, HandshakesComeBackWhole) {
     const auto from = ConnectionInfo::deserialise(bytes_).value();
     const std::string hello =
         frame_of(Hello{.number = 7, .reaches = true, .ended = {3, 4}, .from = from});
-    const auto heard = parse_greeting(std::string_view(hello).substr(4));
-    ASSERT_TRUE(heard.is_ok()) << heard.status().to_string();
-    const auto& back = std::get<Hello>(*heard);
+    const auto parsed = parse_handshake(std::string_view(hello).substr(4));
+    ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
+    const auto& back = std::get<Hello>(*parsed);
     EXPECT_EQ(back.number, 7U);
     EXPECT_TRUE(back.reaches);
     EXPECT_EQ(back.ended, (std::vector<std::uint64_t>{3, 4}));
     EXPECT_EQ(back.from.serialise(), bytes_);
     for (std::size_t length = 0; length < hello.size() - 4; ++length)
-        EXPECT_FALSE(parse_greeting(hello.substr(4, length)).is_ok()) << length;
+        EXPECT_FALSE(parse_handshake(hello.substr(4, length)).is_ok()) << length;
 }
 
-TEST_F(ConnectionInfoTest, AGreetingOfTooManyEndedConnectionsIsRefused) {
+TEST_F(ConnectionInfoTest, AHandshakeOfTooManyEndedConnectionsIsRefused) {
     const auto from = ConnectionInfo::deserialise(bytes_).value();
     for (const std::size_t count : {Hello::kMostEnded, Hello::kMostEnded + 1}) {
         const std::string hello =
             frame_of(Hello{.ended = std::vector<std::uint64_t>(count, 1), .from = from});
-        const Status heard = parse_greeting(std::string_view(hello).substr(4)).status();
-        EXPECT_EQ(heard.is_ok(), count == Hello::kMostEnded) << heard.to_string();
+        const Status parsed = parse_handshake(std::string_view(hello).substr(4)).status();
+        EXPECT_EQ(parsed.is_ok(), count == Hello::kMostEnded) << parsed.to_string();
     }
 }
 

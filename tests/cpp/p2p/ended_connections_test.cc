@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 const SessionId kPeer{.name = "peer", .incarnation = 1};
 
-TEST(EndedConnectionsTest, AreToldToThatLifeOfThePeerAlone) {
+TEST(EndedConnectionsTest, AreToldToThatIncarnationOfThePeerAlone) {
     EndedConnections ended;
     ended.add(kPeer, 7);
     ended.add(kPeer, 8);

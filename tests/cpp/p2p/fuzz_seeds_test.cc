@@ -8,8 +8,8 @@
 #include <string>
 
 #include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/greeting.h"
-#include "csrc/p2p/peer_word.h"
+#include "csrc/p2p/control_message.h"
+#include "csrc/p2p/handshake.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "tests/fakes/places.h"
 
@@ -50,8 +50,8 @@ TEST(FuzzSeedsTest, AreOfThisVersion) {
     const Hello hello{.number = 7, .reaches = true, .ended = {3, 4}, .from = info};
     expect_seed("hello", frame_of(hello).substr(kLength));
     expect_seed("welcome", frame_of(Welcome{.number = 7, .reaches = true}).substr(kLength));
-    const auto hailed = serialise(Hailed{.number = 7});
-    expect_seed("hailed", {reinterpret_cast<const char*>(hailed.data()), hailed.size()});
+    const auto ping = serialise(Ping{.number = 7});
+    expect_seed("ping", {reinterpret_cast<const char*>(ping.data()), ping.size()});
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ using transport::Mapping;
 /// Where memory is.
 enum class Place { kHost, kGpu, kUnshareableGpu };
 
-struct Way {
+struct RouteCase {
     std::string transports;
     Place here;
     Place there;
     std::string path;
 };
 
-void PrintTo(const Way& way, std::ostream* out) { *out << way.path; }
+void PrintTo(const RouteCase& route, std::ostream* out) { *out << route.path; }
 
 /// GPUs of this machine, while it lives.
 class StandIn {
@@ -40,7 +40,7 @@ class StandIn {
     fakes::LateCudaDriver driver;
 };
 
-class GpuSessionTest : public testing::TestWithParam<Way> {
+class GpuSessionTest : public testing::TestWithParam<RouteCase> {
    protected:
     static constexpr std::size_t kBytes = 3 * kMiB + 17;
 
@@ -57,7 +57,7 @@ class GpuSessionTest : public testing::TestWithParam<Way> {
         std::shared_ptr<LocalMemory> local;
 
         [[nodiscard]] std::span<std::byte> bytes() const { return mapping.memory(); }
-        [[nodiscard]] LocalBlock all() const { return {local, {0, bytes().size()}}; }
+        [[nodiscard]] LocalExtent all() const { return {local, {0, bytes().size()}}; }
     };
     Stamped stamped(Session& session, Place place, unsigned seed) {
         auto mapping =
@@ -83,7 +83,7 @@ class GpuSessionTest : public testing::TestWithParam<Way> {
 
 TEST_P(GpuSessionTest, ReadsAndWritesByThePathThatItTells) {
     const Work read = client_->read(mine_.all(), all_of(remote_)).value();
-    ASSERT_EQ(read.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(read.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
     EXPECT_EQ(read.stats().path, GetParam().path);
     const Stamped other = stamped(*client_, GetParam().here, 3);
@@ -95,10 +95,10 @@ TEST_P(GpuSessionTest, ANotificationComesOnceAllDataIsThere) {
     for (unsigned round = 0; round < 5; ++round) {
         const Stamped other = stamped(*client_, GetParam().here, 10 + round);
         const Work work = client_->write(other.all(), all_of(remote_), bytes_of("block 7")).value();
-        const auto heard = server_->await_notifications(patience());
-        ASSERT_EQ(heard.size(), 1U);
+        const auto notified = server_->await_notifications(test_deadline());
+        ASSERT_EQ(notified.size(), 1U);
         EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), other.bytes())) << round;
-        EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+        EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
     }
 }
 
@@ -107,8 +107,8 @@ TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
     constexpr std::uint64_t kBlocks = 60;
     std::mt19937 random(11);
     for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
-        std::vector<Block> here;
-        std::vector<Block> there;
+        std::vector<Extent> here;
+        std::vector<Extent> there;
         for (std::uint64_t i = 0; i < kBlocks; ++i) {
             const std::uint64_t bytes = random() % (kBytes / kBlocks);
             here.push_back({i * (kBytes / kBlocks), bytes});
@@ -119,8 +119,8 @@ TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
         const Stamped& into = reads ? mine_ : theirs_;
         std::vector<std::byte> expected(into.bytes().begin(), into.bytes().end());
         for (std::uint64_t i = 0; i < kBlocks; ++i) {
-            const Block& source = reads ? there[i] : here[i];
-            const Block& target = reads ? here[i] : there[i];
+            const Extent& source = reads ? there[i] : here[i];
+            const Extent& target = reads ? here[i] : there[i];
             std::copy_n(from.bytes().begin() + static_cast<std::ptrdiff_t>(source.offset),
                         source.bytes,
                         expected.begin() + static_cast<std::ptrdiff_t>(target.offset));
@@ -133,7 +133,7 @@ TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
 
 /// Blocks that no stage holds a whole number of, and more of one byte than go in one call.
 TEST_P(GpuSessionTest, StridedBlocksLandWhereTheyBelong) {
-    const std::vector<std::pair<StridedBlocks, StridedBlocks>> shapes{
+    const std::vector<std::pair<StridedExtents, StridedExtents>> shapes{
         {{5, 1000, 1250, 2500}, {1, 1000, 1001, 2500}}, {{0, 1, 3, 20'000}, {7, 1, 2, 20'000}}};
     for (const auto& [here, there] : shapes) {
         const auto plan = Plan::make({mine_.local, here}, {remote_, there}).value();
@@ -141,8 +141,8 @@ TEST_P(GpuSessionTest, StridedBlocksLandWhereTheyBelong) {
             const bool reads = op == transport::RmaOp::kRead;
             const auto from = (reads ? theirs_ : mine_).bytes();
             const auto into = (reads ? mine_ : theirs_).bytes();
-            const StridedBlocks& source = reads ? there : here;
-            const StridedBlocks& target = reads ? here : there;
+            const StridedExtents& source = reads ? there : here;
+            const StridedExtents& target = reads ? here : there;
             std::vector<std::byte> expected(into.begin(), into.end());
             for (std::uint64_t i = 0; i < source.count; ++i)
                 std::ranges::copy(from.subspan(source.base + i * source.stride, source.bytes),
@@ -165,55 +165,55 @@ TEST_P(GpuSessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
     EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), before));
 }
 
-TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameWay) {
+TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameRoute) {
     ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
     Transfer incoming = client_->create_transfer("server").value();
     Transfer outgoing = server_->create_transfer("client").value();
-    auto got = incoming.post_recv(mine_.all(), 7, patience());
-    auto sent = outgoing.post_send(theirs_.all(), 7, patience());
+    auto got = incoming.post_recv(mine_.all(), 7, test_deadline());
+    auto sent = outgoing.post_send(theirs_.all(), 7, test_deadline());
     ASSERT_TRUE(got.is_ok() && sent.is_ok());
-    EXPECT_EQ(sent->wait(patience()).to_string(), "ok");
-    EXPECT_EQ(got->wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent->wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(got->wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
 }
 
 TEST_P(GpuSessionTest, NothingMovesBeforeTheStreamThatItIsGiven) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     const std::vector<std::byte> old(theirs_.bytes().begin(), theirs_.bytes().end());
     void* const stream = driver_.create_stream(0).value();
     driver_.be_late(1000000000);
     const Work held =
-        client_->write(mine_.all(), all_of(remote_), {}, moment_of({stream, 0}).value()).value();
+        client_->write(mine_.all(), all_of(remote_), {}, event_of({stream, 0}).value()).value();
     driver_.be_late(3);
     const Work behind = client_->write(mine_.all(), all_of(remote_)).value();
     for (int look = 0; look < 100; ++look) ASSERT_FALSE(held.poll() || behind.poll());
     EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), old));
     driver_.come_at_once();
-    EXPECT_EQ(held.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(behind.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(held.wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(behind.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), mine_.bytes()));
 }
 
 TEST_P(GpuSessionTest, WhatWaitsForAStreamEndsWithItsSession) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     void* const stream = driver_.create_stream(0).value();
     driver_.be_late(1000000000);
-    const auto after = moment_of({stream, 0}).value();
+    const auto after = event_of({stream, 0}).value();
     driver_.be_late(3);
     const Work given_up = client_->read(mine_.all(), all_of(remote_), {}, after).value();
     given_up.release();
-    EXPECT_EQ(given_up.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(given_up.wait(test_deadline()).code(), StatusCode::kAborted);
     const Work held = client_->read(mine_.all(), all_of(remote_), {}, after).value();
     client_->close();
-    EXPECT_EQ(held.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(held.wait(test_deadline()).code(), StatusCode::kAborted);
 }
 
 /// When a transfer has ended, well or not, its memory is its owner's again.
 TEST_P(GpuSessionTest, WhoClosesWaitsForEngines) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     driver_.be_late(1010);
     const Work work = client_->read(mine_.all(), all_of(remote_)).value();
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (!driver_.is_busy(mine_.bytes()) && !work.poll() && !deadline.passed()) {
     }
     client_->close();
@@ -222,21 +222,21 @@ TEST_P(GpuSessionTest, WhoClosesWaitsForEngines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Ways, GpuSessionTest,
-    testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
-                    Way{"shm", Place::kHost, Place::kGpu, "shm, through pinned memory"},
-                    Way{"shm", Place::kGpu, Place::kHost, "shm, through pinned memory"},
-                    Way{"shm", Place::kGpu, Place::kUnshareableGpu, "shm, by messages"},
-                    Way{"shm", Place::kHost, Place::kUnshareableGpu, "shm, by messages"},
-                    Way{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"},
-                    Way{"tcp", Place::kHost, Place::kGpu, "tcp, by messages"},
-                    Way{"tcp", Place::kGpu, Place::kHost, "tcp, by messages"}));
+    Routes, GpuSessionTest,
+    testing::Values(RouteCase{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
+                    RouteCase{"shm", Place::kHost, Place::kGpu, "shm, through pinned memory"},
+                    RouteCase{"shm", Place::kGpu, Place::kHost, "shm, through pinned memory"},
+                    RouteCase{"shm", Place::kGpu, Place::kUnshareableGpu, "shm, by messages"},
+                    RouteCase{"shm", Place::kHost, Place::kUnshareableGpu, "shm, by messages"},
+                    RouteCase{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"},
+                    RouteCase{"tcp", Place::kHost, Place::kGpu, "tcp, by messages"},
+                    RouteCase{"tcp", Place::kGpu, Place::kHost, "tcp, by messages"}));
 
 using GpuStageTest = GpuSessionTest;
 
 /// Carries `got` on until `stage` is reached, or time is over.
-MessageStage carry_to(const Message& got, Session& session, MessageStage stage) {
-    const Deadline deadline = patience();
+MessageStage progress_to(const Message& got, Session& session, MessageStage stage) {
+    const Deadline deadline = test_deadline();
     while (got.stage() < stage && !deadline.passed()) static_cast<void>(session.notifications());
     return got.stage();
 }
@@ -246,21 +246,21 @@ TEST_P(GpuStageTest, AReceiveByMessagesHasArrivedBeforeItIsUnpacked) {
     const std::vector<std::byte> before(mine_.bytes().begin(), mine_.bytes().end());
     Transfer incoming = client_->create_transfer("server").value();
     Transfer outgoing = server_->create_transfer("client").value();
-    const Block part{0, 1 * kMiB};
-    const Message got = incoming.post_recv({mine_.local, part}, 7, patience()).value();
+    const Extent part{0, 1 * kMiB};
+    const Message got = incoming.post_recv({mine_.local, part}, 7, test_deadline()).value();
     EXPECT_EQ(got.stage(), MessageStage::kPosted);
     driver_.be_late(1000000000);
-    const Message sent = outgoing.post_send({theirs_.local, part}, 7, patience()).value();
-    EXPECT_EQ(carry_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
+    const Message sent = outgoing.post_send({theirs_.local, part}, 7, test_deadline()).value();
+    EXPECT_EQ(progress_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), before));
     EXPECT_EQ(sent.stage(), MessageStage::kPosted);
     driver_.come_at_once();
-    EXPECT_EQ(carry_to(got, *client_, MessageStage::kUnpacked), MessageStage::kUnpacked);
+    EXPECT_EQ(progress_to(got, *client_, MessageStage::kUnpacked), MessageStage::kUnpacked);
     EXPECT_TRUE(
         std::ranges::equal(mine_.bytes().first(part.bytes), theirs_.bytes().first(part.bytes)));
     EXPECT_TRUE(got.is_complete());
     EXPECT_EQ(got.stage(), MessageStage::kConsumed);
-    EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(sent.stage(), MessageStage::kConsumed);
 }
 
@@ -268,28 +268,28 @@ TEST_P(GpuStageTest, OneWhoseMemoryIsLostMeanwhileStaysArrived) {
     ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
     Transfer incoming = client_->create_transfer("server").value();
     Transfer outgoing = server_->create_transfer("client").value();
-    const Block part{0, 4096};
-    const Message got = incoming.post_recv({mine_.local, part}, 7, patience()).value();
+    const Extent part{0, 4096};
+    const Message got = incoming.post_recv({mine_.local, part}, 7, test_deadline()).value();
     driver_.be_late(100'000);
-    const Message sent = outgoing.post_send({theirs_.local, part}, 7, patience()).value();
-    EXPECT_EQ(carry_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
+    const Message sent = outgoing.post_send({theirs_.local, part}, 7, test_deadline()).value();
+    EXPECT_EQ(progress_to(got, *client_, MessageStage::kArrived), MessageStage::kArrived);
     client_->close();
-    EXPECT_EQ(got.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(got.wait(test_deadline()).code(), StatusCode::kAborted);
     EXPECT_EQ(got.stage(), MessageStage::kArrived);
 }
 
 INSTANTIATE_TEST_SUITE_P(Messages, GpuStageTest,
-                         testing::Values(Way{"tcp", Place::kGpu, Place::kHost, "by messages"},
-                                         Way{"shm", Place::kUnshareableGpu, Place::kHost,
-                                             "by messages"}));
+                         testing::Values(RouteCase{"tcp", Place::kGpu, Place::kHost, "by messages"},
+                                         RouteCase{"shm", Place::kUnshareableGpu, Place::kHost,
+                                                   "by messages"}));
 
 using GpuBatchTest = GpuSessionTest;
 
 TEST_P(GpuBatchTest, SmallBlocksGoInOneCall) {
-    const auto strided = Plan::make({mine_.local, StridedBlocks{0, 1024, 2048, 1000}},
-                                    {remote_, StridedBlocks{0, 1024, 3072, 1000}})
+    const auto strided = Plan::make({mine_.local, StridedExtents{0, 1024, 2048, 1000}},
+                                    {remote_, StridedExtents{0, 1024, 3072, 1000}})
                              .value();
-    std::vector<Block> rows;
+    std::vector<Extent> rows;
     for (std::uint64_t i = 0; i < 1000; ++i) rows.push_back({(i * 7 % 1000) * 2048, 1024});
     const auto listed = Plan::make({mine_.local, rows}, {remote_, rows}).value();
     for (const auto& plan : {strided, listed}) {
@@ -300,11 +300,11 @@ TEST_P(GpuBatchTest, SmallBlocksGoInOneCall) {
     EXPECT_GE(driver_.most_at_once(), 100U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, GpuBatchTest,
-                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
-                                         Way{"shm", Place::kGpu, Place::kUnshareableGpu,
-                                             "shm, by messages"},
-                                         Way{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"}));
+INSTANTIATE_TEST_SUITE_P(
+    Routes, GpuBatchTest,
+    testing::Values(RouteCase{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
+                    RouteCase{"shm", Place::kGpu, Place::kUnshareableGpu, "shm, by messages"},
+                    RouteCase{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"}));
 
 using GpuCopyTest = GpuSessionTest;
 
@@ -321,7 +321,7 @@ TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
 class OrderedReadTest : public GpuSessionTest {
    protected:
     std::shared_ptr<const Plan> all_in_one_ =
-        Plan::make({mine_.local, Block{0, kBytes}}, {remote_, Block{0, kBytes}}).value();
+        Plan::make({mine_.local, Extent{0, kBytes}}, {remote_, Extent{0, kBytes}}).value();
 
     void copy(std::span<const std::byte> from, std::span<std::byte> into) {
         const sys::cuda::Copy copy{.to = std::bit_cast<sys::cuda::DeviceAddress>(into.data()),
@@ -332,12 +332,13 @@ class OrderedReadTest : public GpuSessionTest {
     /// Without a look at any session.
     void await_stream() {
         const auto end = driver_.record(stream_.stream).value();
-        const Deadline deadline = patience();
+        const Deadline deadline = test_deadline();
         while (!driver_.has_come(end).value()) ASSERT_FALSE(deadline.passed());
         ASSERT_TRUE(driver_.destroy_event(end).is_ok());
     }
     Result<Work> read(std::string_view notification = {}) {
-        return client_->read_in_order(stream_, all_in_one_, patience(), {}, bytes_of(notification));
+        return client_->read_in_order(stream_, all_in_one_, test_deadline(), {},
+                                      bytes_of(notification));
     }
 
     const Stream stream_{driver_.create_stream(0).value(), 0};
@@ -352,26 +353,26 @@ TEST_P(OrderedReadTest, ComesBetweenWhatItsStreamHasGotAndWhatThatGetsLater) {
     copy(mine_.bytes(), found);
     await_stream();
     EXPECT_TRUE(std::ranges::equal(found, theirs_.bytes()));
-    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(work.stats().path, GetParam().path);
-    const auto heard = server_->await_notifications(patience());
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(text_of(heard.front()), "block 7");
+    const auto notified = server_->await_notifications(test_deadline());
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_EQ(text_of(notified.front()), "block 7");
 }
 
 TEST_P(OrderedReadTest, TakesAnyNumberOfBlocks) {
     constexpr std::uint64_t kCount = 2500;
-    const auto plan = Plan::make({mine_.local, StridedBlocks{0, 500, 1000, kCount}},
-                                 {remote_, StridedBlocks{7, 500, 1200, kCount}})
+    const auto plan = Plan::make({mine_.local, StridedExtents{0, 500, 1000, kCount}},
+                                 {remote_, StridedExtents{7, 500, 1200, kCount}})
                           .value();
     std::vector<std::byte> expected(mine_.bytes().begin(), mine_.bytes().end());
     for (std::size_t i = 0; i < kCount; ++i)
         std::ranges::copy(theirs_.bytes().subspan(7 + i * 1200, 500),
                           expected.begin() + static_cast<std::ptrdiff_t>(i * 1000));
-    const Work work = client_->read_in_order(stream_, plan, patience()).value();
+    const Work work = client_->read_in_order(stream_, plan, test_deadline()).value();
     await_stream();
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), expected));
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
 }
 
 TEST_P(OrderedReadTest, ItsStreamGoesOnWhereItFails) {
@@ -380,30 +381,30 @@ TEST_P(OrderedReadTest, ItsStreamGoesOnWhereItFails) {
     const Work failed = read("never told").value();
     driver_.fail_copies(Status::ok());
     await_stream();
-    EXPECT_THAT(failed.wait(patience()).message(), HasSubstr("illegal memory access"));
+    EXPECT_THAT(failed.wait(test_deadline()).message(), HasSubstr("illegal memory access"));
     ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
     const Work late = read("never told").value();
     await_stream();
-    EXPECT_EQ(late.wait(patience()).code(), StatusCode::kUnavailable);
+    EXPECT_EQ(late.wait(test_deadline()).code(), StatusCode::kUnavailable);
     ASSERT_TRUE(client_->notify("server", bytes_of("the only one")).is_ok());
-    const auto heard = server_->await_notifications(patience());
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(text_of(heard.front()), "the only one");
+    const auto notified = server_->await_notifications(test_deadline());
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_EQ(text_of(notified.front()), "the only one");
 }
 
-/// Words that peers hear tell of transfers before them; these are none of them.
+/// Notifications that peers receive tell of transfers before them; these are none of them.
 TEST_P(OrderedReadTest, HoldsUpNoOtherTransferThatIsPosted) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     driver_.be_late(1000000000);
-    const auto never = moment_of(stream_).value();
+    const auto never = event_of(stream_).value();
     driver_.be_late(3);
     const Work held = client_->read(mine_.all(), all_of(remote_), {}, never).value();
     const Stream other{driver_.create_stream(0).value(), 0};
-    const Work work = client_->read_in_order(other, all_in_one_, patience()).value();
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    const Work work = client_->read_in_order(other, all_in_one_, test_deadline()).value();
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_FALSE(held.is_complete());
     driver_.come_at_once();
-    EXPECT_EQ(held.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(held.wait(test_deadline()).to_string(), "ok");
 }
 
 /// An owner that ends a registration waits for writes under way: these must not wait for a stream.
@@ -418,17 +419,18 @@ TEST_P(OrderedReadTest, HoldsUpNoWriteThatComesLater) {
     EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
     EXPECT_FALSE(held.is_complete());
     driver_.come_at_once();
-    EXPECT_EQ(held.wait(patience()).code(), StatusCode::kUnavailable);
+    EXPECT_EQ(held.wait(test_deadline()).code(), StatusCode::kUnavailable);
 }
 
 TEST_P(OrderedReadTest, AStreamThatIsCapturedIsRefused) {
     driver_.capture(stream_.stream, 4);
     EXPECT_EQ(ended(read()).code(), StatusCode::kUnsupported);
-    EXPECT_EQ(moment_of(stream_).status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(event_of(stream_).status().code(), StatusCode::kUnsupported);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ipc, OrderedReadTest,
-                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"}));
+                         testing::Values(RouteCase{"shm", Place::kGpu, Place::kGpu,
+                                                   "shm, by CUDA IPC"}));
 
 using UnorderedReadTest = OrderedReadTest;
 
@@ -443,28 +445,30 @@ TEST_P(UnorderedReadTest, IsRefusedAndSaysWhy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Ways, UnorderedReadTest,
-    testing::Values(Way{"shm", Place::kHost, Place::kGpu, "the local memory is the host's"},
-                    Way{"shm", Place::kGpu, Place::kHost, "it is the host's"},
-                    Way{"shm", Place::kGpu, Place::kUnshareableGpu, "CUDA IPC does not share"},
-                    Way{"tcp", Place::kGpu, Place::kGpu, "reached with its help"}));
+    Routes, UnorderedReadTest,
+    testing::Values(RouteCase{"shm", Place::kHost, Place::kGpu, "the local memory is the host's"},
+                    RouteCase{"shm", Place::kGpu, Place::kHost, "it is the host's"},
+                    RouteCase{"shm", Place::kGpu, Place::kUnshareableGpu,
+                              "CUDA IPC does not share"},
+                    RouteCase{"tcp", Place::kGpu, Place::kGpu, "reached with its help"}));
 
 INSTANTIATE_TEST_SUITE_P(Ipc, GpuCopyTest,
-                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "by CUDA IPC"}));
+                         testing::Values(RouteCase{"shm", Place::kGpu, Place::kGpu,
+                                                   "by CUDA IPC"}));
 
 /// Which is the sender's matter alone: its receiver has found that CUDA IPC shares the memory.
 TEST_P(GpuCopyTest, AMessageGoesByMessagesWhereItsSenderCannotOpenTheMemory) {
     ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
     Transfer incoming = client_->create_transfer("server").value();
     Transfer outgoing = server_->create_transfer("client").value();
-    auto got = incoming.post_recv(mine_.all(), 7, patience());
+    auto got = incoming.post_recv(mine_.all(), 7, test_deadline());
     ASSERT_TRUE(got.is_ok()) << got.status().to_string();
     // Who cannot tell on which GPU memory lies opens none.
     driver_.fail("bus_ids", Status::unsupported("cuDeviceGetPCIBusId: not supported"));
-    auto sent = outgoing.post_send(theirs_.all(), 7, patience());
+    auto sent = outgoing.post_send(theirs_.all(), 7, test_deadline());
     ASSERT_TRUE(sent.is_ok()) << sent.status().to_string();
-    EXPECT_EQ(sent->wait(patience()).to_string(), "ok");
-    EXPECT_EQ(got->wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent->wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(got->wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
 }
 
@@ -499,13 +503,13 @@ TEST(GpuMemory, ThatCudaIpcDoesNotShareSaysSo) {
     Stamped mine(*client, 4096, 5);
     const RemoteMemory remote = seen_by(*client, *server, *theirs);
     const Work work = client->read(mine.all(), all_of(remote)).value();
-    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_THAT(work.stats().reasons, HasSubstr("CUDA IPC does not share"));
     // Memory of the host goes as fast as ever.
     Stamped host(*server, 4096, 6);
     const RemoteMemory fast = seen_by(*client, *server, *host.local);
     const Work other = client->read(mine.all(), all_of(fast)).value();
-    ASSERT_EQ(other.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(other.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(other.stats().path, "shm, by the kernel");
 }
 

@@ -14,7 +14,7 @@
 
 namespace pccl::p2p {
 
-inline Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
+inline Deadline test_deadline() { return Deadline::after(std::chrono::seconds(20)); }
 
 inline std::unique_ptr<Session> session(const std::string& name, const std::string& transports) {
     auto made = Session::create({.name = name, .transports = transports});
@@ -40,7 +40,7 @@ class Stamped {
         return static_cast<std::byte>((at * 2654435761U + seed * 97U) >> 3);
     }
     [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
-    [[nodiscard]] LocalBlock all() const { return {local, {0, bytes_.size()}}; }
+    [[nodiscard]] LocalExtent all() const { return {local, {0, bytes_.size()}}; }
 
    private:
     std::vector<std::byte> bytes_;
@@ -55,12 +55,12 @@ inline RemoteMemory seen_by(Session& session, Session& owner, const LocalMemory&
     return session.import_memory(owner.id().name, memory.serialised_descriptor()).value();
 }
 
-inline RemoteBlock all_of(const RemoteMemory& memory) {
+inline RemoteExtent all_of(const RemoteMemory& memory) {
     return {memory, {0, memory.descriptor.bytes}};
 }
 
 inline Status ended(Result<Work> work) {
-    return work.is_ok() ? work->wait(patience()) : work.status();
+    return work.is_ok() ? work->wait(test_deadline()) : work.status();
 }
 
 class Pair : public testing::TestWithParam<std::string> {

@@ -14,8 +14,8 @@ namespace {
 
 using PlanTest = Pair;
 
-std::vector<Block> blocks_at(std::span<const std::uint64_t> offsets, std::uint64_t bytes) {
-    std::vector<Block> blocks;
+std::vector<Extent> blocks_at(std::span<const std::uint64_t> offsets, std::uint64_t bytes) {
+    std::vector<Extent> blocks;
     for (const std::uint64_t offset : offsets) blocks.push_back({offset, bytes});
     return blocks;
 }
@@ -44,8 +44,8 @@ TEST_P(PlanTest, ScatteredBlocksLandWherePlainCopiesPutThem) {
 TEST_P(PlanTest, StridedBlocksLandWherePlainCopiesPutThem) {
     for (const std::uint64_t bytes : {1U, 100U, 4096U, 30'000U}) {
         const std::uint64_t count = kBytes / (2 * bytes + 3);
-        const StridedBlocks here{.base = 5, .bytes = bytes, .stride = bytes + 2, .count = count};
-        const StridedBlocks there{.base = 1, .bytes = bytes, .stride = 2 * bytes, .count = count};
+        const StridedExtents here{.base = 5, .bytes = bytes, .stride = bytes + 2, .count = count};
+        const StridedExtents there{.base = 1, .bytes = bytes, .stride = 2 * bytes, .count = count};
         auto expected = mine_.bytes();
         for (std::uint64_t i = 0; i < count; ++i)
             std::copy_n(theirs_.bytes().data() + there.base + i * there.stride, bytes,
@@ -60,18 +60,18 @@ TEST_P(PlanTest, StridedBlocksLandWherePlainCopiesPutThem) {
 }
 
 TEST_P(PlanTest, AsManyBlocksAsThereMayBeAreCountedByTheirNumber) {
-    const StridedBlocks here{.base = 8, .bytes = 24, .stride = 0, .count = Blocks::kMost};
-    StridedBlocks there{.base = 0, .bytes = 24, .stride = 0, .count = Blocks::kMost};
+    const StridedExtents here{.base = 8, .bytes = 24, .stride = 0, .count = Extents::kMost};
+    StridedExtents there{.base = 0, .bytes = 24, .stride = 0, .count = Extents::kMost};
     const auto plan = Plan::make({mine_.local, here}, {remote_, there});
     ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
-    EXPECT_EQ((*plan)->bytes(), 24 * Blocks::kMost);
+    EXPECT_EQ((*plan)->bytes(), 24 * Extents::kMost);
     there.bytes = 23;
     EXPECT_THAT(Plan::make({mine_.local, here}, {remote_, there}).status().to_string(),
                 testing::HasSubstr("block 0 has 24 bytes here and 23 there"));
 }
 
 TEST_P(PlanTest, PiecesAreAsShortAsIsAskedFor) {
-    const Block all{0, kBytes};
+    const Extent all{0, kBytes};
     const auto plan = Plan::make({mine_.local, all}, {remote_, all}, 100'000);
     ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
     const auto work = client_->post(transport::RmaOp::kRead, *plan);
@@ -84,7 +84,7 @@ TEST_P(PlanTest, PiecesAreAsShortAsIsAskedFor) {
 }
 
 TEST_P(PlanTest, IndicesChooseBlocksAgainAndAgain) {
-    const StridedBlocks column{.base = 3, .bytes = 5, .stride = 11, .count = 100};
+    const StridedExtents column{.base = 3, .bytes = 5, .stride = 11, .count = 100};
     const auto plan = Plan::make({mine_.local, column}, {remote_, column}).value();
     auto expected = theirs_.bytes();
     for (const std::vector<std::uint32_t>& indices :
@@ -102,14 +102,14 @@ TEST_P(PlanTest, IndicesChooseBlocksAgainAndAgain) {
 }
 
 TEST_P(PlanTest, BlocksThatTouchGoAsOnePiece) {
-    const StridedBlocks rows{.base = 0, .bytes = 1000, .stride = 1000, .count = 1000};
-    const StridedBlocks gaps{.base = 0, .bytes = 1000, .stride = 1001, .count = 1000};
-    const auto pieces = [&](const StridedBlocks& there) {
+    const StridedExtents rows{.base = 0, .bytes = 1000, .stride = 1000, .count = 1000};
+    const StridedExtents gaps{.base = 0, .bytes = 1000, .stride = 1001, .count = 1000};
+    const auto pieces = [&](const StridedExtents& there) {
         const Work work = client_
                               ->post(transport::RmaOp::kRead,
                                      Plan::make({mine_.local, rows}, {remote_, there}).value())
                               .value();
-        EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+        EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
         EXPECT_EQ(work.stats().blocks, 1000U);
         return work.stats().pieces;
     };
@@ -118,26 +118,26 @@ TEST_P(PlanTest, BlocksThatTouchGoAsOnePiece) {
 }
 
 TEST_P(PlanTest, BlocksOfNoBytesAreDone) {
-    const StridedBlocks none{.base = 0, .bytes = 0, .stride = 10, .count = 1000};
+    const StridedExtents none{.base = 0, .bytes = 0, .stride = 10, .count = 1000};
     const auto before = mine_.bytes();
     const auto plan = Plan::make({mine_.local, none}, {remote_, none}).value();
     EXPECT_EQ(ended(client_->post(transport::RmaOp::kRead, plan, {}, bytes_of("done"))).to_string(),
               "ok");
     EXPECT_EQ(mine_.bytes(), before);
-    EXPECT_EQ(server_->await_notifications(patience()).size(), 1U);
+    EXPECT_EQ(server_->await_notifications(test_deadline()).size(), 1U);
 }
 
 TEST_P(PlanTest, WhatDoesNotFitIsNamed) {
-    const auto code = [&](const Blocks& here, const Blocks& there) {
+    const auto code = [&](const Extents& here, const Extents& there) {
         return Plan::make({mine_.local, here}, {remote_, there}).status().code();
     };
-    const StridedBlocks fine{.base = 0, .bytes = 8, .stride = 8, .count = 10};
+    const StridedExtents fine{.base = 0, .bytes = 8, .stride = 8, .count = 10};
     EXPECT_EQ(code(fine, fine), StatusCode::kOk);
-    EXPECT_EQ(code(fine, std::vector<Block>{{0, 8}}), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(fine, StridedBlocks{0, 9, 9, 10}), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(fine, StridedBlocks{kBytes - 8, 8, 1, 10}), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(fine, StridedBlocks{0, 8, ~0ULL / 4, 10}), StatusCode::kInvalidArgument);
-    const StridedBlocks endless{0, 0, 0, ~0ULL};
+    EXPECT_EQ(code(fine, std::vector<Extent>{{0, 8}}), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(fine, StridedExtents{0, 9, 9, 10}), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(fine, StridedExtents{kBytes - 8, 8, 1, 10}), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(fine, StridedExtents{0, 8, ~0ULL / 4, 10}), StatusCode::kInvalidArgument);
+    const StridedExtents endless{0, 0, 0, ~0ULL};
     EXPECT_EQ(code(endless, endless), StatusCode::kInvalidArgument);
 }
 

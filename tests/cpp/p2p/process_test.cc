@@ -17,26 +17,26 @@ namespace pccl::p2p {
 namespace {
 
 /// What one process tells another, whole.
-class Words {
+class TextPipe {
    public:
-    Words() { PCCL_ASSERT(::pipe(ends_.data()) == 0); }
-    ~Words() {
+    TextPipe() { PCCL_ASSERT(::pipe(ends_.data()) == 0); }
+    ~TextPipe() {
         ::close(ends_[0]);
-        stop_telling();
+        close_writer();
     }
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
+    TextPipe(const TextPipe&) = delete;
+    TextPipe& operator=(const TextPipe&) = delete;
 
     /// Who hears then knows when the other process has ended.
-    void stop_telling() {
+    void close_writer() {
         if (const int end = std::exchange(ends_[1], -1); end >= 0) ::close(end);
     }
-    void tell(const std::string& text) const {
+    void write(const std::string& text) const {
         const std::size_t bytes = text.size();
         PCCL_ASSERT(::write(ends_[1], &bytes, sizeof bytes) == sizeof bytes);
         PCCL_ASSERT(::write(ends_[1], text.data(), bytes) == static_cast<ssize_t>(bytes));
     }
-    [[nodiscard]] std::string hear() const {
+    [[nodiscard]] std::string read() const {
         std::size_t bytes = 0;
         PCCL_ASSERT(::read(ends_[0], &bytes, sizeof bytes) == sizeof bytes);
         std::string text(bytes, '\0');
@@ -61,19 +61,19 @@ class Server {
         process_.emplace([&] {
             const auto server = session("server", transports);
             const Stamped memory(*server, kBytes, seed);
-            words_.tell(server->connection_info());
-            words_.tell(memory.local->serialised_descriptor());
+            pipe_.write(server->connection_info());
+            pipe_.write(memory.local->serialised_descriptor());
             for (;;) ::pause();
             return 0;
         });
-        words_.stop_telling();
-        info = words_.hear();
-        descriptor = words_.hear();
+        pipe_.close_writer();
+        info = pipe_.read();
+        descriptor = pipe_.read();
     }
     void kill() { process_.reset(); }
 
    private:
-    Words words_;
+    TextPipe pipe_;
     std::optional<fakes::ForkedChild> process_;
 
    public:
@@ -143,18 +143,18 @@ TEST_P(ProcessTest, WhoIsKilledIsLostAndWhoComesBackIsReached) {
     const RemoteMemory anew = meet(successor);
     ASSERT_EQ(read(anew).to_string(), "ok");
     EXPECT_TRUE(are_stamped(mine_.bytes(), 2));
-    EXPECT_EQ(read(theirs).code(), StatusCode::kUnavailable) << "of its first life";
+    EXPECT_EQ(read(theirs).code(), StatusCode::kUnavailable) << "of its first incarnation";
 }
 
 TEST_P(ProcessTest, ConnectingRightAfterADeathSaysSoAndItsSuccessorIsReached) {
     for (unsigned round = 0; round < 20; ++round) {
         Server server(GetParam(), round);
         const RemoteMemory theirs = meet(server);
-        ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok") << round;
+        ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok") << round;
         ASSERT_EQ(read(theirs).to_string(), "ok") << round;
         EXPECT_TRUE(are_stamped(mine_.bytes(), round));
         server.kill();
-        const Status gone = client_->connect("server", patience());
+        const Status gone = client_->connect("server", test_deadline());
         ASSERT_EQ(gone.code(), StatusCode::kPeerLost) << round << ": " << gone.to_string();
     }
 }
@@ -162,20 +162,20 @@ TEST_P(ProcessTest, ConnectingRightAfterADeathSaysSoAndItsSuccessorIsReached) {
 TEST_P(ProcessTest, NothingIsLeftOfPeersThatCameAndWent) {
     std::size_t files = 0;
     std::size_t threads = 0;
-    constexpr unsigned kLives = 12;
-    for (unsigned life = 0; life < kLives; ++life) {
-        Server server(GetParam(), life);
+    constexpr unsigned kIncarnations = 12;
+    for (unsigned incarnation = 0; incarnation < kIncarnations; ++incarnation) {
+        Server server(GetParam(), incarnation);
         const RemoteMemory theirs = meet(server);
         ASSERT_EQ(read(theirs).to_string(), "ok");
-        ASSERT_TRUE(are_stamped(mine_.bytes(), life));
-        if (life % 2 == 0) {
+        ASSERT_TRUE(are_stamped(mine_.bytes(), incarnation));
+        if (incarnation % 2 == 0) {
             ASSERT_TRUE(client_->disconnect("server").is_ok());
         }
         server.kill();
         while (read(theirs).is_ok()) {
         }
         ASSERT_TRUE(client_->disconnect("server").is_ok());
-        if (life == 1) {
+        if (incarnation == 1) {
             files = entries("/proc/self/fd");
             threads = entries("/proc/self/task");
         }

@@ -25,7 +25,7 @@ using SessionTest = Pair;
 
 TEST_P(SessionTest, ReadsWhatThePeerHasWithoutACallOfIt) {
     const Work work = client_->read(mine_.all(), all_of(remote_)).value();
-    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
     EXPECT_EQ(work.stats().bytes, kBytes);
     EXPECT_THAT(work.stats().path, HasSubstr(GetParam()));
@@ -34,7 +34,7 @@ TEST_P(SessionTest, ReadsWhatThePeerHasWithoutACallOfIt) {
 TEST_P(SessionTest, WhoAsksAgainAndAgainCarriesItOn) {
     auto work = client_->read(mine_.all(), all_of(remote_));
     ASSERT_TRUE(work.is_ok()) << work.status().to_string();
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (!work->poll() && !deadline.passed()) {
     }
     ASSERT_TRUE(work->is_complete());
@@ -52,29 +52,29 @@ TEST_P(SessionTest, WritesABlockAndNothingElse) {
 
 TEST_P(SessionTest, ANotificationComesOnceAllDataIsThere) {
     const Work work = client_->write(mine_.all(), all_of(remote_), bytes_of("block 7")).value();
-    const auto heard = server_->await_notifications(patience());
+    const auto notified = server_->await_notifications(test_deadline());
     EXPECT_EQ(theirs_.bytes(), mine_.bytes());
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(heard.front().from, "client");
-    EXPECT_EQ(text_of(heard.front()), "block 7");
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_EQ(notified.front().from, "client");
+    EXPECT_EQ(text_of(notified.front()), "block 7");
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
 }
 
 TEST_P(SessionTest, NotificationsGoBothWaysOnOneConnection) {
     ASSERT_EQ(client_->notify("server", bytes_of("ping")).to_string(), "ok");
-    ASSERT_EQ(server_->await_notifications(patience()).size(), 1U);
+    ASSERT_EQ(server_->await_notifications(test_deadline()).size(), 1U);
     ASSERT_EQ(server_->notify("client", bytes_of("pong")).to_string(), "ok")
         << "who has called is known";
-    const auto heard = client_->await_notifications(patience());
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(text_of(heard.front()), "pong");
+    const auto notified = client_->await_notifications(test_deadline());
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_EQ(text_of(notified.front()), "pong");
     EXPECT_EQ(client_->peers().size(), 1U);
 }
 
 TEST_P(SessionTest, WhatIsOutOfBoundsIsRefusedBeforeAnythingMoves) {
     const auto before = mine_.bytes();
-    for (const Block there : {Block{kBytes, 1}, Block{kBytes - 1, 2}, Block{~0ULL, 2},
-                              Block{~0ULL - 7, 8}, Block{0, kBytes + 1}}) {
+    for (const Extent there : {Extent{kBytes, 1}, Extent{kBytes - 1, 2}, Extent{~0ULL, 2},
+                               Extent{~0ULL - 7, 8}, Extent{0, kBytes + 1}}) {
         const Status status =
             client_->read({mine_.local, {0, there.bytes}}, {remote_, there}).status();
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
@@ -88,7 +88,7 @@ TEST_P(SessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
     const auto before = theirs_.bytes();
     std::ranges::fill(mine_.bytes(), std::byte{0xEE});
     for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
-        auto plan = Plan::make({mine_.local, Block{0, kBytes}}, {remote_, Block{0, kBytes}});
+        auto plan = Plan::make({mine_.local, Extent{0, kBytes}}, {remote_, Extent{0, kBytes}});
         const Status status = ended(client_->post(op, plan.value()));
         EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
         EXPECT_THAT(status.message(), HasSubstr("session \"server\""));
@@ -132,7 +132,7 @@ TEST_P(SessionTest, OperationsHoldTheirMemory) {
     if (!work.is_complete()) {
         EXPECT_EQ(early.code(), StatusCode::kUnavailable) << early.to_string();
     }
-    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(client_->deregister_memory(large.local).to_string(), "ok");
     EXPECT_EQ(client_->read(large.all(), all_of(from)).status().code(),
               StatusCode::kInvalidArgument);
@@ -144,12 +144,12 @@ TEST_P(SessionTest, WhatIsGivenUpEndsSoonAndIsNotDone) {
     const RemoteMemory from = seen_by(*client_, *server_, *source.local);
     const Work work = client_->read(large.all(), all_of(from), bytes_of("never")).value();
     work.release();
-    EXPECT_EQ(work.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(work.wait(test_deadline()).code(), StatusCode::kAborted);
     EXPECT_EQ(client_->deregister_memory(large.local).to_string(), "ok");
     ASSERT_EQ(client_->notify("server", bytes_of("next")).to_string(), "ok");
-    const auto heard = server_->await_notifications(patience());
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(text_of(heard.front()), "next");
+    const auto notified = server_->await_notifications(test_deadline());
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_EQ(text_of(notified.front()), "next");
 }
 
 TEST_P(SessionTest, AWaitHasADeadlineThatNamesThePeer) {
@@ -160,13 +160,13 @@ TEST_P(SessionTest, AWaitHasADeadlineThatNamesThePeer) {
     const Status late = work.wait(Deadline::after(Duration::zero()));
     EXPECT_EQ(late.code(), StatusCode::kTimeout);
     EXPECT_THAT(late.message(), HasSubstr("session \"server\""));
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok") << "it goes on";
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok") << "it goes on";
 }
 
 TEST_P(SessionTest, AFailureOfOneTransferSilencesNoOther) {
     Stamped freed(*server_, 100, 3);
     const RemoteMemory gone = seen_by(*client_, *server_, *freed.local);
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     ASSERT_EQ(server_->deregister_memory(freed.local).to_string(), "ok");
     std::vector<Work> works;
     constexpr int kRounds = 50;
@@ -179,34 +179,34 @@ TEST_P(SessionTest, AFailureOfOneTransferSilencesNoOther) {
                 ->write({mine_.local, {0, 100}}, {remote_, {0, 100}}, bytes_of("of what is there"))
                 .value());
     }
-    int heard = 0;
-    while (heard < kRounds) {
-        const auto some = server_->await_notifications(patience());
-        ASSERT_FALSE(some.empty()) << heard << " of " << kRounds;
+    int notified = 0;
+    while (notified < kRounds) {
+        const auto some = server_->await_notifications(test_deadline());
+        ASSERT_FALSE(some.empty()) << notified << " of " << kRounds;
         for (const auto& each : some) EXPECT_EQ(text_of(each), "of what is there");
-        heard += static_cast<int>(some.size());
+        notified += static_cast<int>(some.size());
     }
     for (int i = 0; i < kRounds; ++i) {
-        EXPECT_EQ(works[2 * i].wait(patience()).code(), StatusCode::kUnavailable);
-        EXPECT_EQ(works[2 * i + 1].wait(patience()).to_string(), "ok");
+        EXPECT_EQ(works[2 * i].wait(test_deadline()).code(), StatusCode::kUnavailable);
+        EXPECT_EQ(works[2 * i + 1].wait(test_deadline()).to_string(), "ok");
     }
     EXPECT_TRUE(server_->notifications().empty());
 }
 
-TEST_P(SessionTest, TheOtherSideHearsWhoHasDisconnected) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    ASSERT_EQ(server_->accept("client", patience()).status().to_string(), "ok");
+TEST_P(SessionTest, TheOtherSideLearnsWhoHasDisconnected) {
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
+    ASSERT_EQ(server_->accept("client", test_deadline()).status().to_string(), "ok");
     Transfer incoming = server_->create_transfer("client").value();
-    const Message awaited = incoming.post_recv(theirs_.all(), 1, patience()).value();
+    const Message awaited = incoming.post_recv(theirs_.all(), 1, test_deadline()).value();
     ASSERT_EQ(client_->disconnect("server").to_string(), "ok");
-    const Status gone = awaited.wait(patience());
+    const Status gone = awaited.wait(test_deadline());
     EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
     EXPECT_THAT(gone.message(), HasSubstr("session \"client\" has disconnected"));
     EXPECT_EQ(awaited.peer(), client_->id());
 }
 
 TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     ASSERT_EQ(client_->disconnect("server").to_string(), "ok");
     EXPECT_TRUE(client_->peers().empty());
@@ -215,33 +215,33 @@ TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
 }
 
-// Whoever leaves, and whoever connects then, which may not have heard of that: both use what it is
+// Whoever leaves, and whoever connects then, which may not know of that: both use what it is
 // told to be connected by. With news of the loss alone, every third round failed.
 TEST_P(SessionTest, WhoConnectsRightAfterALossHasAConnectionThatBothUse) {
     ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
     for (int round = 0; round < 200; ++round) {
-        const std::string word = concat("round ", round);
+        const std::string message = concat("round ", round);
         Session& caller = round % 2 == 0 ? *client_ : *server_;
-        ASSERT_EQ(
-            caller.connect(&caller == client_.get() ? "server" : "client", patience()).to_string(),
-            "ok")
-            << word;
-        ASSERT_EQ(server_->notify("client", bytes_of(word)).to_string(), "ok") << word;
-        const auto heard = client_->await_notifications(patience());
-        ASSERT_EQ(heard.size(), 1U) << word;
-        EXPECT_EQ(text_of(heard.front()), word);
+        ASSERT_EQ(caller.connect(&caller == client_.get() ? "server" : "client", test_deadline())
+                      .to_string(),
+                  "ok")
+            << message;
+        ASSERT_EQ(server_->notify("client", bytes_of(message)).to_string(), "ok") << message;
+        const auto notified = client_->await_notifications(test_deadline());
+        ASSERT_EQ(notified.size(), 1U) << message;
+        EXPECT_EQ(text_of(notified.front()), message);
         ASSERT_EQ(ended(client_->read({mine_.local, {0, 64}}, {remote_, {0, 64}})).to_string(),
                   "ok")
-            << word;
+            << message;
         const bool server_leaves = round % 4 < 2;
         ASSERT_TRUE((server_leaves ? server_->disconnect("client") : client_->disconnect("server"))
                         .is_ok());
     }
 }
 
-TEST_P(SessionTest, WhoReadsRightAfterALossHearsOfItOnceAtMost) {
+TEST_P(SessionTest, WhoReadsRightAfterALossLearnsOfItOnceAtMost) {
     for (int round = 0; round < 100; ++round) {
-        ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok") << round;
+        ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok") << round;
         ASSERT_TRUE(server_->disconnect("client").is_ok());
         const auto read = [&] {
             return ended(client_->read({mine_.local, {0, 64}}, {remote_, {0, 64}}));
@@ -254,39 +254,40 @@ TEST_P(SessionTest, WhoReadsRightAfterALossHearsOfItOnceAtMost) {
     }
 }
 
-TEST_P(SessionTest, NothingThatWasSaidIsLostWhenItsSenderClosesAtOnce) {
-    constexpr std::size_t kWords = 200;  // more than a link takes at once
+TEST_P(SessionTest, NothingThatWasSentIsLostWhenItsSenderClosesAtOnce) {
+    constexpr std::size_t kMessages = 200;  // more than a link takes at once
     for (int round = 0; round < 10; ++round) {
         const auto guest = session("guest", GetParam());
         ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
-        for (std::size_t i = 0; i < kWords; ++i)
+        for (std::size_t i = 0; i < kMessages; ++i)
             ASSERT_EQ(guest->notify("server", bytes_of(std::to_string(i))).to_string(), "ok");
         guest->close();
-        std::vector<std::string> heard;
-        while (heard.size() < kWords) {
-            const auto some = server_->await_notifications(patience());
-            ASSERT_FALSE(some.empty()) << heard.size() << " words in round " << round;
-            for (const auto& each : some) heard.push_back(text_of(each));
+        std::vector<std::string> notified;
+        while (notified.size() < kMessages) {
+            const auto some = server_->await_notifications(test_deadline());
+            ASSERT_FALSE(some.empty()) << notified.size() << " messages in round " << round;
+            for (const auto& each : some) notified.push_back(text_of(each));
         }
-        for (std::size_t i = 0; i < kWords; ++i) EXPECT_EQ(heard[i], std::to_string(i));
+        for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(notified[i], std::to_string(i));
     }
 }
 
-TEST_P(SessionTest, TheWordBehindATransferIsNotLostWhenItsSenderLeavesAtOnce) {
+TEST_P(SessionTest, TheNotificationBehindATransferIsNotLostWhenItsSenderLeavesAtOnce) {
     for (int round = 0; round < 20; ++round) {
         const auto guest = session("guest", GetParam());
         const Stamped its(*guest, 1000, 3);
         const RemoteMemory remote = seen_by(*guest, *server_, *theirs_.local);
-        const std::string word = concat("round ", round);
-        ASSERT_EQ(ended(guest->write(its.all(), {remote, {0, 1000}}, bytes_of(word))).to_string(),
-                  "ok");
+        const std::string message = concat("round ", round);
+        ASSERT_EQ(
+            ended(guest->write(its.all(), {remote, {0, 1000}}, bytes_of(message))).to_string(),
+            "ok");
         if (round % 2 == 0)
             ASSERT_TRUE(guest->disconnect("server").is_ok());
         else
             guest->close();
-        const auto heard = server_->await_notifications(patience());
-        ASSERT_EQ(heard.size(), 1U) << word;
-        EXPECT_EQ(text_of(heard.front()), word);
+        const auto notified = server_->await_notifications(test_deadline());
+        ASSERT_EQ(notified.size(), 1U) << message;
+        EXPECT_EQ(text_of(notified.front()), message);
     }
 }
 
@@ -294,8 +295,8 @@ TEST_P(SessionTest, APeerThatClosesIsLostAndTheOthersAreNot) {
     auto other = session("other", GetParam());
     Stamped its(*other, kBytes, 3);
     const RemoteMemory of_other = seen_by(*client_, *other, *its.local);
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    ASSERT_EQ(client_->connect("other", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("other", test_deadline()).to_string(), "ok");
     other->close();
     const Status lost = ended(client_->read(mine_.all(), all_of(of_other)));
     EXPECT_EQ(lost.code(), StatusCode::kPeerLost) << lost.to_string();
@@ -304,12 +305,12 @@ TEST_P(SessionTest, APeerThatClosesIsLostAndTheOthersAreNot) {
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
 }
 
-TEST_P(SessionTest, MemoryIsLetGoThoughThePeerLeftBeforeAllWordsWereSent) {
+TEST_P(SessionTest, MemoryIsLetGoThoughThePeerLeftBeforeAllNotificationsWereSent) {
     const auto owner = std::make_shared<int>();
     std::array<std::byte, 8> bytes{};
     auto local = client_->register_memory(bytes, owner).value();
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    // The server's program takes none of them, so that words wait here at last.
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
+    // The server's program takes none of them, so that messages wait here at last.
     constexpr int kWrites = 20000;
     for (int i = 0; i < kWrites; ++i)
         ASSERT_TRUE(
@@ -320,7 +321,7 @@ TEST_P(SessionTest, MemoryIsLetGoThoughThePeerLeftBeforeAllWordsWereSent) {
     EXPECT_EQ(owner.use_count(), 1) << "something still holds the memory";
 }
 
-TEST_P(SessionTest, APeerThatComesBackIsAnotherLife) {
+TEST_P(SessionTest, APeerThatComesBackIsAnotherIncarnation) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     auto again = session("server", GetParam());
     Stamped its(*again, kBytes, 6);
@@ -339,8 +340,8 @@ TEST_P(SessionTest, BothMayCallAtTheSameTime) {
     ASSERT_EQ(server_->load_remote_conn_info(client_->connection_info()).status().to_string(),
               "ok");
     Status theirs;
-    std::thread other([&] { theirs = server_->connect("client", patience()); });
-    const Status mine = client_->connect("server", patience());
+    std::thread other([&] { theirs = server_->connect("client", test_deadline()); });
+    const Status mine = client_->connect("server", test_deadline());
     other.join();
     EXPECT_EQ(mine.to_string(), "ok");
     EXPECT_EQ(theirs.to_string(), "ok");
@@ -350,23 +351,23 @@ TEST_P(SessionTest, BothMayCallAtTheSameTime) {
 
 TEST_P(SessionTest, WhatIsPublishedIsFetchedFromThePeerItself) {
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
-    const auto fetched = client_->fetch("server", "cache", patience());
+    const auto fetched = client_->fetch("server", "cache", test_deadline());
     ASSERT_TRUE(fetched.is_ok()) << fetched.status().to_string();
     EXPECT_EQ(fetched->owner, server_->id());
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(*fetched))).to_string(), "ok");
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
     ASSERT_EQ(client_->publish("weights", mine_.local).to_string(), "ok");
-    EXPECT_TRUE(server_->fetch("client", "weights", patience()).is_ok()) << "both ask";
+    EXPECT_TRUE(server_->fetch("client", "weights", test_deadline()).is_ok()) << "both ask";
 }
 
 TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
     const Stamped other(*server_, 100, 3);
     const auto is_told = [&](const LocalMemory& memory) {
-        const auto fetched = client_->fetch("server", "cache", patience());
+        const auto fetched = client_->fetch("server", "cache", test_deadline());
         return fetched.is_ok() && fetched->descriptor.id == memory.descriptor().id;
     };
     const auto expect_none = [&](const std::string& names) {
-        const Status none = client_->fetch("server", "cache", patience()).status();
+        const Status none = client_->fetch("server", "cache", test_deadline()).status();
         EXPECT_EQ(none.code(), StatusCode::kUnavailable) << none.to_string();
         EXPECT_THAT(none.message(),
                     testing::AllOf(HasSubstr("session \"server\""),
@@ -386,9 +387,9 @@ TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
     EXPECT_EQ(server_->publish("cache", other.local).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(server_->publish("cache", mine_.local).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(server_->publish("a b", theirs_.local).code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(client_->fetch("server", "", patience()).status().code(),
+    EXPECT_EQ(client_->fetch("server", "", test_deadline()).status().code(),
               StatusCode::kInvalidArgument);
-    EXPECT_EQ(client_->fetch("nobody", "cache", patience()).status().code(),
+    EXPECT_EQ(client_->fetch("nobody", "cache", test_deadline()).status().code(),
               StatusCode::kInvalidArgument);
 }
 
@@ -404,7 +405,7 @@ TEST_P(SessionTest, ManyThreadsFetchAtTheSameTime) {
     for (int thread = 0; thread < 4; ++thread)
         threads.emplace_back([&] {
             for (int i = 0; i < kNames; ++i) {
-                const auto fetched = client_->fetch("server", std::to_string(i), patience());
+                const auto fetched = client_->fetch("server", std::to_string(i), test_deadline());
                 if (fetched.is_ok() && fetched->descriptor.bytes == 64U + static_cast<unsigned>(i))
                     ++right;
             }
@@ -418,22 +419,22 @@ TEST_P(SessionTest, AQuestionIsAnsweredByWhatWasPublishedBeforeIt) {
         // Its answer, that there is nothing, may come after the next question.
         static_cast<void>(client_->fetch("server", "later", Deadline::after(Duration::zero())));
         ASSERT_TRUE(server_->publish("later", theirs_.local).is_ok());
-        const Status found = client_->fetch("server", "later", patience()).status();
+        const Status found = client_->fetch("server", "later", test_deadline()).status();
         ASSERT_EQ(found.to_string(), "ok") << i;
         server_->withdraw("later");
     }
 }
 
-TEST_P(SessionTest, WhoFetchesFromOneThatHasGoneHearsThat) {
+TEST_P(SessionTest, WhoFetchesFromOneThatHasGoneLearnsThat) {
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
-    ASSERT_TRUE(client_->fetch("server", "cache", patience()).is_ok());
+    ASSERT_TRUE(client_->fetch("server", "cache", test_deadline()).is_ok());
     const Status late =
         client_->fetch("server", "cache", Deadline::after(Duration::zero())).status();
     if (!late.is_ok()) {
         EXPECT_EQ(late.code(), StatusCode::kTimeout) << late.to_string();
     }
     server_->close();
-    const Status gone = client_->fetch("server", "cache", patience()).status();
+    const Status gone = client_->fetch("server", "cache", test_deadline()).status();
     EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
     EXPECT_THAT(gone.message(), HasSubstr("session \"server\""));
 }
@@ -443,29 +444,29 @@ TEST_P(SessionTest, APeerThatFloodsStopsNobodyButItself) {
     ASSERT_TRUE(flood->load_remote_conn_info(server_->connection_info()).is_ok());
     // More than the server keeps of one peer: those that it does not take wait there, too.
     std::size_t sent = 0;
-    const auto say_some = [&] {
+    const auto send_some = [&] {
         while (sent < 2 * Inbox::kMost && flood->notify("server", bytes_of("flood")).is_ok())
             ++sent;
     };
-    const Deadline deadline = patience();
-    while (sent < Inbox::kMost + 100 && !deadline.passed()) say_some();
+    const Deadline deadline = test_deadline();
+    while (sent < Inbox::kMost + 100 && !deadline.passed()) send_some();
     ASSERT_GE(sent, Inbox::kMost + 100);
 
     ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
     Transfer incoming = server_->create_transfer("client").value();
     Transfer outgoing = client_->create_transfer("server").value();
-    ASSERT_TRUE(outgoing.post_send(mine_.all(), 1, patience()).is_ok());
-    ASSERT_TRUE(incoming.post_recv(theirs_.all(), 1, patience()).is_ok());
-    EXPECT_EQ(incoming.wait(patience()).to_string(), "ok") << "a message of another peer";
+    ASSERT_TRUE(outgoing.post_send(mine_.all(), 1, test_deadline()).is_ok());
+    ASSERT_TRUE(incoming.post_recv(theirs_.all(), 1, test_deadline()).is_ok());
+    EXPECT_EQ(incoming.wait(test_deadline()).to_string(), "ok") << "a message of another peer";
     EXPECT_EQ(theirs_.bytes(), mine_.bytes());
     ASSERT_EQ(client_->notify("server", bytes_of("of another")).to_string(), "ok");
 
-    std::size_t heard = 0;
+    std::size_t notified = 0;
     std::size_t others = 0;
-    while ((heard < sent || others == 0) && !deadline.passed())
+    while ((notified < sent || others == 0) && !deadline.passed())
         for (const auto& each : server_->await_notifications(deadline))
-            ++(each.from == "flood" ? heard : others);
-    EXPECT_EQ(heard, sent) << "nothing is lost";
+            ++(each.from == "flood" ? notified : others);
+    EXPECT_EQ(notified, sent) << "nothing is lost";
     EXPECT_EQ(others, 1U);
 }
 
@@ -479,8 +480,8 @@ TEST_P(SessionTest, MemoryOfAnotherSessionIsNeitherEndedNorUsed) {
     refused(client_->publish("theirs", theirs_.local));
     refused(client_->read(theirs_.all(), all_of(remote_)).status());
     Transfer transfer = client_->create_transfer("server").value();
-    refused(transfer.post_recv(theirs_.all(), 1, patience()).status());
-    refused(transfer.post_send(theirs_.all(), 1, patience()).status());
+    refused(transfer.post_recv(theirs_.all(), 1, test_deadline()).status());
+    refused(transfer.post_send(theirs_.all(), 1, test_deadline()).status());
     ASSERT_TRUE(server_->publish("theirs", theirs_.local).is_ok());
     EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
 }
@@ -501,13 +502,13 @@ TEST_P(SessionTest, MoreMemoryThanCanBeHadIsNotAllocated) {
 }
 
 TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     ASSERT_EQ(server_->notify("client", bytes_of("while it is here")).to_string(), "ok");
-    ASSERT_EQ(client_->await_notifications(patience()).size(), 1U);
+    ASSERT_EQ(client_->await_notifications(test_deadline()).size(), 1U);
     client_->close();
     Status gone;
-    for (const Deadline deadline = patience(); !deadline.passed();) {
-        gone = server_->connect("client", patience());
+    for (const Deadline deadline = test_deadline(); !deadline.passed();) {
+        gone = server_->connect("client", test_deadline());
         EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
         if (gone.message().find("let it call again") != std::string::npos) break;
     }
@@ -516,16 +517,16 @@ TEST_P(SessionTest, OneThatWasNotLoadedIsNotCalledBackOnceItHasGone) {
 }
 
 TEST_P(SessionTest, AWaitEndsWithItsDeadlineWhileBytesMove) {
-    const auto plan = Plan::make({mine_.local, StridedBlocks{0, kBytes, 0, 500}},
-                                 {remote_, StridedBlocks{0, kBytes, 0, 500}})
+    const auto plan = Plan::make({mine_.local, StridedExtents{0, kBytes, 0, 500}},
+                                 {remote_, StridedExtents{0, kBytes, 0, 500}})
                           .value();
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     const Work work = client_->post(transport::RmaOp::kRead, plan).value();
     EXPECT_EQ(work.wait(Deadline::after(Duration::zero())).code(), StatusCode::kTimeout);
     EXPECT_EQ(work.wait(Deadline::after(std::chrono::milliseconds(1))).code(),
               StatusCode::kTimeout);
     EXPECT_FALSE(work.is_complete());
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
 }
 
 TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
@@ -535,8 +536,8 @@ TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
         ASSERT_TRUE(guests.back()->load_remote_conn_info(server_->connection_info()).is_ok());
     }
     for (const auto& guest : guests) {
-        std::thread call([&] { EXPECT_TRUE(guest->connect("server", patience()).is_ok()); });
-        const auto caller = server_->accept(patience());
+        std::thread call([&] { EXPECT_TRUE(guest->connect("server", test_deadline()).is_ok()); });
+        const auto caller = server_->accept(test_deadline());
         call.join();
         ASSERT_TRUE(caller.is_ok()) << caller.status().to_string();
         EXPECT_EQ(*caller, guest->id());
@@ -544,8 +545,8 @@ TEST_P(SessionTest, AcceptTellsEachPeerThatHasCalledOnce) {
     const Status none = server_->accept(Deadline::after(Duration::zero())).status();
     EXPECT_EQ(none.code(), StatusCode::kTimeout) << none.to_string();
     ASSERT_TRUE(guests[1]->disconnect("server").is_ok());
-    ASSERT_EQ(guests[1]->connect("server", patience()).to_string(), "ok");
-    EXPECT_EQ(server_->accept(patience()).value(), guests[1]->id()) << "it has connected anew";
+    ASSERT_EQ(guests[1]->connect("server", test_deadline()).to_string(), "ok");
+    EXPECT_EQ(server_->accept(test_deadline()).value(), guests[1]->id()) << "it has connected anew";
 }
 
 TEST_P(SessionTest, AcceptAwaitsOnePeerWhoeverCalls) {
@@ -554,22 +555,25 @@ TEST_P(SessionTest, AcceptAwaitsOnePeerWhoeverCalls) {
     EXPECT_EQ(early.code(), StatusCode::kTimeout);
     EXPECT_THAT(early.message(), HasSubstr("session \"client\""));
     ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
-    ASSERT_EQ(guest->connect("server", patience()).to_string(), "ok");
-    std::thread call([&] { EXPECT_TRUE(client_->connect("server", patience()).is_ok()); });
-    EXPECT_EQ(server_->accept("client", patience()).value(), client_->id());
+    ASSERT_EQ(guest->connect("server", test_deadline()).to_string(), "ok");
+    std::thread call([&] { EXPECT_TRUE(client_->connect("server", test_deadline()).is_ok()); });
+    EXPECT_EQ(server_->accept("client", test_deadline()).value(), client_->id());
     call.join();
-    EXPECT_EQ(server_->accept("client", patience()).value(), client_->id()) << "it is still there";
-    EXPECT_EQ(client_->accept("server", patience()).value(), server_->id()) << "which was called";
-    EXPECT_EQ(server_->accept(patience()).value(), guest->id()) << "the client was told";
-    EXPECT_EQ(server_->accept("a b", patience()).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(server_->accept("client", test_deadline()).value(), client_->id())
+        << "it is still there";
+    EXPECT_EQ(client_->accept("server", test_deadline()).value(), server_->id())
+        << "which was called";
+    EXPECT_EQ(server_->accept(test_deadline()).value(), guest->id()) << "the client was told";
+    EXPECT_EQ(server_->accept("a b", test_deadline()).status().code(),
+              StatusCode::kInvalidArgument);
 }
 
 TEST_P(SessionTest, AcceptPassesOverWhoHasGoneAndEndsWithItsSession) {
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     {
         const auto guest = session("guest", GetParam());
         ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
-        ASSERT_EQ(guest->connect("server", patience()).to_string(), "ok");
+        ASSERT_EQ(guest->connect("server", test_deadline()).to_string(), "ok");
         while (server_->peers().empty() && !deadline.passed())
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -581,7 +585,7 @@ TEST_P(SessionTest, AcceptPassesOverWhoHasGoneAndEndsWithItsSession) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         server_->close();
     });
-    EXPECT_EQ(server_->accept(patience()).status().code(), StatusCode::kAborted);
+    EXPECT_EQ(server_->accept(test_deadline()).status().code(), StatusCode::kAborted);
     closing.join();
 }
 
@@ -590,21 +594,21 @@ TEST_P(SessionTest, ReachesItself) {
     const RemoteMemory own = seen_by(*server_, *server_, *theirs_.local);
     ASSERT_EQ(ended(server_->read(to.all(), all_of(own), bytes_of("self"))).to_string(), "ok");
     EXPECT_EQ(to.bytes(), theirs_.bytes());
-    EXPECT_EQ(server_->await_notifications(patience()).size(), 1U);
+    EXPECT_EQ(server_->await_notifications(test_deadline()).size(), 1U);
 }
 
 TEST_P(SessionTest, NobodyConnectsWithoutTheSecret) {
     auto forged = ConnectionInfo::deserialise(server_->connection_info()).value();
     forged.secret[0] ^= 1;
     ASSERT_TRUE(client_->load_remote_conn_info(forged.serialise()).is_ok());
-    const Status refused = client_->connect("server", patience());
+    const Status refused = client_->connect("server", test_deadline());
     EXPECT_EQ(refused.code(), StatusCode::kPeerLost) << refused.to_string();
     EXPECT_TRUE(server_->peers().empty());
 }
 
 TEST_P(SessionTest, ConnectingToOneThatHasClosedSaysThatItIsGone) {
     server_->close();
-    const Status gone = client_->connect("server", patience());
+    const Status gone = client_->connect("server", test_deadline());
     EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
     EXPECT_THAT(gone.message(), HasSubstr("session \"server\""));
 }
@@ -649,10 +653,10 @@ std::uint64_t sleeps_of(const std::string& thread) {
 TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     ASSERT_EQ(client_->notify("server", bytes_of("x")).to_string(), "ok");
-    ASSERT_EQ(server_->await_notifications(patience()).size(), 1U);
+    ASSERT_EQ(server_->await_notifications(test_deadline()).size(), 1U);
     std::uint64_t sleeps = 0;
     std::uint64_t most = 0;
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     do {  // until both have settled
         const TimePoint begun = system_clock().now();
         const std::uint64_t before = sleeps_of("pccl-progress");
@@ -669,31 +673,34 @@ TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
 INSTANTIATE_TEST_SUITE_P(Transports, SessionTest, testing::Values("shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
-/// Another life of the server, which has displaced it; the old one is not dead, and calls later.
+/// Another incarnation of the server, which has displaced it; the old one is not dead, and calls
+/// later.
 class DisplacedTest : public Pair {
    protected:
     void SetUp() override {
-        ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+        ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
         ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
-        ASSERT_EQ(server_->accept("client", patience()).status().to_string(), "ok");
+        ASSERT_EQ(server_->accept("client", test_deadline()).status().to_string(), "ok");
     }
-    /// What the old life's user reads, who tries again and again.
+    /// What the old incarnation's user reads, who tries again and again.
     void expect_refusals() {
-        const Deadline deadline = patience();  // until it has noticed that its connection is closed
+        const Deadline deadline =
+            test_deadline();  // until it has noticed that its connection is closed
         while (!server_->peers().empty() && !deadline.passed())
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        const auto all = Block{0, kBytes};
+        const auto all = Extent{0, kBytes};
         Transfer messages = server_->create_transfer("client").value();
-        static_cast<void>(messages.post_send({theirs_.local, all}, 1, patience()));
-        static_cast<void>(server_->notify("client", bytes_of("of the old life")));
+        static_cast<void>(messages.post_send({theirs_.local, all}, 1, test_deadline()));
+        static_cast<void>(server_->notify("client", bytes_of("of the old incarnation")));
         for (int i = 0; i < 3; ++i) {
-            const Status refused = server_->connect("client", patience());
+            const Status refused = server_->connect("client", test_deadline());
             EXPECT_EQ(refused.code(), StatusCode::kPeerLost) << refused.to_string();
-            EXPECT_THAT(refused.message(),
-                        testing::AllOf(HasSubstr("session \"client\""),
-                                       HasSubstr("this life of session \"server\" was displaced")));
+            EXPECT_THAT(
+                refused.message(),
+                testing::AllOf(HasSubstr("session \"client\""),
+                               HasSubstr("this incarnation of session \"server\" was displaced")));
         }
-        EXPECT_EQ(messages.wait(patience()).code(), StatusCode::kPeerLost);
+        EXPECT_EQ(messages.wait(test_deadline()).code(), StatusCode::kPeerLost);
     }
     /// By one-sided access, messages and notifications.
     void expect_to_be_with(Session& successor, Stamped& its) {
@@ -704,15 +711,15 @@ class DisplacedTest : public Pair {
         std::ranges::fill(mine_.bytes(), std::byte{0});
         Transfer incoming = client_->create_transfer("server").value();
         Transfer outgoing = successor.create_transfer("client").value();
-        const Message received = incoming.post_recv(mine_.all(), 1, patience()).value();
-        ASSERT_TRUE(outgoing.post_send(its.all(), 1, patience()).is_ok());
-        ASSERT_EQ(received.wait(patience()).to_string(), "ok");
+        const Message received = incoming.post_recv(mine_.all(), 1, test_deadline()).value();
+        ASSERT_TRUE(outgoing.post_send(its.all(), 1, test_deadline()).is_ok());
+        ASSERT_EQ(received.wait(test_deadline()).to_string(), "ok");
         EXPECT_EQ(mine_.bytes(), its.bytes());
-        ASSERT_EQ(outgoing.wait(patience()).to_string(), "ok");
+        ASSERT_EQ(outgoing.wait(test_deadline()).to_string(), "ok");
         ASSERT_EQ(successor.notify("client", bytes_of("of the successor")).to_string(), "ok");
-        const auto heard = client_->await_notifications(patience());
-        ASSERT_EQ(heard.size(), 1U);
-        EXPECT_EQ(text_of(heard.front()), "of the successor");
+        const auto notified = client_->await_notifications(test_deadline());
+        ASSERT_EQ(notified.size(), 1U);
+        EXPECT_EQ(text_of(notified.front()), "of the successor");
         EXPECT_EQ(client_->peers(), std::vector{successor.id()});
     }
 
@@ -731,7 +738,7 @@ TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatWasLoaded) {
 
 TEST_P(DisplacedTest, CallingDoesNotTakeThePlaceOfASuccessorThatHasCalled) {
     ASSERT_TRUE(successor_->load_remote_conn_info(client_->connection_info()).is_ok());
-    ASSERT_EQ(successor_->connect("client", patience()).to_string(), "ok");
+    ASSERT_EQ(successor_->connect("client", test_deadline()).to_string(), "ok");
     expect_refusals();
     expect_to_be_with(*successor_, its_);
 }
@@ -748,7 +755,7 @@ TEST_P(DisplacedTest, TheFlightRecordSaysByWhomAndThatItWasRefused) {
     EXPECT_EQ(events[0].kind, SessionEventKind::kDisplaced);
     EXPECT_THAT(events[0].text, HasSubstr("by session \"server\""));
     EXPECT_EQ(events[1].kind, SessionEventKind::kLost);
-    EXPECT_THAT(events[1].text, HasSubstr("in another life"));
+    EXPECT_THAT(events[1].text, HasSubstr("as another incarnation"));
     EXPECT_EQ(events.back().kind, SessionEventKind::kRefused);
     EXPECT_THAT(events.back().text, HasSubstr("was displaced"));
 }
@@ -757,7 +764,7 @@ TEST_P(DisplacedTest, TheProgramMayLoadItAgain) {
     ASSERT_TRUE(client_->load_remote_conn_info(successor_->connection_info()).is_ok());
     expect_refusals();
     ASSERT_TRUE(client_->load_remote_conn_info(server_->connection_info()).is_ok());
-    ASSERT_EQ(server_->connect("client", patience()).to_string(), "ok");
+    ASSERT_EQ(server_->connect("client", test_deadline()).to_string(), "ok");
     expect_to_be_with(*server_, theirs_);
 }
 
@@ -767,7 +774,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, DisplacedTest, testing::Values("shm", "tcp"
 class ServedTest : public Pair {
    protected:
     /// Reads and writes where nobody may.
-    void attack_with(const std::string& name, const Blocks& there, const Blocks& here) {
+    void attack_with(const std::string& name, const Extents& there, const Extents& here) {
         const auto plan = Plan::make({mine_.local, here}, {remote_, there});
         ASSERT_TRUE(plan.is_ok()) << name << ": " << plan.status().to_string();
         for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
@@ -780,11 +787,11 @@ class ServedTest : public Pair {
     }
     /// One block; a list, whose first one is harmless; a run.
     void attack_in_each_form(const std::string& name, std::uint64_t offset) {
-        attack_with(name, Block{offset, 8}, Block{0, 8});
-        attack_with(name + ", listed", std::vector<Block>{{0, 8}, {offset, 8}},
-                    std::vector<Block>{{0, 8}, {16, 8}});
-        attack_with(name + ", in a run", StridedBlocks{offset, 8, 0, 4},
-                    StridedBlocks{0, 8, 16, 4});
+        attack_with(name, Extent{offset, 8}, Extent{0, 8});
+        attack_with(name + ", listed", std::vector<Extent>{{0, 8}, {offset, 8}},
+                    std::vector<Extent>{{0, 8}, {16, 8}});
+        attack_with(name + ", in a run", StridedExtents{offset, 8, 0, 4},
+                    StridedExtents{0, 8, 16, 4});
     }
 
     std::uint64_t attempts_ = 0;
@@ -858,8 +865,8 @@ TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {
     // A run whose end comes back to where it began: only its count and stride lead astray.
     remote_.descriptor = theirs_.local->descriptor();
     remote_.descriptor.bytes = ~0ULL;
-    attack_with("wraps by its stride", StridedBlocks{16, 8, 1ULL << 62, 4},
-                StridedBlocks{0, 8, 8, 4});
+    attack_with("wraps by its stride", StridedExtents{16, 8, 1ULL << 62, 4},
+                StridedExtents{0, 8, 8, 4});
     EXPECT_EQ(theirs_.bytes(), before);
     EXPECT_EQ(mine_.bytes(), mine);
     EXPECT_EQ(attempts_, 9U * 3 * 2 + 2) << "each is one request";
@@ -879,7 +886,7 @@ TEST(SessionMemoryTest, AllocatedMemoryIsMappedByPeersOfTheHost) {
     std::memset(theirs->memory().data, 0x5A, kMiB);
     const RemoteMemory remote = seen_by(*client, *server, *theirs);
     const Work work = client->read({mine, {0, kMiB}}, all_of(remote)).value();
-    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(std::memcmp(mine->memory().data, theirs->memory().data, kMiB), 0);
     EXPECT_EQ(work.stats().path, "shm, mapped");
 }

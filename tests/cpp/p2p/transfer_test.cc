@@ -20,10 +20,10 @@ class TransferTest : public Pair {
    protected:
     /// Sends `bytes` from `at` on.
     Message send(std::size_t at, std::size_t bytes, std::uint64_t tag) {
-        return to_server_.post_send({mine_.local, {at, bytes}}, tag, patience()).value();
+        return to_server_.post_send({mine_.local, {at, bytes}}, tag, test_deadline()).value();
     }
     Message receive(std::size_t at, std::size_t bytes, std::uint64_t tag) {
-        return to_client_.post_recv({theirs_.local, {at, bytes}}, tag, patience()).value();
+        return to_client_.post_recv({theirs_.local, {at, bytes}}, tag, test_deadline()).value();
     }
     /// Whether the server has from `to` on what the client has from `from` on.
     bool has_come(std::size_t to, std::size_t from, std::size_t bytes) {
@@ -45,8 +45,8 @@ TEST_P(TransferTest, AMessageGoesWhereItsReceiveSays) {
     const auto before = theirs_.bytes();
     const Message sent = send(5, kBytes / 2, 7);
     const Message received = receive(100, kBytes / 2, 7);
-    ASSERT_EQ(to_server_.wait(patience()).to_string(), "ok");
-    ASSERT_EQ(to_client_.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(to_server_.wait(test_deadline()).to_string(), "ok");
+    ASSERT_EQ(to_client_.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(sent.bytes(), kBytes / 2);
     EXPECT_EQ(received.bytes(), kBytes / 2);
     auto expected = before;
@@ -59,15 +59,15 @@ TEST_P(TransferTest, OrderIsThatOfATagAndNotOfTime) {
     send(100, 10, 1);
     send(200, 10, 1);
     send(300, 10, 2);
-    for (const Message& message : late) ASSERT_EQ(message.wait(patience()).to_string(), "ok");
+    for (const Message& message : late) ASSERT_EQ(message.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(has_come(0, 300, 10));
     EXPECT_TRUE(has_come(10, 100, 10));
     EXPECT_TRUE(has_come(20, 200, 10));
-    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(to_server_.wait(test_deadline()).to_string(), "ok");
 }
 
 TEST_P(TransferTest, ASendIsNotDoneBeforeSomebodyWantsIt) {
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     const Message sent = send(0, 10, 3);
     const Status early = to_server_.wait(Deadline::after(std::chrono::milliseconds(50)));
     EXPECT_EQ(early.code(), StatusCode::kTimeout);
@@ -75,7 +75,7 @@ TEST_P(TransferTest, ASendIsNotDoneBeforeSomebodyWantsIt) {
                                                 HasSubstr("a send of 10 bytes with tag 3")));
     EXPECT_FALSE(to_server_.is_complete());
     receive(0, 10, 3);
-    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(to_server_.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(sent.is_complete());
 }
 
@@ -87,21 +87,21 @@ TEST_P(TransferTest, AShorterMessageTellsItsLengthAndALongerOneFailsOnBothSides)
     const Message does_not = send(0, 101, 2);
     const Message none = send(0, 0, 3);
     const Message of_none = receive(0, 0, 3);
-    EXPECT_EQ(fits.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(shorter.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(fits.wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(shorter.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(shorter.bytes(), 60U);
     EXPECT_TRUE(has_come(0, 0, 60));
     for (const Message& message : {does_not, longer}) {
-        const Status status = message.wait(patience());
+        const Status status = message.wait(test_deadline());
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
         EXPECT_THAT(status.message(), HasSubstr("101 bytes with tag 2"));
         EXPECT_EQ(message.bytes(), 0U);
     }
-    EXPECT_EQ(none.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(of_none.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(none.wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(of_none.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::equal(before.begin() + 60, before.end(), theirs_.bytes().begin() + 60));
-    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kInvalidArgument) << "the first";
-    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok") << "which is told once";
+    EXPECT_EQ(to_server_.wait(test_deadline()).code(), StatusCode::kInvalidArgument) << "the first";
+    EXPECT_EQ(to_server_.wait(test_deadline()).to_string(), "ok") << "which is told once";
 }
 
 TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
@@ -115,7 +115,7 @@ TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
     EXPECT_EQ(full.code(), StatusCode::kTimeout) << full.to_string();
     EXPECT_THAT(full.message(),
                 testing::AllOf(HasSubstr("session \"server\""), HasSubstr("2 sends")));
-    EXPECT_TRUE(narrow.post_recv({mine_.local, {0, 10}}, 9, patience()).is_ok())
+    EXPECT_TRUE(narrow.post_recv({mine_.local, {0, 10}}, 9, test_deadline()).is_ok())
         << "receives have a window of their own";
     receive(0, 10, 1);
     EXPECT_TRUE(post(std::chrono::seconds(20)).is_ok());
@@ -130,17 +130,17 @@ TEST_P(TransferTest, AMessageIsConsumedWhenItsProgramKnowsOfIt) {
     EXPECT_EQ(received.stage(), MessageStage::kPosted);
     const Message sent = send(0, 1000, 7);
     const Message too_long = send(0, 1000, 8);
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (received.stage() == MessageStage::kPosted && !deadline.passed())
         static_cast<void>(server_->notifications());
     EXPECT_EQ(received.stage(), MessageStage::kUnpacked);
     EXPECT_TRUE(has_come(0, 0, 1000));
-    ASSERT_EQ(received.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(received.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(received.stage(), MessageStage::kConsumed);
-    EXPECT_EQ(too_short.wait(patience()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(too_short.wait(test_deadline()).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(too_short.stage(), MessageStage::kPosted);
-    EXPECT_EQ(too_long.wait(patience()).code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(too_long.wait(test_deadline()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(sent.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(sent.stage(), MessageStage::kConsumed);
 }
 
@@ -149,14 +149,14 @@ TEST_P(TransferTest, ReadsAndWritesMoveWhatTheySayAndNotifyBehindIt) {
     const auto mine = mine_.bytes();
     const Work read = to_server_
                           .post_read({mine_.local, {0, kBytes / 3}}, {remote_, {7, kBytes / 3}},
-                                     patience(), bytes_of("read"))
+                                     test_deadline(), bytes_of("read"))
                           .value();
     const Work written =
         to_server_
             .post_write({mine_.local, {kBytes / 2, 1000}}, {remote_, {kBytes / 2, 1000}},
-                        patience(), bytes_of("written"))
+                        test_deadline(), bytes_of("written"))
             .value();
-    ASSERT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(to_server_.wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(to_server_.is_complete());
     EXPECT_TRUE(read.is_complete());
     EXPECT_EQ(written.stats().bytes, 1000U);
@@ -166,19 +166,20 @@ TEST_P(TransferTest, ReadsAndWritesMoveWhatTheySayAndNotifyBehindIt) {
     expected = theirs;
     std::copy_n(mine.begin() + kBytes / 2, 1000, expected.begin() + kBytes / 2);
     EXPECT_EQ(theirs_.bytes(), expected);
-    std::vector<std::string> heard;
-    for (const Deadline deadline = patience(); heard.size() < 2 && !deadline.passed();)
+    std::vector<std::string> notified;
+    for (const Deadline deadline = test_deadline(); notified.size() < 2 && !deadline.passed();)
         for (const auto& each : server_->await_notifications(deadline))
-            heard.push_back(text_of(each));
-    EXPECT_THAT(heard, testing::UnorderedElementsAre("read", "written"));
+            notified.push_back(text_of(each));
+    EXPECT_THAT(notified, testing::UnorderedElementsAre("read", "written"));
 }
 
 TEST_P(TransferTest, PiecesOfReadsAndWritesAreChunks) {
     constexpr std::uint64_t kChunk = 64 * kKiB;
     Transfer fine = client_->create_transfer("server", {.chunk = kChunk}).value();
-    const Block block{0, 10 * kChunk + 1};
-    const Work read = fine.post_read({mine_.local, block}, {remote_, block}, patience()).value();
-    ASSERT_EQ(fine.wait(patience()).to_string(), "ok");
+    const Extent block{0, 10 * kChunk + 1};
+    const Work read =
+        fine.post_read({mine_.local, block}, {remote_, block}, test_deadline()).value();
+    ASSERT_EQ(fine.wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(read.stats().pieces, 11U);
     EXPECT_TRUE(std::equal(theirs_.bytes().begin(), theirs_.bytes().begin() + 10 * kChunk + 1,
                            mine_.bytes().begin()));
@@ -188,7 +189,7 @@ TEST_P(TransferTest, ReadsAndWritesCountInAWindowOfTheirOwn) {
     Stamped large(*client_, 256 * kMiB, 4);
     Stamped source(*server_, 256 * kMiB, 5);
     const RemoteMemory remote = seen_by(*client_, *server_, *source.local);
-    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
     Transfer narrow = client_->create_transfer("server", {.window = 1}).value();
     const auto post = [&](Duration timeout) {
         return narrow.post_read(large.all(), all_of(remote), Deadline::after(timeout));
@@ -201,17 +202,17 @@ TEST_P(TransferTest, ReadsAndWritesCountInAWindowOfTheirOwn) {
                                                    HasSubstr("1 reads"), HasSubstr("a read of")));
         EXPECT_FALSE(narrow.is_complete());
     }
-    const Block some{0, 8};
-    EXPECT_TRUE(narrow.post_write({large.local, some}, {remote_, some}, patience()).is_ok());
-    EXPECT_TRUE(narrow.post_send({large.local, some}, 5, patience()).is_ok());
+    const Extent some{0, 8};
+    EXPECT_TRUE(narrow.post_write({large.local, some}, {remote_, some}, test_deadline()).is_ok());
+    EXPECT_TRUE(narrow.post_send({large.local, some}, 5, test_deadline()).is_ok());
     const auto next = post(std::chrono::seconds(20));
     ASSERT_TRUE(next.is_ok()) << next.status().to_string();
     EXPECT_TRUE(first.is_complete()) << "or the window had no room";
     narrow.release();
-    const Status given_up = next->wait(patience());
+    const Status given_up = next->wait(test_deadline());
     EXPECT_TRUE(given_up.is_ok() || given_up.code() == StatusCode::kAborted)
         << given_up.to_string();
-    EXPECT_EQ(narrow.wait(patience()).code(), StatusCode::kAborted) << "nobody wants the send";
+    EXPECT_EQ(narrow.wait(test_deadline()).code(), StatusCode::kAborted) << "nobody wants the send";
 }
 
 TEST_P(TransferTest, ReadsAndWritesAreCheckedAndTheirMemoryIsThePeers) {
@@ -219,33 +220,34 @@ TEST_P(TransferTest, ReadsAndWritesAreCheckedAndTheirMemoryIsThePeers) {
     Stamped its(*other, 100, 3);
     const RemoteMemory of_other = seen_by(*client_, *other, *its.local);
     const Status wrong =
-        to_server_.post_read({mine_.local, {0, 100}}, all_of(of_other), patience()).status();
+        to_server_.post_read({mine_.local, {0, 100}}, all_of(of_other), test_deadline()).status();
     EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(wrong.message(), HasSubstr("session \"other\""));
-    for (const Block there : {Block{kBytes, 1}, Block{~0ULL, 2}, Block{0, kBytes + 1}})
+    for (const Extent there : {Extent{kBytes, 1}, Extent{~0ULL, 2}, Extent{0, kBytes + 1}})
         EXPECT_EQ(
-            to_server_.post_write({mine_.local, {0, there.bytes}}, {remote_, there}, patience())
+            to_server_
+                .post_write({mine_.local, {0, there.bytes}}, {remote_, there}, test_deadline())
                 .status()
                 .code(),
             StatusCode::kInvalidArgument);
     ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
-    ASSERT_TRUE(to_server_.post_read(mine_.all(), all_of(remote_), patience()).is_ok());
-    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kUnavailable);
+    ASSERT_TRUE(to_server_.post_read(mine_.all(), all_of(remote_), test_deadline()).is_ok());
+    EXPECT_EQ(to_server_.wait(test_deadline()).code(), StatusCode::kUnavailable);
 }
 
 TEST_P(TransferTest, WhatIsGivenUpIsToldApartFromWhatIsDone) {
     const Message done = receive(0, 10, 1);
     const Message unwanted = receive(100, 10, 2);
-    ASSERT_EQ(send(50, 10, 1).wait(patience()).to_string(), "ok");
+    ASSERT_EQ(send(50, 10, 1).wait(test_deadline()).to_string(), "ok");
     to_client_.release();
-    EXPECT_EQ(done.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(unwanted.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(done.wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(unwanted.wait(test_deadline()).code(), StatusCode::kAborted);
     EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok") << "nothing uses it";
     const Message unsent = send(0, 10, 2);
     EXPECT_FALSE(unsent.is_complete()) << "the receive of that tag is withdrawn";
     to_server_.release();
-    EXPECT_EQ(unsent.wait(patience()).code(), StatusCode::kAborted);
-    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(unsent.wait(test_deadline()).code(), StatusCode::kAborted);
+    EXPECT_EQ(to_server_.wait(test_deadline()).code(), StatusCode::kAborted);
     EXPECT_EQ(client_->deregister_memory(mine_.local).to_string(), "ok");
 }
 
@@ -255,15 +257,15 @@ TEST_P(TransferTest, AReceiveThatIsGivenUpWhileItsMessageComesIsOneOfBoth) {
         const Message received = receive(0, 64, 4);
         const Message sent = send(static_cast<std::size_t>(round) * 64, 64, 4);
         received.release();
-        const Status status = received.wait(patience());
+        const Status status = received.wait(test_deadline());
         if (status.is_ok()) {
             EXPECT_TRUE(has_come(0, static_cast<std::size_t>(round) * 64, 64));
-            EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+            EXPECT_EQ(sent.wait(test_deadline()).to_string(), "ok");
         } else {
             EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
             EXPECT_TRUE(std::equal(before.begin(), before.end(), theirs_.bytes().begin()));
             sent.release();
-            EXPECT_EQ(sent.wait(patience()).code(), StatusCode::kAborted);
+            EXPECT_EQ(sent.wait(test_deadline()).code(), StatusCode::kAborted);
         }
     }
 }
@@ -271,11 +273,11 @@ TEST_P(TransferTest, AReceiveThatIsGivenUpWhileItsMessageComesIsOneOfBoth) {
 TEST_P(TransferTest, MemoryOfMessagesStaysRegisteredAndWithinBounds) {
     receive(0, 10, 1);
     EXPECT_EQ(server_->deregister_memory(theirs_.local).code(), StatusCode::kUnavailable);
-    for (const Block block : {Block{kBytes, 1}, Block{~0ULL, 2}, Block{0, kBytes + 1}})
-        EXPECT_EQ(to_server_.post_send({mine_.local, block}, 1, patience()).status().code(),
+    for (const Extent block : {Extent{kBytes, 1}, Extent{~0ULL, 2}, Extent{0, kBytes + 1}})
+        EXPECT_EQ(to_server_.post_send({mine_.local, block}, 1, test_deadline()).status().code(),
                   StatusCode::kInvalidArgument);
     ASSERT_EQ(client_->deregister_memory(mine_.local).to_string(), "ok");
-    EXPECT_EQ(to_server_.post_send({mine_.local, {0, 1}}, 1, patience()).status().code(),
+    EXPECT_EQ(to_server_.post_send({mine_.local, {0, 1}}, 1, test_deadline()).status().code(),
               StatusCode::kInvalidArgument);
 }
 
@@ -283,9 +285,9 @@ TEST_P(TransferTest, MessagesEndWithTheirPeer) {
     const Message wanted = receive(0, 10, 1);
     const Message unwanted = send(0, 10, 2);
     const Message done = send(0, 10, 1);
-    ASSERT_EQ(done.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(done.wait(test_deadline()).to_string(), "ok");
     server_->close();
-    const Status lost = unwanted.wait(patience());
+    const Status lost = unwanted.wait(test_deadline());
     EXPECT_EQ(lost.code(), StatusCode::kPeerLost) << lost.to_string();
     EXPECT_THAT(lost.message(), HasSubstr("session \"server\""));
     EXPECT_EQ(done.status().to_string(), "ok");
@@ -295,16 +297,18 @@ TEST_P(TransferTest, MessagesEndWithTheirPeer) {
 TEST_P(TransferTest, MessagesFindEachOtherThoughBothHaveCalled) {
     for (int round = 0; round < 20; ++round) {
         Status theirs;
-        std::thread other([&] { theirs = server_->connect("client", patience()); });
-        EXPECT_EQ(client_->connect("server", patience()).to_string(), "ok");
+        std::thread other([&] { theirs = server_->connect("client", test_deadline()); });
+        EXPECT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
         other.join();
         EXPECT_EQ(theirs.to_string(), "ok");
         const Message there = receive(0, 10, 1);
-        const Message back = to_client_.post_send({theirs_.local, {50, 10}}, 2, patience()).value();
+        const Message back =
+            to_client_.post_send({theirs_.local, {50, 10}}, 2, test_deadline()).value();
         const Message sent = send(20, 10, 1);
-        const Message come = to_server_.post_recv({mine_.local, {70, 10}}, 2, patience()).value();
+        const Message come =
+            to_server_.post_recv({mine_.local, {70, 10}}, 2, test_deadline()).value();
         for (const Message& message : {there, back, sent, come})
-            ASSERT_EQ(message.wait(patience()).to_string(), "ok");
+            ASSERT_EQ(message.wait(test_deadline()).to_string(), "ok");
         ASSERT_TRUE(client_->disconnect("server").is_ok());
         ASSERT_TRUE(server_->disconnect("client").is_ok());
     }
@@ -316,11 +320,11 @@ TEST_P(TransferTest, NotificationsAndOneSidedTransfersGoBesideMessages) {
         client_->write({mine_.local, {2000, 500}}, {remote_, {2000, 500}}, bytes_of("beside"))
             .value();
     send(0, 1000, 1);
-    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(received.wait(patience()).to_string(), "ok");
-    const auto heard = server_->await_notifications(patience());
-    ASSERT_EQ(heard.size(), 1U) << "messages are none";
-    EXPECT_EQ(text_of(heard.front()), "beside");
+    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
+    EXPECT_EQ(received.wait(test_deadline()).to_string(), "ok");
+    const auto notified = server_->await_notifications(test_deadline());
+    ASSERT_EQ(notified.size(), 1U) << "messages are none";
+    EXPECT_EQ(text_of(notified.front()), "beside");
     EXPECT_TRUE(has_come(0, 0, 1000));
     EXPECT_TRUE(has_come(2000, 2000, 500));
 }
@@ -328,15 +332,17 @@ TEST_P(TransferTest, NotificationsAndOneSidedTransfersGoBesideMessages) {
 INSTANTIATE_TEST_SUITE_P(Transports, TransferTest, testing::Values("shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
-/// What every message is full of: of which life, with which tag, and which of that tag it is.
+/// What every message is full of: of which incarnation, with which tag, and which of that tag it
+/// is.
 struct Stamp {
-    std::uint64_t life;
+    std::uint64_t incarnation;
     std::uint64_t tag;
     std::uint64_t number;
     std::uint64_t check;
 
-    [[nodiscard]] static Stamp make(std::uint64_t life, std::uint64_t tag, std::uint64_t number) {
-        return {life, tag, number, (life * 31 + tag) * 1'000'003 + number};
+    [[nodiscard]] static Stamp make(std::uint64_t incarnation, std::uint64_t tag,
+                                    std::uint64_t number) {
+        return {incarnation, tag, number, (incarnation * 31 + tag) * 1'000'003 + number};
     }
     bool operator==(const Stamp&) const = default;
 };
@@ -362,10 +368,10 @@ class Side {
     Message send(std::size_t slot, const Stamp& stamp, std::size_t stamps) {
         for (std::size_t i = 0; i < stamps; ++i)
             std::memcpy(at(slot) + i * sizeof stamp, &stamp, sizeof stamp);
-        return transfer->post_send(block(slot, stamps), stamp.tag, patience()).value();
+        return transfer->post_send(block(slot, stamps), stamp.tag, test_deadline()).value();
     }
     Message receive(std::size_t slot, std::uint64_t tag) {
-        return transfer->post_recv(block(slot, kStamps), tag, patience()).value();
+        return transfer->post_recv(block(slot, kStamps), tag, test_deadline()).value();
     }
     /// All of one message; nullopt where its stamps differ.
     std::optional<Stamp> stamp_in(std::size_t slot, std::size_t bytes) {
@@ -381,7 +387,7 @@ class Side {
 
    private:
     [[nodiscard]] std::byte* at(std::size_t slot) { return memory_.bytes().data() + slot * kSlot; }
-    [[nodiscard]] LocalBlock block(std::size_t slot, std::size_t stamps) const {
+    [[nodiscard]] LocalExtent block(std::size_t slot, std::size_t stamps) const {
         return {memory_.local, {slot * kSlot, stamps * sizeof(Stamp)}};
     }
 
@@ -401,10 +407,10 @@ class ConversationTest : public testing::TestWithParam<std::string> {
     std::size_t pick(std::size_t below) {
         return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
     }
-    void begin_life() {
-        ++life_;
+    void begin_incarnation() {
+        ++incarnation_;
         sent_ = {};
-        heard_ = {};
+        received_numbers_ = {};
         sender_.emplace("sender", GetParam());
         sender_->meet(receiver_);
         receiver_.meet(*sender_);
@@ -417,7 +423,7 @@ class ConversationTest : public testing::TestWithParam<std::string> {
         while (sends + receives > 0) {
             const std::uint64_t tag = pick(kTags);
             if (pick(sends + receives) < sends) {
-                const Stamp stamp = Stamp::make(life_, tag, sent_[tag]++);
+                const Stamp stamp = Stamp::make(incarnation_, tag, sent_[tag]++);
                 --sends;
                 sends_[tag].push_back(
                     {sender_->send(sends, stamp, 1 + pick(Side::kStamps)), sends});
@@ -432,8 +438,8 @@ class ConversationTest : public testing::TestWithParam<std::string> {
         for (std::uint64_t tag = 0; tag < kTags; ++tag) {
             const std::size_t pairs = std::min(sends_[tag].size(), receives_[tag].size());
             for (std::size_t i = 0; i < pairs; ++i) {
-                ASSERT_EQ(sends_[tag][i].message.wait(patience()).to_string(), "ok");
-                ASSERT_EQ(receives_[tag][i].message.wait(patience()).to_string(), "ok");
+                ASSERT_EQ(sends_[tag][i].message.wait(test_deadline()).to_string(), "ok");
+                ASSERT_EQ(receives_[tag][i].message.wait(test_deadline()).to_string(), "ok");
             }
         }
     }
@@ -444,21 +450,21 @@ class ConversationTest : public testing::TestWithParam<std::string> {
         for (std::uint64_t tag = 0; tag < kTags; ++tag) {
             std::size_t pairs = 0;
             for (const Posted& each : sends_[tag])
-                pairs += each.message.wait(patience()).is_ok() ? 1 : 0;
+                pairs += each.message.wait(test_deadline()).is_ok() ? 1 : 0;
             EXPECT_EQ(received_of(tag), pairs);
         }
     }
     std::size_t received_of(std::uint64_t tag) {
         std::size_t received = 0;
         for (const Posted& each : receives_[tag]) {
-            if (!each.message.wait(patience()).is_ok()) continue;
+            if (!each.message.wait(test_deadline()).is_ok()) continue;
             ++received;
             const auto stamp = receiver_.stamp_in(each.slot, each.message.bytes());
             EXPECT_TRUE(stamp.has_value()) << "a mixture";
             if (!stamp) continue;
-            EXPECT_GE(stamp->number, heard_[tag]);
-            EXPECT_EQ(*stamp, Stamp::make(life_, tag, stamp->number));
-            heard_[tag] = stamp->number + 1;
+            EXPECT_GE(stamp->number, received_numbers_[tag]);
+            EXPECT_EQ(*stamp, Stamp::make(incarnation_, tag, stamp->number));
+            received_numbers_[tag] = stamp->number + 1;
         }
         received_ += received;
         return received;
@@ -467,27 +473,27 @@ class ConversationTest : public testing::TestWithParam<std::string> {
     std::mt19937 random_{20261126};
     Side receiver_{"receiver", GetParam()};
     std::optional<Side> sender_;
-    std::uint64_t life_ = 0;
+    std::uint64_t incarnation_ = 0;
     std::array<std::uint64_t, kTags> sent_{};
-    std::array<std::uint64_t, kTags> heard_{};
+    std::array<std::uint64_t, kTags> received_numbers_{};
     std::array<std::vector<Posted>, kTags> sends_;
     std::array<std::vector<Posted>, kTags> receives_;
     std::size_t received_ = 0;
 };
 
-TEST_P(ConversationTest, WhatIsReceivedWasSentInThisLifeWithThisTagInItsOrder) {
-    for (int life = 0; life < 12; ++life) {
-        begin_life();
+TEST_P(ConversationTest, WhatIsReceivedWasSentInThisIncarnationWithThisTagInItsOrder) {
+    for (int incarnation = 0; incarnation < 12; ++incarnation) {
+        begin_incarnation();
         for (int round = 0; round < 25; ++round) {
             post_some();
             if (pick(2) == 0) await_pairs();
             end_round();
         }
         post_some();
-        // In the middle of messages; what did get through is whole, and of this life.
-        if (life % 3 == 0) sender_->session->close();
-        if (life % 3 == 1) static_cast<void>(receiver_.session->disconnect("sender"));
-        if (life % 3 == 2) sender_.reset();
+        // In the middle of messages; what did get through is whole, and of this incarnation.
+        if (incarnation % 3 == 0) sender_->session->close();
+        if (incarnation % 3 == 1) static_cast<void>(receiver_.session->disconnect("sender"));
+        if (incarnation % 3 == 2) sender_.reset();
         for (std::uint64_t tag = 0; tag < kTags; ++tag) received_of(tag);
     }
     EXPECT_GT(received_, 300U) << "or too little was tried";

@@ -15,14 +15,15 @@
 namespace pccl::sys {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 
 class EchoTest : public testing::Test {
    protected:
     void SetUp() override {
         const UniqueFd listener =
             std::move(listen_on(Address::parse("127.0.0.1:0").value()).value());
-        here_ = std::move(connect_to(local_address(listener.get()).value(), patience()).value());
+        here_ =
+            std::move(connect_to(local_address(listener.get()).value(), test_deadline()).value());
         const Interest readable{.fd = listener.get(), .input = true};
         ASSERT_TRUE(wait_for_any({&readable, 1}, std::chrono::seconds(30)));
         there_ = std::move(accept_next(listener.get()).value().value());
@@ -34,10 +35,10 @@ class EchoTest : public testing::Test {
 
 TEST_F(EchoTest, AreAnsweredOnceAllBytesHaveCome) {
     Status ended;
-    std::thread other([&] { ended = answer_echoes(there_.get(), patience()); });
+    std::thread other([&] { ended = answer_echoes(there_.get(), test_deadline()); });
     const std::vector<std::byte> most(kMostEchoed);
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kMostEchoed, std::size_t{0}}) {
-        const auto echo = ask_echo(here_.get(), std::span(most).first(bytes), patience());
+        const auto echo = ask_echo(here_.get(), std::span(most).first(bytes), test_deadline());
         ASSERT_TRUE(echo.is_ok()) << echo.status().to_string();
         EXPECT_GT(echo->sent, 0);
         EXPECT_GE(echo->answered, echo->sent);
@@ -51,8 +52,8 @@ TEST_F(EchoTest, OfMoreBytesThanMayFollowAreRefused) {
     std::array<std::byte, kEchoBytes> question{};
     const std::uint64_t bytes = kMostEchoed + 1;
     std::memcpy(question.data(), &bytes, sizeof bytes);
-    ASSERT_TRUE(send_all(here_.get(), question, patience()).is_ok());
-    EXPECT_EQ(answer_echoes(there_.get(), patience()).code(), StatusCode::kInvalidArgument);
+    ASSERT_TRUE(send_all(here_.get(), question, test_deadline()).is_ok());
+    EXPECT_EQ(answer_echoes(there_.get(), test_deadline()).code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(EchoTest, EndWhereNobodyAsksOrAnswers) {
@@ -64,13 +65,13 @@ TEST_F(EchoTest, EndWhereNobodyAsksOrAnswers) {
 
 TEST_F(EchoTest, EndWithTheDeadlineAlsoWhereQuestionsKeepComing) {
     std::array<std::byte, kEchoBytes> question{};
-    ASSERT_TRUE(send_all(here_.get(), question, patience()).is_ok());
+    ASSERT_TRUE(send_all(here_.get(), question, test_deadline()).is_ok());
     const Interest readable{.fd = there_.get(), .input = true};
     ASSERT_TRUE(wait_for_any({&readable, 1}, std::chrono::seconds(30)));
     const Deadline over = Deadline::after(Duration::zero());
     EXPECT_EQ(answer_echoes(there_.get(), over).code(), StatusCode::kTimeout);
     there_.reset();
-    const auto answer = receive_all(here_.get(), question, patience());
+    const auto answer = receive_all(here_.get(), question, test_deadline());
     EXPECT_EQ(answer.code(), StatusCode::kPeerLost) << "an answer came";
 }
 

@@ -72,7 +72,7 @@ TEST_F(MemoryLeftTest, KnowsTheFirstVersionOfControlGroups) {
     EXPECT_EQ(left().bytes, 1000 * kKiB) << "the swap is left";
 }
 
-TEST_F(MemoryLeftTest, NonsenseBoundsNothing) {
+TEST_F(MemoryLeftTest, UnreadableBoundsAreIgnored) {
     write("proc/self/cgroup", "\n:\n::\n0:\nmemory\n9:memory:\n0::no slash\n");
     write("sys/fs/cgroup/memory.max", "many\n");
     write("sys/fs/cgroup/memory.current", "-3\n");

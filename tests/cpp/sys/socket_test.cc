@@ -18,7 +18,7 @@
 namespace pccl::sys {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 
 struct Connection {
     UniqueFd client;
@@ -31,8 +31,8 @@ Address unix_address(const std::string& purpose) {
 
 Connection connected(const Address& at, const StreamOptions& options = {}) {
     UniqueFd listener = std::move(listen_on(at, options).value());
-    UniqueFd client =
-        std::move(connect_to(local_address(listener.get()).value(), patience(), options).value());
+    UniqueFd client = std::move(
+        connect_to(local_address(listener.get()).value(), test_deadline(), options).value());
     const Interest readable{.fd = listener.get(), .input = true};
     EXPECT_TRUE(wait_for_any({&readable, 1}, std::chrono::seconds(30)));
     UniqueFd server = std::move(accept_next(listener.get(), options).value().value());
@@ -54,9 +54,9 @@ TEST_P(StreamTest, CarriesBytesBothWays) {
     const std::vector<std::byte> sent(100'000, std::byte{7});
     for (const auto& [from, to] :
          {std::pair(&pair.client, &pair.server), {&pair.server, &pair.client}}) {
-        ASSERT_TRUE(send_all(from->get(), sent, patience()).is_ok());
+        ASSERT_TRUE(send_all(from->get(), sent, test_deadline()).is_ok());
         std::vector<std::byte> received(sent.size());
-        ASSERT_TRUE(receive_all(to->get(), received, patience()).is_ok());
+        ASSERT_TRUE(receive_all(to->get(), received, test_deadline()).is_ok());
         EXPECT_EQ(received, sent);
     }
 }
@@ -83,7 +83,7 @@ TEST_P(StreamTest, GathersPieces) {
     ASSERT_EQ(send_some(pair.client.get(), pieces).value(), 13U);
     std::string received(13, ' ');
     ASSERT_TRUE(
-        receive_all(pair.server.get(), std::as_writable_bytes(std::span(received)), patience())
+        receive_all(pair.server.get(), std::as_writable_bytes(std::span(received)), test_deadline())
             .is_ok());
     EXPECT_EQ(received, "head and body");
 }
@@ -93,10 +93,10 @@ TEST_P(StreamTest, AClosedConnectionIsAnErrorAndNoSignal) {
     EXPECT_FALSE(peer_has_closed(pair.client.get()));
     pair.server.reset();
     std::array<std::byte, 1> one{};
-    EXPECT_EQ(receive_all(pair.client.get(), one, patience()).code(), StatusCode::kPeerLost);
+    EXPECT_EQ(receive_all(pair.client.get(), one, test_deadline()).code(), StatusCode::kPeerLost);
     EXPECT_TRUE(peer_has_closed(pair.client.get()));
     Status status;
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (status.is_ok() && !deadline.passed())
         status = send_some(pair.client.get(), one).status();
     EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
@@ -106,7 +106,7 @@ TEST_P(StreamTest, ShuttingDownReachesThePeer) {
     const Connection pair = connected(here());
     shut_down(pair.client.get());
     std::array<std::byte, 1> one{};
-    EXPECT_EQ(receive_all(pair.server.get(), one, patience()).code(), StatusCode::kPeerLost);
+    EXPECT_EQ(receive_all(pair.server.get(), one, test_deadline()).code(), StatusCode::kPeerLost);
     EXPECT_EQ(send_some(pair.client.get(), one).status().code(), StatusCode::kPeerLost);
 }
 
@@ -128,7 +128,7 @@ TEST_P(StreamTest, NobodyListensMeansUnavailable) {
         const auto listener = listen_on(here());
         free = local_address(listener->get()).value();
     }
-    EXPECT_EQ(connect_to(free, patience()).status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(connect_to(free, test_deadline()).status().code(), StatusCode::kUnavailable);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StreamTest,
@@ -148,7 +148,7 @@ TEST(SocketTest, NobodyIsHisOwnPeer) {
     ASSERT_EQ(::bind(socket.get(), any.raw(), any.raw_bytes()), 0);
     const Address own = local_address(socket.get()).value();
     auto connected = connect_step(socket.get(), own);
-    for (const Deadline deadline = patience();
+    for (const Deadline deadline = test_deadline();
          connected.is_ok() && !*connected && !deadline.passed();)
         connected = connect_step(socket.get(), own);
     EXPECT_EQ(connected.status().code(), StatusCode::kUnavailable);
@@ -166,7 +166,7 @@ TEST(SocketTest, TwoCannotListenAtOneAddress) {
     EXPECT_FALSE(listen_on(local_address(listener->get()).value()).is_ok());
 }
 
-TEST(SocketTest, ResolvesLiteralsAndRefusesNonsense) {
+TEST(SocketTest, ResolvesLiteralsAndRefusesOtherText) {
     const auto found = resolve("127.0.0.1", 99);
     ASSERT_TRUE(found.is_ok()) << found.status().to_string();
     ASSERT_FALSE(found->empty());
@@ -179,12 +179,12 @@ TEST(SocketTest, WaitingSkipsAbsentDescriptors) {
     EXPECT_FALSE(wait_for_any(nothing, std::chrono::milliseconds(1)));
 }
 
-Parcel wait_for_parcel(int socket) {
+FdMessage wait_for_fds(int socket) {
     while (true) {
-        auto parcel = receive_descriptors(socket);
-        EXPECT_TRUE(parcel.is_ok()) << parcel.status().to_string();
-        if (!parcel.is_ok()) return {};
-        if (parcel->has_value()) return std::move(**parcel);
+        auto fd_message = receive_descriptors(socket);
+        EXPECT_TRUE(fd_message.is_ok()) << fd_message.status().to_string();
+        if (!fd_message.is_ok()) return {};
+        if (fd_message->has_value()) return std::move(**fd_message);
     }
 }
 
@@ -197,12 +197,12 @@ TEST(DescriptorsTest, ArriveOpenWithTheirTag) {
     UniqueFd write_end(ends[1]);
     const std::array<int, 3> passed{write_end.get(), read_end.get(), write_end.get()};
     ASSERT_TRUE(send_descriptors(pair.client.get(), std::byte{'M'}, passed).value());
-    const Parcel parcel = wait_for_parcel(pair.server.get());
-    EXPECT_EQ(parcel.tag, std::byte{'M'});
-    ASSERT_EQ(parcel.descriptors.size(), 3U);
-    for (const UniqueFd& fd : parcel.descriptors)
+    const FdMessage fd_message = wait_for_fds(pair.server.get());
+    EXPECT_EQ(fd_message.tag, std::byte{'M'});
+    ASSERT_EQ(fd_message.descriptors.size(), 3U);
+    for (const UniqueFd& fd : fd_message.descriptors)
         EXPECT_NE(::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC, 0);
-    ASSERT_EQ(::write(parcel.descriptors[0].get(), "x", 1), 1);
+    ASSERT_EQ(::write(fd_message.descriptors[0].get(), "x", 1), 1);
     char read_back = 0;
     ASSERT_EQ(::read(read_end.get(), &read_back, 1), 1);
     EXPECT_EQ(read_back, 'x');
@@ -211,7 +211,7 @@ TEST(DescriptorsTest, ArriveOpenWithTheirTag) {
 TEST(DescriptorsTest, ATagMayComeAlone) {
     const Connection pair = connected(unix_address("alone"));
     ASSERT_TRUE(send_descriptors(pair.client.get(), std::byte{9}, {}).value());
-    EXPECT_TRUE(wait_for_parcel(pair.server.get()).descriptors.empty());
+    EXPECT_TRUE(wait_for_fds(pair.server.get()).descriptors.empty());
 }
 
 std::size_t open_descriptors() {

@@ -23,7 +23,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -66,7 +66,7 @@ class Visitor {
     }
     /// Until it is accepted.
     UniqueFd visit(ControlPlane& control, ControlHost& host) {
-        for (const Deadline deadline = patience(); !deadline.passed();) {
+        for (const Deadline deadline = test_deadline(); !deadline.passed();) {
             const auto accepted = client_->advance();
             EXPECT_TRUE(accepted.is_ok()) << accepted.status().to_string();
             if (!accepted.is_ok()) break;
@@ -87,17 +87,17 @@ TEST(SocketControlPlaneTest, AnswersEchoesOfMembersWithoutItsHost) {
     std::thread acceptor([&] {
         while (!is_over.load()) control->advance(host);
     });
-    DialArgs args{.address = sys::Address::parse(control->address().doors.front()).value(),
-                  .secret = kSecret};
+    ConnectArgs args{.address = sys::Address::parse(control->address().doors.front()).value(),
+                     .secret = kSecret};
     bool is_answered = false;  // within EchoServer::kLongest, which load may keep it from
-    for (const Deadline deadline = patience(); !is_answered && !deadline.passed();) {
-        const auto connection = connect_for_echoes(args, kRequest, patience());
+    for (const Deadline deadline = test_deadline(); !is_answered && !deadline.passed();) {
+        const auto connection = connect_for_echoes(args, kRequest, test_deadline());
         ASSERT_TRUE(connection.is_ok()) << connection.status().to_string();
-        is_answered = sys::ask_echo(connection->get(), {}, patience()).is_ok();
+        is_answered = sys::ask_echo(connection->get(), {}, test_deadline()).is_ok();
     }
     EXPECT_TRUE(is_answered);
     args.secret = {9};
-    EXPECT_FALSE(connect_for_echoes(args, kRequest, patience()).is_ok());
+    EXPECT_FALSE(connect_for_echoes(args, kRequest, test_deadline()).is_ok());
     is_over.store(true);
     acceptor.join();
     EXPECT_TRUE(host.arrivals.empty());
@@ -127,11 +127,11 @@ TEST(SocketControlPlaneTest, OnlyItsOwnHostComesByTheUnixSocket) {
     const auto other = make({.interface = "127.0.0.0/8"});
     ControlAddress near = other->address();
     near.doors.pop_back();
-    EXPECT_TRUE(control->probe(near, patience()).is_ok());
+    EXPECT_TRUE(control->probe(near, test_deadline()).is_ok());
     ControlAddress far = other->address();
     far.host = "elsewhere";
     far.kernel = "another";
-    const Status status = control->query(far, kRequest, kSecret, patience()).status();
+    const Status status = control->query(far, kRequest, kSecret, test_deadline()).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), HasSubstr(other->address().doors.back()));
 }
@@ -176,12 +176,12 @@ TEST(SocketControlPlaneTest, AsksOverTheNetworkWhereTheUnixSocketLeadsNowhere) {
     const FarProcess far;
     ControlAddress peer = far.address();
     peer.doors.front() = "unix:@pccl-of-another-machine-with-this-identity";
-    const auto answer = control->query(peer, kRequest, kSecret, patience());
+    const auto answer = control->query(peer, kRequest, kSecret, test_deadline());
     ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
     EXPECT_EQ(*answer, "well");
-    EXPECT_TRUE(control->probe(peer, patience()).is_ok());
+    EXPECT_TRUE(control->probe(peer, test_deadline()).is_ok());
     peer.doors.pop_back();
-    EXPECT_EQ(control->query(peer, kRequest, kSecret, patience()).status().code(),
+    EXPECT_EQ(control->query(peer, kRequest, kSecret, test_deadline()).status().code(),
               StatusCode::kPeerLost);
 }
 
@@ -197,14 +197,15 @@ TEST(SocketControlPlaneTest, FindsTheAddressAtWhichAPeerProvesItself) {
              {right, refused}, {refused, right}, {silent, right}, {refused, silent, right}}) {
         ControlAddress peer = far.address();
         peer.host = concat("elsewhere, with ", addresses.size(), " from ", addresses.front());
-        const auto found = control->find_address(peer, addresses, kRequest, kSecret, patience());
+        const auto found =
+            control->find_address(peer, addresses, kRequest, kSecret, test_deadline());
         ASSERT_TRUE(found.is_ok()) << found.status().to_string();
         EXPECT_EQ(*found, right);
     }
     ControlAddress peer = far.address();
     peer.host = "nowhere";
     const Status lost =
-        control->find_address(peer, {refused, "127.0.0.2:1"}, kRequest, kSecret, patience())
+        control->find_address(peer, {refused, "127.0.0.2:1"}, kRequest, kSecret, test_deadline())
             .status();
     EXPECT_EQ(lost.code(), StatusCode::kPeerLost);
     EXPECT_EQ(lost.peer(), kRequest.destination);
@@ -236,11 +237,11 @@ TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
 /// How a client fails that proves `secret`.
 Status refusal(SocketControlPlane& control, ControlReceptionist& host,
                const Introduction& introduction, const Secret& secret) {
-    const DialArgs door{.address = sys::Address::parse(control.address().doors.front()).value(),
-                        .secret = secret};
+    const ConnectArgs door{.address = sys::Address::parse(control.address().doors.front()).value(),
+                           .secret = secret};
     const auto client = HandshakeClient::start(door, {&introduction, 1}, nullptr).value();
     Status status;
-    for (const Deadline deadline = patience(); status.is_ok() && !deadline.passed();) {
+    for (const Deadline deadline = test_deadline(); status.is_ok() && !deadline.passed();) {
         status = client->advance().status();
         control.advance(host);
     }
@@ -254,7 +255,7 @@ Result<std::string> look(SocketControlPlane& control, const std::string& door, c
     std::thread acceptor([&] {
         while (!over.load()) control.advance(host);
     });
-    auto answer = ask_status(sys::Address::parse(door).value(), job, {.first = 3}, patience());
+    auto answer = ask_status(sys::Address::parse(door).value(), job, {.first = 3}, test_deadline());
     over.store(true);
     acceptor.join();
     return answer;
@@ -309,7 +310,7 @@ TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndSaysWhatLink
     const UniqueFd asked = asks.visit(*control, host);
     std::uint32_t bytes = 0;
     ASSERT_TRUE(
-        sys::receive_all(asked.get(), std::as_writable_bytes(std::span(&bytes, 1)), patience())
+        sys::receive_all(asked.get(), std::as_writable_bytes(std::span(&bytes, 1)), test_deadline())
             .is_ok());
     EXPECT_EQ(bytes, std::string_view("well").size());
     const UniqueFd linked = links.visit(*control, host);

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/control/parcel.h"
+#include "csrc/transport/control/fd_passing.h"
 
 namespace pccl::transport {
 namespace {
 
 constexpr Duration kFarLonger = std::chrono::minutes(10);  // than a test may take
-constexpr Duration kPatience = std::chrono::seconds(20);
+constexpr Duration kTimeout = std::chrono::seconds(20);
 
 std::vector<UniqueFd> duplicates(const DoorbellHandles& handles) {
     std::vector<UniqueFd> copies;
@@ -121,8 +121,7 @@ TEST(RemoteDoorbellTest, SeesTheEndOfTheProcess) {
     }
     const UniqueFd here(handover[0]);
     const UniqueFd there(handover[1]);
-    auto handles =
-        transport::receive_parcel(here.get(), std::byte{'D'}, Deadline::after(kPatience));
+    auto handles = transport::receive_fds(here.get(), std::byte{'D'}, Deadline::after(kTimeout));
     ASSERT_TRUE(handles.is_ok()) << handles.status().to_string();
     const auto bell = RemoteDoorbell::adopt(*handles);
     ASSERT_TRUE(bell.is_ok()) << bell.status().to_string();
@@ -192,11 +191,11 @@ TEST(BackoffTest, ManySpinLessThanTwo) {
 TEST(WaiterTest, WaitsAreLongerWhereWakesAreDear) {
     const auto waiter = make_waiter();
     waiter->wakes_take(std::chrono::microseconds(7));
-    EXPECT_EQ(waiter->patience(), std::chrono::microseconds(210));
+    EXPECT_EQ(waiter->yield_limit(), std::chrono::microseconds(210));
     waiter->wakes_take(std::chrono::nanoseconds(1));
-    EXPECT_EQ(waiter->patience(), std::chrono::microseconds(50));
+    EXPECT_EQ(waiter->yield_limit(), std::chrono::microseconds(50));
     waiter->wakes_take(std::chrono::seconds(1));
-    EXPECT_EQ(waiter->patience(), std::chrono::milliseconds(1));
+    EXPECT_EQ(waiter->yield_limit(), std::chrono::milliseconds(1));
 }
 
 TEST(BackoffTest, ComesToSleepAndStartsOver) {

@@ -16,7 +16,7 @@ namespace {
 class GpuStreamTest : public testing::Test {
    protected:
     /// Begins a copy out of `stage`.
-    std::shared_ptr<GpuMoment> begin_copy(const GpuStage& stage) {
+    std::shared_ptr<GpuEvent> begin_copy(const GpuStage& stage) {
         return stream_
             ->copy(std::vector<sys::cuda::Copy>{{.to = device_address(into_.data()),
                                                  .from = device_address(stage.bytes().data()),
@@ -34,8 +34,8 @@ class GpuStreamTest : public testing::Test {
 TEST_F(GpuStreamTest, AStageIsLentAgainOnceTheEngineIsDone) {
     driver_.be_late(3);
     auto stage = stages_->take().value();
-    const auto moment = begin_copy(*stage);
-    moment->release_after(std::move(stage));
+    const auto event = begin_copy(*stage);
+    event->release_after(std::move(stage));
     EXPECT_NE(stages_->take().value(), nullptr);
 }
 
@@ -43,8 +43,8 @@ TEST_F(GpuStreamTest, AStageIsLentAgainOnceTheEngineIsDone) {
 TEST_F(GpuStreamTest, AStageIsLentToNobodyAfterAnEngineThatStandsStill) {
     driver_.be_late(1000000000);
     auto stage = stages_->take().value();
-    const auto moment = begin_copy(*stage);
-    moment->release_after(std::move(stage));
+    const auto event = begin_copy(*stage);
+    event->release_after(std::move(stage));
     EXPECT_EQ(stages_->take().value(), nullptr);
 }
 

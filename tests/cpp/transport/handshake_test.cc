@@ -28,7 +28,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;
@@ -55,7 +55,7 @@ class HandshakeTest : public testing::Test {
     };
 
     void SetUp() override { listen({}); }
-    void listen(HandshakeServer::Options options) {
+    void listen(HandshakeServerOptions options) {
         auto made = HandshakeServer::listen(sys::Address::parse("127.0.0.1:0").value(), options);
         ASSERT_TRUE(made.is_ok()) << made.status().to_string();
         server_ = std::move(made.value());
@@ -67,7 +67,7 @@ class HandshakeTest : public testing::Test {
     }
     /// Serves until `done`, waiting for news like a transport's owner does.
     void serve_until(const std::function<bool()>& done) {
-        const Deadline deadline = patience();
+        const Deadline deadline = test_deadline();
         while (!done() && !deadline.passed()) {
             pollfd polled{.fd = server_->poll_fd(), .events = POLLIN, .revents = 0};
             if (::poll(&polled, 1, 20) > 0) advance();
@@ -84,8 +84,9 @@ class HandshakeTest : public testing::Test {
         Status status;
         std::thread client([&] {
             const Introduction one{.request = {.group = kGroup, .destination = 5}};
-            status = connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience())
-                         .status();
+            status =
+                connect_authenticated({server_->address(), kSecret}, {&one, 1}, test_deadline())
+                    .status();
             done = true;
         });
         serve_until([&] { return done.load(); });
@@ -94,7 +95,7 @@ class HandshakeTest : public testing::Test {
     }
 
     UniqueFd raw_client() {
-        return std::move(sys::connect_to(server_->address(), patience()).value());
+        return std::move(sys::connect_to(server_->address(), test_deadline()).value());
     }
     static ClientHello hello(std::uint8_t nonce, const GroupId& group = kGroup) {
         ClientHello message{handshake::kMagic, handshake::kVersion, group, {}};
@@ -103,7 +104,7 @@ class HandshakeTest : public testing::Test {
     }
     template <typename Message>
     static void send(const UniqueFd& fd, const Message& message) {
-        ASSERT_TRUE(sys::send_all(fd.get(), handshake::bytes_of(message), patience()).is_ok());
+        ASSERT_TRUE(sys::send_all(fd.get(), handshake::bytes_of(message), test_deadline()).is_ok());
     }
     template <typename Message>
     Message receive(const UniqueFd& fd) {
@@ -123,9 +124,9 @@ class HandshakeTest : public testing::Test {
         return {transcript.request, handshake::prove(secret, handshake::kClientLabel, transcript)};
     }
     /// Says hello and reads the answer, so that only the client's proof is missing.
-    Transcript converse(const UniqueFd& fd, const ClientHello& greeting) {
-        send(fd, greeting);
-        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, 0, 0, 0, {}}};
+    Transcript converse(const UniqueFd& fd, const ClientHello& client_hello) {
+        send(fd, client_hello);
+        return {client_hello, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, 0, 0, 0, {}}};
     }
 
     HandshakeReceptionist receptionist_;
@@ -152,7 +153,7 @@ TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
     Result<std::vector<UniqueFd>> sockets = std::vector<UniqueFd>{};
     std::atomic<bool> connected{false};
     std::thread client([&] {
-        sockets = connect_authenticated({server_->address(), kSecret}, sent, patience());
+        sockets = connect_authenticated({server_->address(), kSecret}, sent, test_deadline());
         connected = true;
     });
     serve_until([&] { return connected.load(); });
@@ -175,7 +176,7 @@ TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
         const std::byte mark{static_cast<unsigned char>(request.source + 40)};
         send((*sockets)[static_cast<std::size_t>(request.source)], mark);
         std::byte received{};
-        ASSERT_TRUE(sys::receive_all(guest.socket.get(), {&received, 1}, patience()).is_ok());
+        ASSERT_TRUE(sys::receive_all(guest.socket.get(), {&received, 1}, test_deadline()).is_ok());
         EXPECT_EQ(received, mark);
     }
 }
@@ -186,7 +187,8 @@ TEST_F(HandshakeTest, TheClientLeavesAServerWithoutTheSecret) {
     Status status;
     std::thread client([&] {
         const auto one = introduction(0);
-        status = connect_authenticated({server_->address(), other}, {&one, 1}, patience()).status();
+        status =
+            connect_authenticated({server_->address(), other}, {&one, 1}, test_deadline()).status();
     });
     serve_until_refused();
     client.join();
@@ -250,20 +252,20 @@ TEST_F(HandshakeTest, ARecordedServerDoesNotFoolAClient) {
     std::thread client([&] {
         const auto one = introduction(0);
         status = connect_authenticated({sys::local_address(impostor->get()).value(), kSecret},
-                                       {&one, 1}, patience())
+                                       {&one, 1}, test_deadline())
                      .status();
     });
     std::optional<UniqueFd> victim;
     while (!victim) victim = std::move(sys::accept_next(impostor->get()).value());
     ClientHello ignored{};
-    ASSERT_TRUE(
-        sys::receive_all(victim->get(), std::as_writable_bytes(std::span(&ignored, 1)), patience())
-            .is_ok());
+    ASSERT_TRUE(sys::receive_all(victim->get(), std::as_writable_bytes(std::span(&ignored, 1)),
+                                 test_deadline())
+                    .is_ok());
     send(*victim, recorded);
     client.join();
     EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
     std::array<std::byte, 1> more{};
-    EXPECT_FALSE(sys::receive_all(victim->get(), more, patience()).is_ok())
+    EXPECT_FALSE(sys::receive_all(victim->get(), more, test_deadline()).is_ok())
         << "the client must not go on to prove itself";
 }
 
@@ -287,7 +289,8 @@ TEST_F(HandshakeTest, GarbageIsRefusedAtTheFirstMessage) {
     const std::string request =
         "GET / HTTP/1.1\r\nHost: somewhere\r\nAccept: */*\r\n\r\n" + std::string(100, ' ');
     const UniqueFd client = raw_client();
-    ASSERT_TRUE(sys::send_all(client.get(), std::as_bytes(std::span(request)), patience()).is_ok());
+    ASSERT_TRUE(
+        sys::send_all(client.get(), std::as_bytes(std::span(request)), test_deadline()).is_ok());
     serve_until_refused();
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("does not speak PCCL's protocol"));
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("127.0.0.1:"));
@@ -329,7 +332,7 @@ TEST_F(HandshakeTest, WhatFollowsTheProofStaysInTheStream) {
     send(client, early);
     EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
     std::array<std::byte, 3> received{};
-    ASSERT_TRUE(sys::receive_all(welcomed_.at(0).socket.get(), received, patience()).is_ok());
+    ASSERT_TRUE(sys::receive_all(welcomed_.at(0).socket.get(), received, test_deadline()).is_ok());
     EXPECT_EQ(received, early);
 }
 
@@ -337,14 +340,14 @@ TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
     const UniqueFd client = raw_client();
     const auto trickle = [&](std::span<const std::byte> bytes) {
         for (const std::byte& byte : bytes) {
-            ASSERT_TRUE(sys::send_all(client.get(), {&byte, 1}, patience()).is_ok());
+            ASSERT_TRUE(sys::send_all(client.get(), {&byte, 1}, test_deadline()).is_ok());
             advance();
         }
     };
-    const ClientHello greeting = hello(1);
-    trickle(handshake::bytes_of(greeting));
+    const ClientHello client_hello = hello(1);
+    trickle(handshake::bytes_of(client_hello));
     const Transcript transcript{
-        greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, 0, 0, 0, {}}};
+        client_hello, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, 0, 0, 0, {}}};
     const ClientProof last = proof(transcript, kSecret);
     trickle(handshake::bytes_of(last));
     EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
@@ -352,18 +355,18 @@ TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
 }
 
 TEST_F(HandshakeTest, AClientThatLeavesIsForgotten) {
-    for (const bool greets : {false, true}) {
+    for (const bool sends_hello : {false, true}) {
         UniqueFd client = raw_client();
-        if (greets) converse(client, hello(1));
+        if (sends_hello) converse(client, hello(1));
         client.reset();
-        serve_until_refused(greets ? 2 : 1);
+        serve_until_refused(sends_hello ? 2 : 1);
     }
     EXPECT_EQ(server_->pending(), 0U);
 }
 
 TEST_F(HandshakeTest, AHalfOpenHandshakeIsRefusedInTheEnd) {
     loopback::ManualClock clock;
-    listen({.patience = std::chrono::seconds(5), .clock = &clock});
+    listen({.timeout = std::chrono::seconds(5), .clock = &clock});
     const UniqueFd silent = raw_client();
     const UniqueFd halfway = raw_client();
     converse(halfway, hello(1));
@@ -378,8 +381,8 @@ TEST_F(HandshakeTest, AHalfOpenHandshakeIsRefusedInTheEnd) {
     EXPECT_EQ(receptionist_.refusals[0].code(), StatusCode::kTimeout);
 }
 
-TEST_F(HandshakeTest, ItsDescriptorWakesWhenPatienceEnds) {
-    listen({.patience = std::chrono::milliseconds(50)});
+TEST_F(HandshakeTest, ItsDescriptorWakesAtTheTimeout) {
+    listen({.timeout = std::chrono::milliseconds(50)});
     const UniqueFd silent = raw_client();
     serve_until_refused();
     EXPECT_EQ(server_->pending(), 0U);
@@ -387,16 +390,16 @@ TEST_F(HandshakeTest, ItsDescriptorWakesWhenPatienceEnds) {
 
 TEST_F(HandshakeTest, AFloodOfSilentClientsDelaysOthersButKeepsNobodyOut) {
     listen({.most_pending = 4,
-            .patience = std::chrono::hours(1),
-            .patience_when_crowded = std::chrono::milliseconds(20)});
+            .timeout = std::chrono::hours(1),
+            .timeout_when_crowded = std::chrono::milliseconds(20)});
     std::vector<UniqueFd> silent;
     for (int i = 0; i < 20; ++i) silent.push_back(raw_client());
     std::atomic<bool> done{false};
     Status status;
     std::thread client([&] {
         const auto one = introduction(0);
-        status =
-            connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience()).status();
+        status = connect_authenticated({server_->address(), kSecret}, {&one, 1}, test_deadline())
+                     .status();
         done = true;
     });
     std::size_t most = 0;
@@ -413,9 +416,8 @@ TEST_F(HandshakeTest, AFloodOfSilentClientsDelaysOthersButKeepsNobodyOut) {
 TEST_F(HandshakeTest, SilentClientsMakeWayAtOnce) {
     loopback::ManualClock clock;
     for (const std::size_t most : {1U, 4U}) {
-        listen({.most_pending = most,
-                .patience_when_crowded = std::chrono::hours(1),
-                .clock = &clock});
+        listen(
+            {.most_pending = most, .timeout_when_crowded = std::chrono::hours(1), .clock = &clock});
         std::vector<UniqueFd> silent;
         for (int i = 0; i < 300; ++i) silent.push_back(raw_client());
         EXPECT_TRUE(connects()) << most;
@@ -425,8 +427,8 @@ TEST_F(HandshakeTest, SilentClientsMakeWayAtOnce) {
 TEST_F(HandshakeTest, WhoHasSpokenDoesNotMakeWayForTheSilent) {
     loopback::ManualClock clock;
     listen({.most_pending = 2,
-            .patience = std::chrono::hours(1),
-            .patience_when_crowded = std::chrono::milliseconds(20),
+            .timeout = std::chrono::hours(1),
+            .timeout_when_crowded = std::chrono::milliseconds(20),
             .clock = &clock});
     const std::array<UniqueFd, 2> speaking{raw_client(), raw_client()};
     std::vector<Transcript> transcripts;
@@ -443,8 +445,8 @@ TEST_F(HandshakeTest, WhoHasSpokenDoesNotMakeWayForTheSilent) {
 
 TEST_F(HandshakeTest, ClientsThatStopHalfwayMakeWaySoon) {
     listen({.most_pending = 4,
-            .patience = std::chrono::hours(1),
-            .patience_when_crowded = std::chrono::milliseconds(1)});
+            .timeout = std::chrono::hours(1),
+            .timeout_when_crowded = std::chrono::milliseconds(1)});
     std::vector<UniqueFd> halfway;
     for (int i = 0; i < 100; ++i) {
         halfway.push_back(raw_client());
@@ -455,11 +457,12 @@ TEST_F(HandshakeTest, ClientsThatStopHalfwayMakeWaySoon) {
 
 TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
     const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
-    const DialArgs args{.address = sys::local_address(listener->get()).value(), .secret = kSecret};
+    const ConnectArgs args{.address = sys::local_address(listener->get()).value(),
+                           .secret = kSecret};
     Status status;
     std::thread client([&] {
         const auto one = introduction(0);
-        status = connect_authenticated(args, {&one, 1}, patience()).status();
+        status = connect_authenticated(args, {&one, 1}, test_deadline()).status();
     });
     const auto next = [&] {
         auto accepted = sys::accept_next(listener->get());
@@ -468,7 +471,7 @@ TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
     };
     const auto take = [&](const UniqueFd& from, auto message) {
         const auto into = std::as_writable_bytes(std::span(&message, 1));
-        EXPECT_TRUE(sys::receive_all(from.get(), into, patience()).is_ok());
+        EXPECT_TRUE(sys::receive_all(from.get(), into, test_deadline()).is_ok());
         return message;
     };
     const auto prove_to = [&](const UniqueFd& to) {
@@ -496,7 +499,8 @@ TEST_F(HandshakeTest, AClientThatIsPutOffBeginsAgain) {
 
 TEST_F(HandshakeTest, AClientThatIsAlwaysPutOffTellsSo) {
     const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
-    const DialArgs args{.address = sys::local_address(listener->get()).value(), .secret = kSecret};
+    const ConnectArgs args{.address = sys::local_address(listener->get()).value(),
+                           .secret = kSecret};
     std::atomic<bool> done{false};
     Status status;
     std::thread client([&] {
@@ -514,7 +518,7 @@ TEST_F(HandshakeTest, AClientThatIsAlwaysPutOffTellsSo) {
     EXPECT_THAT(status.message(), HasSubstr("others crowd it"));
 }
 
-TEST_F(HandshakeTest, AProcessOfFewDescriptorsHearsFewAtOnce) {
+TEST_F(HandshakeTest, AProcessOfFewDescriptorsServesFewAtOnce) {
     rlimit usual{};
     ::getrlimit(RLIMIT_NOFILE, &usual);
     const rlimit few{.rlim_cur = 128, .rlim_max = usual.rlim_max};
@@ -529,21 +533,21 @@ TEST_F(HandshakeTest, AProcessOfFewDescriptorsHearsFewAtOnce) {
     EXPECT_EQ(server_->pending(), 16U);
 }
 
-TEST_F(HandshakeTest, AnotherProgramIsKnownByItsFirstWords) {
+TEST_F(HandshakeTest, AnotherProgramIsKnownByItsFirstBytes) {
     const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
     const auto address = sys::local_address(listener->get()).value();
     for (const StatusCode code : {StatusCode::kPeerLost, StatusCode::kInvalidArgument}) {
         Status status;
         std::thread client([&] {
             const auto one = introduction(0);
-            const DialArgs args{.address = address, .secret = kSecret, .of_strangers = code};
-            status = connect_authenticated(args, {&one, 1}, patience()).status();
+            const ConnectArgs args{.address = address, .secret = kSecret, .of_strangers = code};
+            status = connect_authenticated(args, {&one, 1}, test_deadline()).status();
         });
         std::optional<UniqueFd> victim;
         while (!victim) victim = std::move(sys::accept_next(listener->get()).value());
         const std::string banner = "SSH-2.0-";
-        ASSERT_TRUE(
-            sys::send_all(victim->get(), std::as_bytes(std::span(banner)), patience()).is_ok());
+        ASSERT_TRUE(sys::send_all(victim->get(), std::as_bytes(std::span(banner)), test_deadline())
+                        .is_ok());
         client.join();  // although the other says no more
         EXPECT_EQ(status.code(), code);
         EXPECT_THAT(status.message(), HasSubstr("does not speak PCCL's protocol"));
@@ -576,16 +580,16 @@ sys::Address unix_address(const std::string& name) {
 TEST_F(HandshakeTest, AnotherUserOfThisHostHoldsNoSlot) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user as well";
     server_ = std::move(HandshakeServer::listen(unix_address("users"),
-                                                {.way = "shm",
+                                                {.transport_name = "shm",
                                                  .most_pending = 4,
-                                                 .patience = std::chrono::hours(1),
-                                                 .patience_when_crowded = std::chrono::hours(1)})
+                                                 .timeout = std::chrono::hours(1),
+                                                 .timeout_when_crowded = std::chrono::hours(1)})
                             .value());
     constexpr std::size_t kConnections = 100;
     const Stranger stranger([this] {
         static std::vector<UniqueFd> held;
         for (std::size_t i = 0; i < kConnections; ++i)
-            held.push_back(std::move(sys::connect_to(server_->address(), patience()).value()));
+            held.push_back(std::move(sys::connect_to(server_->address(), test_deadline()).value()));
     });
     serve_until_refused(kConnections);
     EXPECT_EQ(server_->pending(), 0U);
@@ -597,8 +601,8 @@ TEST_F(HandshakeTest, AnotherUserOfThisHostHoldsNoSlot) {
     Status status;
     std::thread client([&] {
         const auto one = introduction(0);
-        status =
-            connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience()).status();
+        status = connect_authenticated({server_->address(), kSecret}, {&one, 1}, test_deadline())
+                     .status();
         done = true;
     });
     serve_until([&] { return done.load(); });
@@ -615,9 +619,9 @@ TEST_F(HandshakeTest, TheClientLeavesAServerOfAnotherUser) {
     });
     const auto one = introduction(0);
     Status status;
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     do {  // until it listens
-        status = connect_authenticated({address, kSecret}, {&one, 1}, patience()).status();
+        status = connect_authenticated({address, kSecret}, {&one, 1}, test_deadline()).status();
     } while (status.code() == StatusCode::kPeerLost && !deadline.passed());
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), HasSubstr("runs as user 65534, this one as 0"));
@@ -625,8 +629,8 @@ TEST_F(HandshakeTest, TheClientLeavesAServerOfAnotherUser) {
 
 TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
     listen({.most_pending = 1,
-            .patience = std::chrono::hours(1),
-            .patience_when_crowded = std::chrono::hours(1)});
+            .timeout = std::chrono::hours(1),
+            .timeout_when_crowded = std::chrono::hours(1)});
     const UniqueFd first = raw_client();
     serve_until([&] { return server_->pending() == 1; });
     const UniqueFd second = raw_client();
@@ -645,9 +649,9 @@ UniqueFd copy_of_other_end(const UniqueFd& client) {
     return {};
 }
 
-TEST_F(HandshakeTest, WhoeverWasLeftIsNotHeardThroughACopyOfItsDescriptor) {
+TEST_F(HandshakeTest, WhoeverWasLeftIsNotServedThroughACopyOfItsDescriptor) {
     loopback::ManualClock clock;
-    listen({.most_pending = 1, .patience = std::chrono::hours(1), .clock = &clock});
+    listen({.most_pending = 1, .timeout = std::chrono::hours(1), .clock = &clock});
     const UniqueFd first = raw_client();
     serve_until([&] { return server_->pending() == 1; });
     const UniqueFd copy = copy_of_other_end(first);
@@ -665,7 +669,7 @@ TEST_F(HandshakeTest, WhoeverWasLeftIsNotHeardThroughACopyOfItsDescriptor) {
     EXPECT_EQ(::poll(&polled, 1, 50), 0) << "neither has a handshake any more";
 }
 
-TEST_F(HandshakeTest, WithoutDescriptorsItHearsOnePeerAtATime) {
+TEST_F(HandshakeTest, WithoutDescriptorsItServesOnePeerAtATime) {
     const UniqueFd first = raw_client();
     const UniqueFd second = raw_client();
     const fakes::NoDescriptors none;
@@ -712,7 +716,7 @@ TEST_F(HandshakeTest, ConnectingGivesUpAtItsDeadline) {
 TEST_F(HandshakeTest, WorksOverUnixSocketsEvenWhenTheQueueIsFull) {
     const auto name =
         sys::Address::from_unix_name("pccl-handshake-test-" + std::to_string(::getpid()));
-    server_ = std::move(HandshakeServer::listen(name.value(), {.way = "shm"}).value());
+    server_ = std::move(HandshakeServer::listen(name.value(), {.transport_name = "shm"}).value());
     constexpr int kClients = 40;
     std::atomic<int> done{0};
     std::vector<std::thread> clients;
@@ -720,7 +724,7 @@ TEST_F(HandshakeTest, WorksOverUnixSocketsEvenWhenTheQueueIsFull) {
         clients.emplace_back([&, i] {
             const std::vector<Introduction> several(3, introduction(i));
             const auto sockets =
-                connect_authenticated({server_->address(), kSecret}, several, patience());
+                connect_authenticated({server_->address(), kSecret}, several, test_deadline());
             EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
             ++done;
         });

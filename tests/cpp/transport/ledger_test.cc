@@ -51,7 +51,8 @@ TEST_F(LedgerTest, AnEndIsAwaitedWhileWritersAreInThere) {
     ledger_->end(number);
     EXPECT_FALSE(ledger_->await_no_writers(number, std::chrono::milliseconds(20)));
     std::atomic<bool> have_left{false};
-    std::thread owner([&] { have_left = ledger_->await_no_writers(number, Ledger::kPatience); });
+    std::thread owner(
+        [&] { have_left = ledger_->await_no_writers(number, Ledger::kWriterTimeout); });
     EXPECT_FALSE(writer.leave(kNonce)) << "it has ended meanwhile";
     owner.join();
     EXPECT_TRUE(have_left);

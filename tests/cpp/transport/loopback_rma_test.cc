@@ -63,10 +63,10 @@ class RmaWorld {
     }
     /// Nothing while the post is not complete.
     std::optional<Status> poll() {
-        RmaCompletion told;
-        const auto count = host(0).link->poll({&told, 1});
+        RmaCompletion completed;
+        const auto count = host(0).link->poll({&completed, 1});
         if (!count.is_ok()) return count.status();
-        return *count == 1 ? std::optional(told.status) : std::nullopt;
+        return *count == 1 ? std::optional(completed.status) : std::nullopt;
     }
 
     std::vector<std::byte> here = std::vector<std::byte>(kWindowBytes, kHere);
@@ -88,10 +88,10 @@ TEST(LoopbackRmaTest, ACopyThatIsCutMovesSomeBytesAndEndsTheLink) {
     for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
         RmaWorld world({.faults = {.cut = 1}});
         world.post(op);
-        const auto told = world.poll();
-        ASSERT_TRUE(told);
-        EXPECT_EQ(told->code(), StatusCode::kPeerLost);
-        EXPECT_EQ(told->peer(), 1);
+        const auto completed = world.poll();
+        ASSERT_TRUE(completed);
+        EXPECT_EQ(completed->code(), StatusCode::kPeerLost);
+        EXPECT_EQ(completed->peer(), 1);
         const auto& moved = op == RmaOp::kRead ? world.here : world.there;
         EXPECT_EQ(count(moved, kOld), kWindowBytes / 2);
         EXPECT_EQ(count(moved, kHere), kWindowBytes / 2);
@@ -104,9 +104,9 @@ TEST(LoopbackRmaTest, APeerThatGivesUpInTheMiddleOverwritesItsMemory) {
     for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
         RmaWorld world({.faults = {.give_up = 1}});
         world.post(op);
-        const auto told = world.poll();
-        ASSERT_TRUE(told);
-        EXPECT_EQ(told->code(), StatusCode::kUnavailable) << told->to_string();
+        const auto completed = world.poll();
+        ASSERT_TRUE(completed);
+        EXPECT_EQ(completed->code(), StatusCode::kUnavailable) << completed->to_string();
         EXPECT_EQ(count(world.there, kOld) + count(world.there, kHere), 0) << "it is the owner's";
         EXPECT_EQ(world.poll(), std::nullopt) << "the link goes on";
     }
@@ -119,7 +119,7 @@ TEST(LoopbackRmaTest, ALinkThatBreaksMovesNothing) {
     EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kWindowBytes));
 }
 
-TEST(LoopbackRmaTest, ADelayHoldsBytesAndWordsBack) {
+TEST(LoopbackRmaTest, ADelayHoldsBytesAndNotificationsBack) {
     const ManualClock clock;
     RmaWorld world(
         {.faults = {.seed = 9, .longest_delay = std::chrono::seconds(1)}, .clock = &clock});
@@ -154,9 +154,9 @@ TEST(LoopbackRmaTest, FaultsBySeedNeverGiveWrongBytesForGood) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         RmaWorld world({.faults = {.seed = seed, .reset = 0.1, .cut = 0.2, .give_up = 0.2}});
         world.post(RmaOp::kRead);
-        const auto told = world.poll();
-        ASSERT_TRUE(told);
-        if (told->is_ok()) {
+        const auto completed = world.poll();
+        ASSERT_TRUE(completed);
+        if (completed->is_ok()) {
             ++good;
             ASSERT_EQ(count(world.here, kOld), static_cast<std::ptrdiff_t>(kWindowBytes)) << seed;
         } else {

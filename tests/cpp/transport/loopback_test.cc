@@ -23,7 +23,8 @@ class LoopbackWorld {
         for (int i = 0; i < processes; ++i) hosts_.push_back(std::make_unique<Host>(*fabric_));
     }
 
-    Result<std::unique_ptr<SendLink>> dial(Rank source, Rank destination, ChannelId channel = 0) {
+    Result<std::unique_ptr<SendLink>> open_link(Rank source, Rank destination,
+                                                ChannelId channel = 0) {
         const LinkRequest request{
             .group = kGroup, .source = source, .destination = destination, .channel = channel};
         return fakes::connect(host(source).transport(), host(destination).address(), request,
@@ -32,7 +33,7 @@ class LoopbackWorld {
     std::pair<std::unique_ptr<SendLink>, std::unique_ptr<RecvLink>> connect(Rank source,
                                                                             Rank destination,
                                                                             ChannelId channel = 0) {
-        auto sender = dial(source, destination, channel);
+        auto sender = open_link(source, destination, channel);
         EXPECT_TRUE(sender.is_ok()) << sender.status().to_string();
         return {std::move(sender.value()), std::move(host(destination).links[{source, channel}])};
     }
@@ -178,7 +179,7 @@ TEST(LoopbackTest, AResetLinkFailsAtBothEndsAndOthersDoNot) {
     EXPECT_EQ(receiver->peek(0)->size(), sent) << "what had arrived is still there";
     receiver->consume(0, sent);
     EXPECT_EQ(receiver->peek(0).status().peer(), 0);
-    EXPECT_TRUE(world.dial(0, 1, 1).is_ok()) << "the processes live on";
+    EXPECT_TRUE(world.open_link(0, 1, 1).is_ok()) << "the processes live on";
 }
 
 TEST(LoopbackTest, ADoomedProcessDiesAtItsCall) {
@@ -194,8 +195,8 @@ TEST(LoopbackTest, ADoomedProcessDiesAtItsCall) {
     EXPECT_EQ(from_doomed.second->peek(0)->size(), 5U);
     from_doomed.second->consume(0, 5);
     EXPECT_EQ(from_doomed.second->peek(0).status().peer(), 1);
-    EXPECT_EQ(world.dial(0, 1, 9).status().code(), StatusCode::kPeerLost);
-    EXPECT_EQ(world.dial(1, 0).status().code(), StatusCode::kAborted);
+    EXPECT_EQ(world.open_link(0, 1, 9).status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(world.open_link(1, 0).status().code(), StatusCode::kAborted);
     EXPECT_EQ(aside.first->send(0, numbered(1), Flush::kNow).value(), 1U);
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
-using fakes::patience;
+using fakes::timeout;
 
 /// One rank, as a test sees it.
 struct Member {
@@ -54,7 +54,7 @@ void run(int size, const std::function<void(Member&)>& body) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
             auto& own = sockets[static_cast<std::size_t>(rank)];
-            const Status connected = own->connect(addresses, patience());
+            const Status connected = own->connect(addresses, test_deadline());
             ASSERT_TRUE(connected.is_ok()) << connected.to_string();
             Member member{rank, driver, *own, together};
             body(member);
@@ -86,7 +86,7 @@ TEST(PeerSocketsTest, AStrangerIsRefusedAndAMissingRankNamed) {
 
 Result<std::unique_ptr<SymmetricHeap>> heap_of(Member& member, std::size_t bytes) {
     return SymmetricHeap::create({.driver = member.driver, .bytes = bytes}, member.sockets,
-                                 patience());
+                                 test_deadline());
 }
 
 class HeapTest : public testing::TestWithParam<int> {};
@@ -221,7 +221,7 @@ TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
         const auto base = member.driver.allocate(4096);
         word_at(base + 512) = static_cast<std::uint64_t>(member.rank) + 1;
         for (const std::size_t offset : {512, 0, 512}) {
-            const auto found = (*cache)->find(base + offset, 64, patience());
+            const auto found = (*cache)->find(base + offset, 64, test_deadline());
             ASSERT_TRUE(found.is_ok()) << found.status().to_string();
             EXPECT_EQ(found->at(member.rank, base + offset), base + offset);
             if (offset == 512) {
@@ -246,7 +246,7 @@ TEST(RegistrationCacheTest, KnowsWhatOfItsPeersIsMapped) {
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
         bases.at(static_cast<std::size_t>(member.rank)) = base;
-        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, test_deadline()).is_ok());
         member.together.arrive_and_wait();
         const auto peers = bases.at(static_cast<std::size_t>(1 - member.rank));
         EXPECT_TRUE((*cache)->has_mapped(peers, 4096));
@@ -263,12 +263,12 @@ TEST(RegistrationCacheTest, AnAddressGivenOutAgainIsMappedAgain) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, test_deadline()).is_ok());
         member.together.arrive_and_wait();
         EXPECT_EQ(member.driver.opened_allocations(), 1);
         member.together.arrive_and_wait();
         member.driver.forget(base);
-        ASSERT_TRUE((*cache)->find(base, 4096, patience()).is_ok());
+        ASSERT_TRUE((*cache)->find(base, 4096, test_deadline()).is_ok());
         member.together.arrive_and_wait();
         EXPECT_EQ(member.driver.opened_allocations(), 2);
         member.together.arrive_and_wait();
@@ -282,11 +282,11 @@ TEST(RegistrationCacheTest, WhatIsNoGpuMemoryOrTooShortIsRefused) {
         const auto base = member.driver.allocate(4096);
         std::uint64_t here = 0;
         const auto host = std::bit_cast<sys::cuda::DeviceAddress>(&here);
-        EXPECT_EQ((*cache)->find(host, 8, patience()).status().code(),
+        EXPECT_EQ((*cache)->find(host, 8, test_deadline()).status().code(),
                   StatusCode::kInvalidArgument);
-        EXPECT_EQ((*cache)->find(base + 4000, 97, patience()).status().code(),
+        EXPECT_EQ((*cache)->find(base + 4000, 97, test_deadline()).status().code(),
                   StatusCode::kInvalidArgument);
-        EXPECT_TRUE((*cache)->find(base + 4000, 96, patience()).is_ok());
+        EXPECT_TRUE((*cache)->find(base + 4000, 96, test_deadline()).is_ok());
         member.together.arrive_and_wait();
     });
 }
@@ -298,7 +298,7 @@ TEST(RegistrationCacheTest, AnAllocationThatAPeerCannotMapIsUnsupported) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        const auto found = (*cache)->find(base, 64, patience());
+        const auto found = (*cache)->find(base, 64, test_deadline());
         EXPECT_EQ(found.status().code(),
                   member.rank == 0 ? StatusCode::kUnsupported : StatusCode::kOk);
         member.together.arrive_and_wait();
@@ -312,7 +312,7 @@ TEST(RegistrationCacheTest, MemoryThatCannotBeSharedIsUnsupportedEveryTime) {
         const auto base = member.driver.allocate(4096);
         member.driver.make_unshareable(base);
         for (int time = 0; time < 2; ++time)
-            EXPECT_EQ((*cache)->find(base, 64, patience()).status().code(),
+            EXPECT_EQ((*cache)->find(base, 64, test_deadline()).status().code(),
                       StatusCode::kUnsupported);
         member.together.arrive_and_wait();
     });
@@ -323,8 +323,8 @@ TEST(RegistrationCacheTest, WhatWasAnnouncedIsMappedWithoutAnybodyWaiting) {
         auto cache = cache_of(member);
         ASSERT_TRUE(cache.is_ok());
         const auto base = member.driver.allocate(4096);
-        ASSERT_TRUE((*cache)->announce(base + 100, patience()).is_ok());
-        ASSERT_TRUE((*cache)->announce(base, patience()).is_ok());
+        ASSERT_TRUE((*cache)->announce(base + 100, test_deadline()).is_ok());
+        ASSERT_TRUE((*cache)->announce(base, test_deadline()).is_ok());
         EXPECT_EQ((*cache)->size(), 1U);
         while (member.driver.opened_allocations() == 0) std::this_thread::yield();
         member.together.arrive_and_wait();
@@ -361,7 +361,7 @@ TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
         EXPECT_EQ((*cache)->health().code(), StatusCode::kPeerLost);
         EXPECT_EQ((*cache)->health().peer(), 1);
         const auto base = member.driver.allocate(4096);
-        EXPECT_EQ((*cache)->find(base, 64, patience()).status().code(), StatusCode::kPeerLost);
+        EXPECT_EQ((*cache)->find(base, 64, test_deadline()).status().code(), StatusCode::kPeerLost);
         EXPECT_EQ(losses.count(), 1);
     });
 }
@@ -401,7 +401,7 @@ TEST(RegistrationCacheTest, ALatePeerIsNamedAndLeavingEndsTheWait) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(50));
                 cache->leave(Status::aborted("enough"));
             });
-            EXPECT_EQ(cache->find(base, 64, patience()).status().code(), StatusCode::kAborted);
+            EXPECT_EQ(cache->find(base, 64, test_deadline()).status().code(), StatusCode::kAborted);
             leaving.join();
         }
         member.together.arrive_and_wait();

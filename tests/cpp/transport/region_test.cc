@@ -13,7 +13,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 
 constexpr std::size_t kRegionBytes = 64 * kKiB;
 constexpr RegionExtent kExtent{.offset = 0, .bytes = kRegionBytes};
@@ -55,12 +55,12 @@ TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
             other = accept_one(pair.theirs, *waiters[static_cast<std::size_t>(rank)], rank, kRanks);
         });
         const Status offered =
-            first->offer(rank, std::move(pair.ours), waiters[0]->handles(), patience());
+            first->offer(rank, std::move(pair.ours), waiters[0]->handles(), test_deadline());
         EXPECT_TRUE(offered.is_ok()) << offered.to_string();
         acceptor.join();
         EXPECT_FALSE(other->is_complete().value()) << "the other doorbells are missing";
     }
-    ASSERT_TRUE(first->complete(patience()).is_ok());
+    ASSERT_TRUE(first->complete(test_deadline()).is_ok());
     first->memory()[7] = std::byte{42};
     for (Rank rank = 1; rank < kRanks; ++rank) {
         Region& region = *others[static_cast<std::size_t>(rank)];
@@ -83,7 +83,8 @@ struct Offered {
     Offered() {
         Sockets pair = socket_pair();
         std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
-        EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
+        EXPECT_TRUE(
+            first->offer(1, std::move(pair.ours), waiter->handles(), test_deadline()).is_ok());
         acceptor.join();
     }
 };
@@ -112,10 +113,10 @@ TEST(RegionTest, WhoSleepsUntilTheRegionIsCompleteIsWoken) {
     std::unique_ptr<Region> other;
     Sockets pair = socket_pair();
     std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 2); });
-    EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
+    EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), test_deadline()).is_ok());
     acceptor.join();
     const std::uint32_t ticket = waiter->prepare();
-    ASSERT_TRUE(first->complete(patience()).is_ok());
+    ASSERT_TRUE(first->complete(test_deadline()).is_ok());
     const std::uint32_t after = waiter->prepare();
     waiter->cancel();
     waiter->cancel();
@@ -127,7 +128,8 @@ TEST(RegionTest, ARankThatDoesNotAnswerAnOfferIsNamed) {
     const auto waiter = std::move(Waiter::create().value());
     Sockets pair = socket_pair();
     pair.theirs.reset();
-    const Status offered = first->offer(2, std::move(pair.ours), waiter->handles(), patience());
+    const Status offered =
+        first->offer(2, std::move(pair.ours), waiter->handles(), test_deadline());
     EXPECT_EQ(offered.code(), StatusCode::kPeerLost);
     EXPECT_EQ(offered.peer(), 2);
 }

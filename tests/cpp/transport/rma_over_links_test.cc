@@ -24,8 +24,8 @@ using Stream = fakes::MemoryStream;
 class StrangePeer : public testing::Test {
    protected:
     void SetUp() override {
-        auto out = std::make_unique<MemorySendLink>(said_);
-        auto in = std::make_unique<MemoryRecvLink>(heard_);
+        auto out = std::make_unique<MemorySendLink>(sent_);
+        auto in = std::make_unique<MemoryRecvLink>(received_);
         link_ = rma_.connect({.out = std::move(out), .in = std::move(in)}).value();
     }
     [[nodiscard]] RmaFrame request(RmaFrameKind kind, std::uint64_t number, std::uint64_t offset,
@@ -37,25 +37,25 @@ class StrangePeer : public testing::Test {
         return request_of(kind, number,
                           {.registration = {memory.id, memory.nonce}, .blocks = std::move(blocks)});
     }
-    void hear(const RmaFrame& frame, const std::vector<RmaExtent>& list, std::size_t payload) {
-        hear(frame);
+    void receive(const RmaFrame& frame, const std::vector<RmaExtent>& list, std::size_t payload) {
+        receive(frame);
         const auto bytes = std::as_bytes(std::span(list));
-        heard_->bytes.insert(heard_->bytes.end(), bytes.begin(), bytes.end());
-        heard_->bytes.insert(heard_->bytes.end(), payload, std::byte{0x77});
+        received_->bytes.insert(received_->bytes.end(), bytes.begin(), bytes.end());
+        received_->bytes.insert(received_->bytes.end(), payload, std::byte{0x77});
     }
-    void hear(const RmaFrame& frame, std::size_t payload = 0) {
+    void receive(const RmaFrame& frame, std::size_t payload = 0) {
         const auto bytes = std::as_bytes(std::span(&frame, 1));
-        heard_->bytes.insert(heard_->bytes.end(), bytes.begin(), bytes.end());
-        heard_->bytes.insert(heard_->bytes.end(), payload, std::byte{0x77});
+        received_->bytes.insert(received_->bytes.end(), bytes.begin(), bytes.end());
+        received_->bytes.insert(received_->bytes.end(), payload, std::byte{0x77});
     }
     /// The next answer of the link; its payload is skipped.
     RmaFrame answer() {
         static_cast<void>(link_->advance());
         RmaFrame frame{};
-        EXPECT_GE(said_->bytes.size(), said_->consumed + sizeof frame);
-        if (said_->bytes.size() < said_->consumed + sizeof frame) return frame;
-        std::memcpy(&frame, said_->bytes.data() + said_->consumed, sizeof frame);
-        said_->consumed += sizeof frame + (frame.kind == RmaFrameKind::kData ? frame.bytes : 0);
+        EXPECT_GE(sent_->bytes.size(), sent_->consumed + sizeof frame);
+        if (sent_->bytes.size() < sent_->consumed + sizeof frame) return frame;
+        std::memcpy(&frame, sent_->bytes.data() + sent_->consumed, sizeof frame);
+        sent_->consumed += sizeof frame + (frame.kind == RmaFrameKind::kData ? frame.bytes : 0);
         return frame;
     }
 
@@ -63,8 +63,8 @@ class StrangePeer : public testing::Test {
     RmaOverLinks rma_;
     std::unique_ptr<Registration> registration_ =
         rma_.add({.data = memory_.data() + 100, .bytes = 800}).value();
-    std::shared_ptr<Stream> said_ = std::make_shared<Stream>();
-    std::shared_ptr<Stream> heard_ = std::make_shared<Stream>();
+    std::shared_ptr<Stream> sent_ = std::make_shared<Stream>();
+    std::shared_ptr<Stream> received_ = std::make_shared<Stream>();
     std::unique_ptr<RmaLink> link_;
 };
 
@@ -79,21 +79,21 @@ TEST_F(StrangePeer, BoundsAreCheckedByTheTarget) {
                                                               {kHuge, 1},
                                                               {kHuge, 2},
                                                               {(1ULL << 32) + 1, 1}}) {
-        hear(request(RmaFrameKind::kWrite, number, offset, bytes), bytes);
+        receive(request(RmaFrameKind::kWrite, number, offset, bytes), bytes);
         EXPECT_EQ(answer().outcome, RmaOutcome::kOutOfBounds) << offset;
         ++number;
-        hear(request(RmaFrameKind::kRead, number, offset, bytes));
+        receive(request(RmaFrameKind::kRead, number, offset, bytes));
         const RmaFrame read = answer();
         EXPECT_EQ(read.kind, RmaFrameKind::kDone) << "no bytes are sent";
         EXPECT_EQ(read.outcome, RmaOutcome::kOutOfBounds) << offset;
         ++number;
     }
     for (const std::uint64_t bytes : {kHuge, kHuge - 7}) {
-        hear(request(RmaFrameKind::kRead, number++, 8, bytes));
+        receive(request(RmaFrameKind::kRead, number++, 8, bytes));
         EXPECT_EQ(answer().outcome, RmaOutcome::kOutOfBounds);
     }
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
-    hear(request(RmaFrameKind::kWrite, number, 799, 1), 1);
+    receive(request(RmaFrameKind::kWrite, number, 799, 1), 1);
     EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
     EXPECT_EQ(memory_[899], std::byte{0x77});
     EXPECT_EQ(memory_[900], std::byte{0});
@@ -115,16 +115,16 @@ TEST_F(StrangePeer, BoundsOfRunsAndListsAreCheckedByTheTarget) {
     std::uint64_t number = 0;
     for (const RmaBlocks& blocks : wrong) {
         const std::vector<RmaExtent> list(blocks.list().begin(), blocks.list().end());
-        hear(asking(RmaFrameKind::kWrite, number++, blocks), list, blocks.bytes());
+        receive(asking(RmaFrameKind::kWrite, number++, blocks), list, blocks.bytes());
         EXPECT_EQ(answer().outcome, RmaOutcome::kOutOfBounds) << number;
-        hear(asking(RmaFrameKind::kRead, number++, blocks), list, 0);
+        receive(asking(RmaFrameKind::kRead, number++, blocks), list, 0);
         const RmaFrame read = answer();
         EXPECT_EQ(read.kind, RmaFrameKind::kDone) << "no bytes are sent";
         EXPECT_EQ(read.outcome, RmaOutcome::kOutOfBounds) << number;
     }
     EXPECT_EQ(rma_.refusals(), number);
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
-    hear(asking(RmaFrameKind::kWrite, number, RmaBlocks({0, 8}, 99, 9)), 72);
+    receive(asking(RmaFrameKind::kWrite, number, RmaBlocks({0, 8}, 99, 9)), 72);
     EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
     EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 72);
     EXPECT_EQ(memory_[100 + 8 * 99 + 7], std::byte{0x77});
@@ -133,10 +133,10 @@ TEST_F(StrangePeer, BoundsOfRunsAndListsAreCheckedByTheTarget) {
 /// Bytes that come one by one stand in for those that come in any pieces.
 TEST_F(StrangePeer, AListThatComesByteByByteIsUnderstood) {
     const std::vector<RmaExtent> list{{700, 2}, {3, 1}, {10, 4}};
-    hear(asking(RmaFrameKind::kWrite, 0, RmaBlocks(list)), list, 7);
-    const std::vector<std::byte> all = std::exchange(heard_->bytes, {});
+    receive(asking(RmaFrameKind::kWrite, 0, RmaBlocks(list)), list, 7);
+    const std::vector<std::byte> all = std::exchange(received_->bytes, {});
     for (const std::byte each : all) {
-        heard_->bytes.push_back(each);
+        received_->bytes.push_back(each);
         ASSERT_TRUE(link_->advance().is_ok());
     }
     EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
@@ -146,12 +146,12 @@ TEST_F(StrangePeer, AListThatComesByteByByteIsUnderstood) {
 }
 
 TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfARunTakesNoMore) {
-    hear(asking(RmaFrameKind::kWrite, 0, RmaBlocks({0, 10}, 20, 30)), 100);
+    receive(asking(RmaFrameKind::kWrite, 0, RmaBlocks({0, 10}, 20, 30)), 100);
     static_cast<void>(link_->advance());
     EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 100);
     registration_.reset();
     std::ranges::fill(memory_, std::byte{0});
-    heard_->bytes.insert(heard_->bytes.end(), 200, std::byte{0x77});
+    received_->bytes.insert(received_->bytes.end(), 200, std::byte{0x77});
     EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
 }
@@ -159,22 +159,22 @@ TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfARunTakesNoMore) {
 TEST_F(StrangePeer, NonceAndIdAreChecked) {
     RmaFrame frame = request(RmaFrameKind::kWrite, 0, 0, 10);
     frame.nonce += 1;
-    hear(frame, 10);
+    receive(frame, 10);
     EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
     frame = request(RmaFrameKind::kWrite, 1, 0, 10);
     frame.id += 1;
-    hear(frame, 10);
+    receive(frame, 10);
     EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
     EXPECT_EQ(memory_[100], std::byte{0});
 }
 
 TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfAWriteTakesNoMore) {
-    hear(request(RmaFrameKind::kWrite, 0, 0, 300), 100);
+    receive(request(RmaFrameKind::kWrite, 0, 0, 300), 100);
     static_cast<void>(link_->advance());
     EXPECT_EQ(memory_[199], std::byte{0x77});
     registration_.reset();
     std::ranges::fill(memory_, std::byte{0});
-    heard_->bytes.insert(heard_->bytes.end(), 200, std::byte{0x77});
+    received_->bytes.insert(received_->bytes.end(), 200, std::byte{0x77});
     EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
 }
@@ -183,21 +183,21 @@ TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfAWriteTakesNoMore) {
 TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfALongWriteTakesNoMore) {
     std::vector<std::byte> long_memory(1 * kMiB);
     registration_ = rma_.add({.data = long_memory.data(), .bytes = long_memory.size()}).value();
-    hear(request(RmaFrameKind::kWrite, 0, 0, long_memory.size()), 300 * kKiB);
+    receive(request(RmaFrameKind::kWrite, 0, 0, long_memory.size()), 300 * kKiB);
     static_cast<void>(link_->advance());
     EXPECT_EQ(std::ranges::count(long_memory, std::byte{0x77}), 300 * kKiB);
     registration_.reset();
     std::ranges::fill(long_memory, std::byte{0});
-    heard_->bytes.insert(heard_->bytes.end(), 724 * kKiB, std::byte{0x77});
+    received_->bytes.insert(received_->bytes.end(), 724 * kKiB, std::byte{0x77});
     registration_ = rma_.add({.data = memory_.data(), .bytes = memory_.size()}).value();
-    hear(request(RmaFrameKind::kWrite, 1, 0, 5), 5);
+    receive(request(RmaFrameKind::kWrite, 1, 0, 5), 5);
     EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
     EXPECT_EQ(answer().outcome, RmaOutcome::kOk) << "what comes behind it is taken";
     EXPECT_EQ(std::ranges::count(long_memory, std::byte{0}), 1 * kMiB);
     EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 5);
 }
 
-TEST_F(StrangePeer, NonsenseEndsTheLink) {
+TEST_F(StrangePeer, AProtocolErrorEndsTheLink) {
     std::vector<RmaFrame> wrong;
     for (int i = 0; i < 16; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
     wrong[0].magic ^= 1;
@@ -206,9 +206,9 @@ TEST_F(StrangePeer, NonsenseEndsTheLink) {
     wrong[3].kind = RmaFrameKind::kDone;
     wrong[4].kind = RmaFrameKind::kData;
     wrong[5].kind = RmaFrameKind::kTaken;
-    wrong[6].kind = RmaFrameKind::kWord;
+    wrong[6].kind = RmaFrameKind::kNotification;
     wrong[6].bytes = 0;
-    wrong[7].kind = RmaFrameKind::kWord;
+    wrong[7].kind = RmaFrameKind::kNotification;
     wrong[7].bytes = RmaLink::kMostNotification + 1;
     wrong[8].count = 0;
     wrong[9].count = 2;  // of 1 byte
@@ -221,10 +221,11 @@ TEST_F(StrangePeer, NonsenseEndsTheLink) {
     wrong[14].layout = static_cast<RmaLayout>(2);
     wrong[15].count = wrong[15].bytes = kRmaTogether + 1;  // blocks of 1 byte, all the same
     for (const RmaFrame& frame : wrong) {
-        *heard_ = {};
+        *received_ = {};
         SetUp();
-        hear(frame);
-        heard_->bytes.resize(heard_->bytes.size() + RmaBlocks::kMostListed * sizeof(RmaExtent));
+        receive(frame);
+        received_->bytes.resize(received_->bytes.size() +
+                                RmaBlocks::kMostListed * sizeof(RmaExtent));
         EXPECT_EQ(link_->advance().code(), StatusCode::kPeerLost);
         EXPECT_EQ(link_->look().code(), StatusCode::kPeerLost) << "it sticks";
     }
@@ -232,10 +233,10 @@ TEST_F(StrangePeer, NonsenseEndsTheLink) {
 
 TEST_F(StrangePeer, AListOfOtherBytesThanItsRequestEndsTheLink) {
     for (const std::uint64_t last : {3U, 5U}) {
-        *heard_ = {};
+        *received_ = {};
         SetUp();
         const std::vector<RmaExtent> list{{0, 4}, {8, 4}};
-        hear(asking(RmaFrameKind::kRead, 0, RmaBlocks(list)), {{0, 4}, {8, last}}, 0);
+        receive(asking(RmaFrameKind::kRead, 0, RmaBlocks(list)), {{0, 4}, {8, last}}, 0);
         EXPECT_EQ(link_->advance().code(), StatusCode::kPeerLost) << last;
     }
 }
@@ -250,9 +251,9 @@ TEST_F(StrangePeer, MoreRequestsThanAllowedEndTheLink) {
         void abort(const Status&) override {}
     };
     link_ = rma_.connect({.out = std::make_unique<Full>(),
-                          .in = std::make_unique<MemoryRecvLink>(heard_)})
+                          .in = std::make_unique<MemoryRecvLink>(received_)})
                 .value();
-    for (std::uint64_t i = 0; i < 100'000; ++i) hear(request(RmaFrameKind::kRead, i, 0, 1));
+    for (std::uint64_t i = 0; i < 100'000; ++i) receive(request(RmaFrameKind::kRead, i, 0, 1));
     Status status;
     for (int i = 0; i < 1000 && status.is_ok(); ++i) status = link_->advance();
     EXPECT_EQ(status.code(), StatusCode::kPeerLost);
@@ -261,7 +262,7 @@ TEST_F(StrangePeer, MoreRequestsThanAllowedEndTheLink) {
 TEST_F(StrangePeer, RandomBytesGiveAStatus) {
     std::mt19937 random(3);
     for (int round = 0; round < 2000; ++round) {
-        *heard_ = {};
+        *received_ = {};
         SetUp();
         for (int i = 0; i < 5; ++i) {
             RmaFrame frame =
@@ -269,7 +270,7 @@ TEST_F(StrangePeer, RandomBytesGiveAStatus) {
             auto* const bytes = reinterpret_cast<unsigned char*>(&frame);
             if (random() % 3 == 0)
                 bytes[random() % sizeof frame] = static_cast<unsigned char>(random());
-            hear(frame, random() % 100);
+            receive(frame, random() % 100);
         }
         for (int i = 0; i < 3; ++i) static_cast<void>(link_->advance());
         ASSERT_EQ(memory_[99], std::byte{0});
@@ -290,13 +291,13 @@ class BytesOnTheWire : public testing::Test {
             .value();
     }
     void complete_reads(std::size_t posts) {
-        std::vector<RmaCompletion> told(64);
+        std::vector<RmaCompletion> completed(64);
         for (std::size_t ended = 0; ended < posts;) {
             ASSERT_TRUE(asker_->advance().is_ok());
             ASSERT_TRUE(target_->advance().is_ok());
-            const auto count = asker_->poll(told);
+            const auto count = asker_->poll(completed);
             ASSERT_TRUE(count.is_ok()) << count.status().to_string();
-            for (std::size_t i = 0; i < *count; ++i) ASSERT_TRUE(told[i].status.is_ok());
+            for (std::size_t i = 0; i < *count; ++i) ASSERT_TRUE(completed[i].status.is_ok());
             ended += *count;
         }
     }

@@ -22,7 +22,7 @@
 namespace pccl::transport::tcp {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 using testing::HasSubstr;
 
 constexpr std::size_t kBlock = 1024;
@@ -45,7 +45,7 @@ Pair tcp_pair() {
     auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value(), stream);
     const auto address = sys::local_address(listener->get());
     Pair pair;
-    pair.near = std::move(sys::connect_to(*address, patience(), stream).value());
+    pair.near = std::move(sys::connect_to(*address, test_deadline(), stream).value());
     while (!pair.far.is_open()) {
         auto accepted = sys::accept_next(listener->get(), stream);
         if (accepted.is_ok() && accepted->has_value()) pair.far = std::move(**accepted);
@@ -72,11 +72,11 @@ class StripesTest : public testing::Test {
         std::vector<Stripes> channels;
         channels.emplace_back(watched(std::move(near_)), block, std::chrono::seconds(10));
         channels.emplace_back(watched(one()), block, std::chrono::seconds(10));
-        const Departure departure{.self = 0, .leaver = 3, .ranks = 8};
+        const CloseContext close_context{.self = 0, .leaver = 3, .ranks = 8};
         return {.peer = 3,
                 .peer_name = "rank 3 at its address",
                 .channels = std::move(channels),
-                .watch = PeerWatch(departure, std::move(watched(one()).front()))};
+                .watch = PeerWatch(close_context, std::move(watched(one()).front()))};
     }
     std::unique_ptr<TcpSendLink> sender(std::size_t sockets, std::size_t block = kBlock) {
         connect(sockets);
@@ -92,7 +92,7 @@ class StripesTest : public testing::Test {
         put(socket, bytes);
     }
     void put(std::size_t socket, Bytes bytes) {
-        ASSERT_TRUE(sys::send_all(far_[socket].get(), bytes, patience()).is_ok());
+        ASSERT_TRUE(sys::send_all(far_[socket].get(), bytes, test_deadline()).is_ok());
     }
     /// What is here of the stream within a moment, at most `count` bytes.
     static std::vector<std::byte> take(TcpRecvLink& link, std::size_t count,
@@ -110,7 +110,7 @@ class StripesTest : public testing::Test {
     }
     static Status fault_of(const std::function<Status()>& look) {
         Status found;
-        for (const Deadline end = patience(); found.is_ok() && !end.passed();) {
+        for (const Deadline end = test_deadline(); found.is_ok() && !end.passed();) {
             found = look();
             system_clock().sleep_for(std::chrono::milliseconds(1));
         }
@@ -153,7 +153,7 @@ bool answers_at_once(int socket) {
     return value != 0;
 }
 
-TEST_F(StripesTest, ShortMessagesAreAcknowledgedLateAndLongOnesAtOnce) {
+TEST_F(StripesTest, ShortMessagesAreAcknowledgedWithDelayAndLongOnesAtOnce) {
     connect(1);
     const int socket = near(0);
     TcpRecvLink link(parts(1 * kMiB));
@@ -175,11 +175,11 @@ TEST_F(StripesTest, OneSocketCarriesNothingButTheStream) {
     const auto bytes = stamped(5 * kBlock + 7, 1);
     ASSERT_EQ(link->send(kCollectiveChannel, bytes, Flush::kNow).value(), bytes.size());
     std::vector<std::byte> come(bytes.size());
-    ASSERT_TRUE(sys::receive_all(far_[0].get(), come, patience()).is_ok());
+    ASSERT_TRUE(sys::receive_all(far_[0].get(), come, test_deadline()).is_ok());
     EXPECT_EQ(come, bytes);
     link->abort(Status::aborted("no more"));
     std::byte more{};
-    EXPECT_EQ(sys::receive_all(far_[0].get(), {&more, 1}, patience()).code(),
+    EXPECT_EQ(sys::receive_all(far_[0].get(), {&more, 1}, test_deadline()).code(),
               StatusCode::kPeerLost);
 }
 
@@ -229,7 +229,7 @@ TEST_F(StripesTest, AnyLayoutThatComesInAnyPiecesIsReadInOrder) {
         const auto link = receiver(sockets);
         Layout layout(sockets, 150, seed);
         std::vector<std::byte> taken;
-        for (const Deadline end = patience();
+        for (const Deadline end = test_deadline();
              taken.size() < layout.bytes.size() && !end.passed();) {
             const std::size_t socket = random() % sockets;
             put(socket, layout.next(socket, random() % (3 * kBlock)));
@@ -286,7 +286,7 @@ TEST_F(StripesTest, ASlowSocketGetsFewerBlocks) {
     std::size_t sent = 0;
     const auto received = [&] { return far.come[0].size() + far.come[1].size(); };
     const std::size_t framed = bytes.size() / (128 * kKiB) * FarEnd::kFramed;
-    for (const Deadline end = patience(); received() < framed && !end.passed();) {
+    for (const Deadline end = test_deadline(); received() < framed && !end.passed();) {
         const auto taken = link->send(kCollectiveChannel, Bytes(bytes).subspan(sent), Flush::kNow);
         ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
         sent += *taken;

@@ -22,7 +22,7 @@
 namespace pccl::transport::tcp {
 namespace {
 
-using fakes::patience;
+using fakes::timeout;
 
 class TcpHost final : public fakes::Host {
    public:
@@ -36,7 +36,7 @@ class TcpHost final : public fakes::Host {
     }
     void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
     void accept_until(const std::function<bool()>& done) {
-        const Deadline deadline = patience();
+        const Deadline deadline = test_deadline();
         while (!done() && !deadline.passed()) serve(std::chrono::milliseconds(20));
         ASSERT_TRUE(done());
     }
@@ -44,8 +44,8 @@ class TcpHost final : public fakes::Host {
         return sys::Address::parse(address().first_of(TransportKind::kTcp).value()).value();
     }
     /// Opens sockets as a proven peer would, with purposes of the test's choice.
-    Result<std::vector<UniqueFd>> dial(const std::vector<SocketPurpose>& purposes,
-                                       Rank source = 3) {
+    Result<std::vector<UniqueFd>> open_sockets(const std::vector<SocketPurpose>& purposes,
+                                               Rank source = 3) {
         std::vector<Introduction> introductions;
         for (const SocketPurpose& purpose : purposes)
             introductions.push_back(
@@ -54,12 +54,12 @@ class TcpHost final : public fakes::Host {
                  .purpose = purpose.encode()});
         Result<std::vector<UniqueFd>> sockets = std::vector<UniqueFd>{};
         std::atomic<bool> done{false};
-        std::thread dialer([&] {
-            sockets = connect_authenticated({door(), kSecret}, introductions, patience());
+        std::thread connector([&] {
+            sockets = connect_authenticated({door(), kSecret}, introductions, test_deadline());
             done = true;
         });
         accept_until([&] { return done.load(); });
-        dialer.join();
+        connector.join();
         return sockets;
     }
 
@@ -83,7 +83,7 @@ void expect_text(TcpHost& host, RecvLink& link, ChannelId channel, const std::st
     std::vector<std::byte> received(wanted.size());
     MutableBytes rest(received);
     Backoff backoff(host.waiter());
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (!rest.empty() && !deadline.passed()) {
         const auto got = link.receive(channel, rest);
         ASSERT_TRUE(got.is_ok()) << got.status().to_string();
@@ -119,7 +119,7 @@ TEST(TcpTransportTest, PassesOverAddressesThatLeadNowhere) {
     const NetworkSide here{.process = {.host = "here", .doors = {}, .kernel = "k"}};
     const ControlAddress peer{.host = "there", .doors = {}, .kernel = "l"};
     const auto ways = [&](const std::vector<std::string>& addresses) {
-        return here.ways_to(peer, addresses);
+        return here.routes_to(peer, addresses);
     };
     EXPECT_FALSE(ways({}).is_ok());
     EXPECT_FALSE(ways({"127.0.0.1:7", "[::1]:7", "unix:@pccl-0"}).is_ok());
@@ -147,20 +147,20 @@ TEST(TcpTransportTest, RefusesUnusableOptions) {
 
 TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
     TcpHost host;
-    auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
+    auto sockets = host.open_sockets({purpose(0), purpose(1), purpose(2), purpose(3)});
     ASSERT_TRUE(sockets.is_ok()) << sockets.status().to_string();
     host.accept_until([&] { return host.links.size() == 1; });
     const std::string a(1024, 'a');
     const std::string b(1024, 'b');
     // The second block comes first; what was sent by hand lands where the numbers say.
-    ASSERT_TRUE(
-        sys::send_all((*sockets)[2].get(), bytes_of(number(1) + b + number(3) + "d"), patience())
-            .is_ok());
+    ASSERT_TRUE(sys::send_all((*sockets)[2].get(), bytes_of(number(1) + b + number(3) + "d"),
+                              test_deadline())
+                    .is_ok());
     ASSERT_TRUE(sys::send_all((*sockets)[1].get(),
                               bytes_of(number(0) + a + number(2) + std::string(1024, 'c')),
-                              patience())
+                              test_deadline())
                     .is_ok());
-    ASSERT_TRUE(sys::send_all((*sockets)[0].get(), bytes_of("message"), patience()).is_ok());
+    ASSERT_TRUE(sys::send_all((*sockets)[0].get(), bytes_of("message"), test_deadline()).is_ok());
     expect_text(host, *host.links[0], kCollectiveChannel, a + b + std::string(1024, 'c') + "d");
     expect_text(host, *host.links[0], kMessageChannel, "message");
 }
@@ -171,54 +171,55 @@ TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
     other.link = {8};
     SocketPurpose watch = other;
     watch.index = 2;
-    auto first = host.dial({purpose(2), purpose(0), purpose(3)});
+    auto first = host.open_sockets({purpose(2), purpose(0), purpose(3)});
     EXPECT_TRUE(host.links.empty()) << "a link is complete or not there";
-    auto second = host.dial({other}, 4);
+    auto second = host.open_sockets({other}, 4);
     other.index = 1;
-    auto second_too = host.dial({other, watch}, 4);
-    auto first_too = host.dial({purpose(1)});
+    auto second_too = host.open_sockets({other, watch}, 4);
+    auto first_too = host.open_sockets({purpose(1)});
     host.accept_until([&] { return host.links.size() == 2; });
     EXPECT_EQ(host.requests[0].source, 4);
     EXPECT_EQ(host.requests[1].source, 3);
-    ASSERT_TRUE(
-        sys::send_all((*first_too)[0].get(), bytes_of(number(0) + "first"), patience()).is_ok());
-    ASSERT_TRUE(sys::send_all((*second_too)[0].get(), bytes_of("second"), patience()).is_ok());
+    ASSERT_TRUE(sys::send_all((*first_too)[0].get(), bytes_of(number(0) + "first"), test_deadline())
+                    .is_ok());
+    ASSERT_TRUE(sys::send_all((*second_too)[0].get(), bytes_of("second"), test_deadline()).is_ok());
     expect_text(host, *host.links[0], kCollectiveChannel, "second");
     expect_text(host, *host.links[1], kCollectiveChannel, "first");
 }
 
 TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
     TcpHost host;
-    auto first = host.dial({purpose(0)});
-    auto twice = host.dial({purpose(0)});
+    auto first = host.open_sockets({purpose(0)});
+    auto twice = host.open_sockets({purpose(0)});
     host.accept_until([&] { return host.refusals.size() == 1; });
-    auto stranger = host.dial({purpose(1)}, 5);
+    auto stranger = host.open_sockets({purpose(1)}, 5);
     host.accept_until([&] { return host.refusals.size() == 2; });
-    auto impossible = host.dial({purpose(7)});
+    auto impossible = host.open_sockets({purpose(7)});
     host.accept_until([&] { return host.refusals.size() == 3; });
     EXPECT_TRUE(sys::peer_has_closed((*impossible)[0].get()));
     EXPECT_TRUE(host.links.empty());
-    auto rest = host.dial({purpose(1), purpose(2), purpose(3)});
+    auto rest = host.open_sockets({purpose(1), purpose(2), purpose(3)});
     host.accept_until([&] { return host.links.size() == 1; });
 }
 
 TEST(TcpTransportTest, ALinkThatIsGivenUpHalfWayTakesNoSockets) {
     TcpHost host;
     {
-        auto some = host.dial({purpose(0), purpose(2)});
+        auto some = host.open_sockets({purpose(0), purpose(2)});
         ASSERT_TRUE(some.is_ok());
     }
     host.accept_until([&] { return host.refusals.size() == 1; });
     EXPECT_THAT(host.refusals[0].message(), testing::HasSubstr("rank 3 gave up opening a link"));
-    auto whole = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
+    auto whole = host.open_sockets({purpose(0), purpose(1), purpose(2), purpose(3)});
     host.accept_until([&] { return host.links.size() == 1; });
 }
 
 TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
     TcpHost host;
-    const auto visitor = sys::connect_to(host.door(), patience());
-    ASSERT_TRUE(sys::send_all(visitor->get(), std::vector<std::byte>(100'000), patience()).is_ok());
-    auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
+    const auto visitor = sys::connect_to(host.door(), test_deadline());
+    ASSERT_TRUE(
+        sys::send_all(visitor->get(), std::vector<std::byte>(100'000), test_deadline()).is_ok());
+    auto sockets = host.open_sockets({purpose(0), purpose(1), purpose(2), purpose(3)});
     EXPECT_TRUE(sockets.is_ok());
     host.accept_until([&] { return host.links.size() == 1 && host.refusals.size() == 1; });
 }
@@ -227,14 +228,15 @@ TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
 std::unique_ptr<SendLink> loop(TcpHost& host) {
     std::unique_ptr<SendLink> link;
     std::atomic<bool> done{false};
-    std::thread dialer([&] {
+    std::thread connector([&] {
         link = fakes::connect(host.transport(), host.address(),
-                              {.group = kGroup, .source = 1, .destination = 0}, kSecret, patience())
+                              {.group = kGroup, .source = 1, .destination = 0}, kSecret,
+                              test_deadline())
                    .value();
         done = true;
     });
     host.accept_until([&] { return done && !host.links.empty(); });
-    dialer.join();
+    connector.join();
     return link;
 }
 
@@ -258,7 +260,7 @@ TEST(TcpTransportTest, HoldsWhatSchedulesCountOnAlsoWithoutPrivileges) {
         const auto link = loop(host);
         const std::vector<std::byte> bytes(kCountedOn);
         std::size_t taken = 0;
-        for (const Deadline deadline = patience(); taken < kCountedOn && !deadline.passed();) {
+        for (const Deadline deadline = test_deadline(); taken < kCountedOn && !deadline.passed();) {
             const auto more =
                 link->send(kCollectiveChannel, Bytes(bytes).subspan(taken), Flush::kNow);
             ASSERT_TRUE(more.is_ok()) << more.status().to_string();
@@ -301,7 +303,7 @@ TEST(TcpTransportTest, TheKernelForgetsWhatALostPeerDoesNotTake) {
     const auto port = host.door().port();
     link->abort(Status::peer_lost(0, "its host does not answer"));
     ASSERT_GT(unfinished_connections_to(port), 0) << "the peer has read nothing";
-    const Deadline deadline = patience();
+    const Deadline deadline = test_deadline();
     while (unfinished_connections_to(port) > 0 && !deadline.passed())
         system_clock().sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(unfinished_connections_to(port), 0);

@@ -1,0 +1,83 @@
+// What a session keeps of a message that was posted, on either side.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "csrc/p2p/memory.h"
+#include "csrc/p2p/message_stage.h"
+#include "csrc/p2p/plan.h"
+
+namespace pccl::p2p {
+
+class Connection;
+
+enum class Direction : std::uint8_t { kSend, kReceive };
+
+/// What is asked for.
+struct MessageArgs {
+    Direction direction{};
+    std::uint64_t tag = 0;
+    std::shared_ptr<LocalMemory> memory;
+    Extent extent;
+    std::uint64_t chunk = Plan::kLongestPiece;  // of a send: bytes of one piece
+};
+
+class MessageRequest {
+   public:
+    /// `args` are checked, and its memory in use (LocalMemory::begin_use()). It ends with `through`
+    /// if that is lost.
+    MessageRequest(MessageArgs args, std::shared_ptr<Connection> through)
+        : args_(std::move(args)), through_(std::move(through)) {}
+
+    // From every thread:
+
+    [[nodiscard]] const MessageArgs& args() const { return args_; }
+    [[nodiscard]] const std::shared_ptr<Connection>& through() const { return through_; }
+    [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
+    /// Of one that is complete.
+    [[nodiscard]] const Status& status() const { return status_; }
+    /// That the message has, which may be fewer than a receive has room for. Of one that is
+    /// complete.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+    /// The program knows that it is complete.
+    void consume() { consumed_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] MessageStage stage() const {
+        if (!is_complete() || !status_.is_ok())
+            return arrived_.load(std::memory_order_relaxed) ? MessageStage::kArrived
+                                                            : MessageStage::kPosted;
+        return consumed_.load(std::memory_order_relaxed) ? MessageStage::kConsumed
+                                                         : MessageStage::kUnpacked;
+    }
+
+    // Under the matcher's lock:
+
+    /// Of a receive.
+    void arrive() { arrived_.store(true, std::memory_order_relaxed); }
+
+    void give_up() { given_up_ = true; }
+    [[nodiscard]] bool is_given_up() const { return given_up_; }
+    /// A transfer has taken over the use of the memory.
+    void hand_on_use() { uses_memory_ = false; }
+    void finish(const Status& status, std::uint64_t bytes) {
+        if (uses_memory_) args_.memory->end_use();
+        status_ = status;
+        bytes_ = status.is_ok() ? bytes : 0;
+        done_.store(true, std::memory_order_release);
+    }
+
+   private:
+    const MessageArgs args_;
+    const std::shared_ptr<Connection> through_;
+    bool given_up_ = false;
+    bool uses_memory_ = true;
+    Status status_;            // once done_
+    std::uint64_t bytes_ = 0;  // once done_
+    std::atomic<bool> done_{false};
+    std::atomic<bool> arrived_{false};
+    std::atomic<bool> consumed_{false};
+};
+
+}  // namespace pccl::p2p

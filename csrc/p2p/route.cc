@@ -1,0 +1,21 @@
+#include "csrc/p2p/route.h"
+
+namespace pccl::p2p {
+namespace {
+
+std::string_view how(const Route& route, const Plan& plan) {
+    if (!route.is_direct) return "by messages";
+    const bool here = plan.local().memory().kind == abi::MemoryKind::kGpu;
+    const bool there = plan.remote().descriptor.kind == abi::MemoryKind::kGpu;
+    if (here && there) return "by CUDA IPC";
+    if (here || there) return "through pinned memory";
+    return plan.remote().is_mapped ? "mapped" : "by the kernel";
+}
+
+}  // namespace
+
+runtime::SessionPath route_of(const Route& route, const Plan& plan) {
+    return {.kind = to_string(route.kind), .how = how(route, plan)};
+}
+
+}  // namespace pccl::p2p

@@ -1,0 +1,28 @@
+// Descriptors over unix sockets.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/descriptors.h"
+
+namespace pccl::transport {
+
+/// Sends duplicates of at most sys::kMostDescriptors descriptors. kTimeout when the socket stays
+/// full.
+Status send_fds(int socket, std::byte tag, std::span<const int> descriptors, Deadline deadline);
+
+/// In place of an answer: the peer has no room for the descriptors.
+inline constexpr std::byte kShortage{'!'};
+
+/// The descriptors of the next message, which must bear `tag`. kPeerLost after a kShortage.
+Result<std::vector<UniqueFd>> receive_fds(int socket, std::byte tag, Deadline deadline);
+/// The same, without waiting: nullopt when there is none yet.
+Result<std::optional<sys::FdMessage>> next_fds(int socket, std::byte tag);
+
+}  // namespace pccl::transport

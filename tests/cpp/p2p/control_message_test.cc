@@ -1,0 +1,102 @@
+// What sessions say to each other, and what of it is not believed.
+#include "csrc/p2p/control_message.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "csrc/p2p/catalog.h"
+#include "tests/cpp/p2p/pair.h"
+
+namespace pccl::p2p {
+namespace {
+
+using testing::HasSubstr;
+
+/// What comes of a message on its way.
+template <typename Kind>
+Kind round_trip(const Kind& message) {
+    const auto parsed = parse_control_message(serialise(message));
+    EXPECT_TRUE(parsed.is_ok()) << parsed.status().to_string();
+    return std::get<Kind>(*parsed);
+}
+
+std::vector<std::byte> damaged(const ControlMessage& message, std::size_t at, std::byte to) {
+    auto bytes = serialise(message);
+    bytes.at(at) = to;
+    return bytes;
+}
+
+TEST(ControlMessageTest, QuestionsAndAnswersComeBackWhole) {
+    const auto owner = session("a", "shm");
+    const Stamped memory(*owner, 1000, 1);
+    const Asked asked = round_trip(Asked{.number = 7, .name = "layer/3"});
+    EXPECT_EQ(asked.number, 7U);
+    EXPECT_EQ(asked.name, "layer/3");
+    EXPECT_EQ(round_trip(Ping{.number = 6}).number, 6U);
+    const Answered found = round_trip(Answered{.number = 8, .memory = memory.local->descriptor()});
+    EXPECT_EQ(found.number, 8U);
+    ASSERT_TRUE(found.memory.has_value());
+    EXPECT_EQ(found.memory->id, memory.local->descriptor().id);
+    const Answered none = round_trip(Answered{.number = 9, .why = "there is none"});
+    EXPECT_FALSE(none.memory.has_value());
+    EXPECT_EQ(none.why, "there is none");
+}
+
+TEST(ControlMessageTest, LongReasonsAreCut) {
+    const Answered none = round_trip(Answered{.number = 9, .why = std::string(1 << 20, 'x')});
+    EXPECT_EQ(none.why, std::string(none.why.size(), 'x'));
+    EXPECT_LE(none.why.size(), 1024U);
+}
+
+TEST(ControlMessageTest, NoPartOfAMessageIsTaken) {
+    const auto owner = session("a", "shm");
+    const Stamped memory(*owner, 1000, 1);
+    for (const ControlMessage& message :
+         {ControlMessage(Asked{7, "cache"}), ControlMessage(Ping{7}),
+          ControlMessage(Answered{7, memory.local->descriptor()}),
+          ControlMessage(Answered{7, std::nullopt, "there is none"})}) {
+        const auto bytes = serialise(message);
+        for (std::size_t length = 0; length < bytes.size(); ++length)
+            EXPECT_FALSE(parse_control_message(std::span(bytes).first(length)).is_ok()) << length;
+        auto more = bytes;
+        more.push_back(std::byte{0});
+        EXPECT_FALSE(parse_control_message(more).is_ok());
+    }
+}
+
+TEST(ControlMessageTest, AQuestionForNoNameIsNotTaken) {
+    const std::size_t last = serialise(Asked{7, "cache"}).size() - 1;
+    EXPECT_FALSE(parse_control_message(damaged(Asked{7, "cache"}, last, std::byte{' '})).is_ok());
+    EXPECT_FALSE(parse_control_message(damaged(Asked{7, "cache"}, last, std::byte{0xFF})).is_ok());
+    EXPECT_FALSE(parse_control_message(serialise(Asked{7, ""})).is_ok());
+    EXPECT_FALSE(parse_control_message(serialise(Asked{7, std::string(65, 'x')})).is_ok());
+    EXPECT_FALSE(parse_control_message(damaged(Asked{7, "cache"}, 0, std::byte{9})).is_ok())
+        << "of no kind";
+}
+
+abi::MemoryDescriptor memory(std::uint64_t id) {
+    abi::MemoryDescriptor descriptor{};
+    descriptor.id = id;
+    return descriptor;
+}
+
+TEST(CatalogTest, HasSoManyNamesAndNoMore) {
+    Catalog catalog;
+    for (std::size_t i = 0; i < Catalog::kMost; ++i)
+        ASSERT_TRUE(catalog.publish(std::to_string(i), memory(i)).is_ok());
+    const Status full = catalog.publish("one more", memory(1));
+    EXPECT_EQ(full.code(), StatusCode::kInvalidArgument) << "a blank";
+    EXPECT_EQ(catalog.publish("one-more", memory(1)).code(), StatusCode::kResourceExhausted);
+    EXPECT_TRUE(catalog.publish("7", memory(1)).is_ok()) << "in the place of another";
+    const Status none = catalog.find("one-more").status();
+    EXPECT_LT(none.message().size(), 1024U);
+    EXPECT_THAT(none.message(), HasSubstr(", ..."));
+    catalog.forget(memory(1));
+    EXPECT_FALSE(catalog.find("1").is_ok());
+    EXPECT_FALSE(catalog.find("7").is_ok());
+    EXPECT_TRUE(catalog.publish("one-more", memory(1)).is_ok());
+}
+
+}  // namespace
+}  // namespace pccl::p2p
