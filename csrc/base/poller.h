@@ -13,13 +13,14 @@
 
 namespace pccl {
 
+struct PollerOptions {
+    std::string name;  // of the thread
+    std::chrono::milliseconds interval{2};
+    std::function<void()> prepare{};  // runs on the thread, before anything else
+};
+
 class PCCL_API Poller {
    public:
-    struct PollerOptions {
-        std::string name;  // of the thread
-        std::chrono::milliseconds interval{2};
-        std::function<void()> prepare{};  // runs on the thread, before anything else
-    };
     /// Neither may throw or wait for long: what else is watched waits for it.
     struct Watched {
         std::function<bool()> is_over;

@@ -16,15 +16,16 @@ namespace pccl::transport {
 /// Whether a proven connection was made for a trial: nothing follows on it.
 [[nodiscard]] bool is_trial(const Introduction& introduction);
 
+struct AddressTrialOptions {
+    std::vector<sys::Address> addresses{};  // the best first, at least one
+    LinkRequest request{};
+    Secret secret{};
+    const Clock* clock = &system_clock();
+};
+
 /// One thread at a time.
 class PCCL_API AddressTrial {
    public:
-    struct AddressTrialOptions {
-        std::vector<sys::Address> addresses{};  // the best first, at least one
-        LinkRequest request{};
-        Secret secret{};
-        const Clock* clock = &system_clock();
-    };
     /// News on the sockets end the sleeps of `watcher`, which outlives this; null: nobody's.
     static std::unique_ptr<AddressTrial> start(const AddressTrialOptions& options,
                                                SocketWatcher* watcher);

@@ -17,28 +17,29 @@ namespace pccl::transport {
 
 class ServerHandshake;
 
+struct HandshakeServerOptions {
+    std::string_view transport_name = "tcp";  // for HandshakeHost::refused()
+    sys::StreamOptions stream = {};
+    /// At most this many handshakes run, and fewer in a process of few descriptors. When
+    /// another connection waits, the oldest of which nothing has come is put off: it may begin
+    /// again.
+    std::size_t most_pending = 1024;
+    /// A handshake that takes longer is refused.
+    Duration timeout = std::chrono::seconds(5);
+    /// While most_pending run of which something has come, the oldest is put off once it has
+    /// taken this long (unset: so that the kernel's whole queue comes to its turn within 0.6 s)
+    /// ...
+    std::optional<Duration> timeout_when_crowded = {};
+    /// ... and while descriptors are out, this long.
+    Duration timeout_when_starved = std::chrono::milliseconds(500);
+    /// What onlookers prove (onlooker.h); without one they are strangers.
+    std::optional<Secret> onlookers = {};
+    const Clock* clock = &system_clock();
+};
+
 /// One thread at a time.
 class PCCL_API HandshakeServer {
    public:
-    struct HandshakeServerOptions {
-        std::string_view transport_name = "tcp";  // for HandshakeHost::refused()
-        sys::StreamOptions stream = {};
-        /// At most this many handshakes run, and fewer in a process of few descriptors. When
-        /// another connection waits, the oldest of which nothing has come is put off: it may begin
-        /// again.
-        std::size_t most_pending = 1024;
-        /// A handshake that takes longer is refused.
-        Duration timeout = std::chrono::seconds(5);
-        /// While most_pending run of which something has come, the oldest is put off once it has
-        /// taken this long (unset: so that the kernel's whole queue comes to its turn within 0.6 s)
-        /// ...
-        std::optional<Duration> timeout_when_crowded = {};
-        /// ... and while descriptors are out, this long.
-        Duration timeout_when_starved = std::chrono::milliseconds(500);
-        /// What onlookers prove (onlooker.h); without one they are strangers.
-        std::optional<Secret> onlookers = {};
-        const Clock* clock = &system_clock();
-    };
     /// Takes over a socket whose peer has proven itself and was told that it is accepted.
     using Welcome = std::function<void(UniqueFd, const Introduction&)>;
 
