@@ -8,7 +8,7 @@
 namespace pccl::transport::contract {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 
 constexpr GroupId kGroup{1, 2, 3};
 constexpr Secret kSecret{4, 5, 6};

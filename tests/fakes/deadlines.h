@@ -10,7 +10,7 @@ namespace pccl::fakes {
 /// Longer than any wait in a test that passes.
 inline constexpr std::chrono::seconds kTimeout{60};
 
-inline Deadline patience() { return Deadline::after(kTimeout); }
+inline Deadline test_deadline() { return Deadline::after(kTimeout); }
 inline Deadline already() { return Deadline::after(Duration::zero()); }
 
 }  // namespace pccl::fakes

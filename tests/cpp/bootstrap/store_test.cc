@@ -28,7 +28,7 @@ namespace pccl::bootstrap {
 namespace {
 
 using fakes::already;
-using fakes::request_timeout;
+using fakes::test_deadline;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -50,17 +50,17 @@ std::vector<std::shared_ptr<Store>> open_file(int ranks) {
     const std::string path = fresh_path();
     std::vector<std::shared_ptr<Store>> stores;
     for (Rank rank = 0; rank < ranks; ++rank)
-        stores.push_back(open_store("file://" + path, rank, ranks, request_timeout()).value());
+        stores.push_back(open_store("file://" + path, rank, ranks, test_deadline()).value());
     ::unlink(path.c_str());
     return stores;
 }
 
 std::vector<std::shared_ptr<Store>> open_tcp_at(const std::string& host, int ranks) {
     std::vector<std::shared_ptr<Store>> stores;
-    auto first = TcpStore::host({host, 0}, request_timeout()).value();
+    auto first = TcpStore::host({host, 0}, test_deadline()).value();
     stores.push_back(first);
     for (Rank rank = 1; rank < ranks; ++rank)
-        stores.push_back(TcpStore::join(first->location(), request_timeout()).value());
+        stores.push_back(TcpStore::join(first->location(), test_deadline()).value());
     return stores;
 }
 
@@ -72,10 +72,10 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
 TEST_P(StoreTest, WhatOneRankSetsAnotherGets) {
     const std::string value("with\0zero\n", 10);
     ASSERT_TRUE(stores_[1]->set("key", value).is_ok());
-    EXPECT_EQ(stores_[0]->get("key", request_timeout()).value(), value);
+    EXPECT_EQ(stores_[0]->get("key", test_deadline()).value(), value);
     EXPECT_EQ(stores_[2]->get("key", already()).value(), value);
     ASSERT_TRUE(stores_[2]->set("key", "").is_ok());
-    EXPECT_EQ(stores_[1]->get("key", request_timeout()).value(), "");
+    EXPECT_EQ(stores_[1]->get("key", test_deadline()).value(), "");
 }
 
 TEST_P(StoreTest, GetWaitsUntilTheKeyExists) {
@@ -84,8 +84,8 @@ TEST_P(StoreTest, GetWaitsUntilTheKeyExists) {
         ASSERT_TRUE(stores_[1]->set("late", "value").is_ok());
     });
     std::thread other(
-        [&] { EXPECT_EQ(stores_[2]->get("late", request_timeout()).value(), "value"); });
-    EXPECT_EQ(stores_[0]->get("late", request_timeout()).value(), "value");
+        [&] { EXPECT_EQ(stores_[2]->get("late", test_deadline()).value(), "value"); });
+    EXPECT_EQ(stores_[0]->get("late", test_deadline()).value(), "value");
     setter.join();
     other.join();
 }
@@ -98,8 +98,8 @@ TEST_P(StoreTest, ATimeoutNamesTheKeyAndLeavesTheStoreUsable) {
     }
     ASSERT_TRUE(stores_[0]->set("missing", "here now").is_ok());
     ASSERT_TRUE(stores_[0]->set("other", "beside").is_ok());
-    EXPECT_EQ(stores_[1]->get("other", request_timeout()).value(), "beside");
-    EXPECT_EQ(stores_[1]->get("missing", request_timeout()).value(), "here now");
+    EXPECT_EQ(stores_[1]->get("other", test_deadline()).value(), "beside");
+    EXPECT_EQ(stores_[1]->get("missing", test_deadline()).value(), "here now");
 }
 
 TEST_P(StoreTest, CountersLoseNoAddition) {
@@ -112,7 +112,7 @@ TEST_P(StoreTest, CountersLoseNoAddition) {
     for (auto& rank : ranks) rank.join();
     EXPECT_EQ(stores_[0]->add("counter", 0).value(), 2 * kEach * 3);
     EXPECT_EQ(stores_[1]->add("counter", -1).value(), 2 * kEach * 3 - 1);
-    EXPECT_EQ(stores_[2]->get("counter", request_timeout()).value(),
+    EXPECT_EQ(stores_[2]->get("counter", test_deadline()).value(),
               std::to_string(2 * kEach * 3 - 1));
 }
 
@@ -121,7 +121,7 @@ TEST_P(StoreTest, TextsAreNoCounters) {
     EXPECT_EQ(stores_[1]->add("text", 1).status().code(), StatusCode::kInvalidArgument);
     ASSERT_TRUE(stores_[0]->set("large", "9223372036854775807").is_ok());
     EXPECT_EQ(stores_[1]->add("large", 1).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(stores_[1]->get("text", request_timeout()).value(), "12 monkeys");
+    EXPECT_EQ(stores_[1]->get("text", test_deadline()).value(), "12 monkeys");
 }
 
 TEST_P(StoreTest, RemovedKeysAreGone) {
@@ -135,7 +135,7 @@ TEST_P(StoreTest, RemovedKeysAreGone) {
 TEST_P(StoreTest, SizesAreBounded) {
     const std::string longest(64 * kKiB, 'v');
     ASSERT_TRUE(stores_[0]->set(std::string(256, 'k'), longest).is_ok());
-    EXPECT_EQ(stores_[1]->get(std::string(256, 'k'), request_timeout()).value(), longest);
+    EXPECT_EQ(stores_[1]->get(std::string(256, 'k'), test_deadline()).value(), longest);
     EXPECT_EQ(stores_[0]->set("k", longest + "v").code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(stores_[0]->set(std::string(257, 'k'), "v").code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(stores_[0]->set("", "v").code(), StatusCode::kInvalidArgument);
@@ -147,13 +147,13 @@ TEST_P(StoreTest, PrefixesKeepGroupsApart) {
     const auto right = prefixed(stores_[1], "right");
     ASSERT_TRUE(left->set("key", "l").is_ok());
     ASSERT_TRUE(right->set("key", "r").is_ok());
-    EXPECT_EQ(left->get("key", request_timeout()).value(), "l");
-    EXPECT_EQ(right->get("key", request_timeout()).value(), "r");
-    EXPECT_EQ(stores_[2]->get("left/key", request_timeout()).value(), "l");
+    EXPECT_EQ(left->get("key", test_deadline()).value(), "l");
+    EXPECT_EQ(right->get("key", test_deadline()).value(), "r");
+    EXPECT_EQ(stores_[2]->get("left/key", test_deadline()).value(), "l");
     EXPECT_EQ(left->add("count", 1).value(), 1);
     EXPECT_EQ(right->add("count", 1).value(), 1);
     ASSERT_TRUE(left->remove("key").is_ok());
-    EXPECT_EQ(right->get("key", request_timeout()).value(), "r");
+    EXPECT_EQ(right->get("key", test_deadline()).value(), "r");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -171,10 +171,10 @@ TEST(StoreProcessesTest, ForkedRanksMeetInAFile) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
-            auto store = open_store("file://" + path, rank, kRanks, request_timeout());
+            auto store = open_store("file://" + path, rank, kRanks, test_deadline());
             bool good = store.is_ok() && store.value()->set(std::to_string(rank), "here").is_ok();
             for (Rank peer = 0; good && peer < kRanks; ++peer)
-                good = store.value()->get(std::to_string(peer), request_timeout()).is_ok();
+                good = store.value()->get(std::to_string(peer), test_deadline()).is_ok();
             for (int i = 0; good && i < 25; ++i) good = store.value()->add("sum", 1).is_ok();
             ::_exit(good ? 0 : 1);
         }
@@ -186,7 +186,7 @@ TEST(StoreProcessesTest, ForkedRanksMeetInAFile) {
         EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     // As a rank that comes late.
-    auto store = FileStore::open(path, 1, request_timeout());
+    auto store = FileStore::open(path, 1, test_deadline());
     ASSERT_TRUE(store.is_ok());
     EXPECT_EQ(store.value()->add("sum", 0).value(), kRanks * 25);
 }
@@ -194,8 +194,8 @@ TEST(StoreProcessesTest, ForkedRanksMeetInAFile) {
 TEST(FileStoreTest, AFileOfAnEarlierJobIsRefusedByRankZero) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
-    ASSERT_TRUE(FileStore::open(path, 0, request_timeout()).is_ok());
-    const Status status = FileStore::open(path, 0, request_timeout()).status();
+    ASSERT_TRUE(FileStore::open(path, 0, test_deadline()).is_ok());
+    const Status status = FileStore::open(path, 0, test_deadline()).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("remove it")));
 }
@@ -203,12 +203,12 @@ TEST(FileStoreTest, AFileOfAnEarlierJobIsRefusedByRankZero) {
 TEST(FileStoreTest, OneThatMayHoldAnythingIsOpenedAgain) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
-    ASSERT_TRUE(FileStore::open(path, 0, request_timeout()).value()->set("key", "value").is_ok());
-    const auto again = FileStore::open(path, 0, request_timeout(), StoreContent::kAny);
+    ASSERT_TRUE(FileStore::open(path, 0, test_deadline()).value()->set("key", "value").is_ok());
+    const auto again = FileStore::open(path, 0, test_deadline(), StoreContent::kAny);
     ASSERT_TRUE(again.is_ok()) << again.status().to_string();
     EXPECT_EQ(again.value()->get("key", already()).value(), "value");
     std::ofstream(path, std::ios::trunc) << "somebody's thesis, chapter one";
-    EXPECT_THAT(FileStore::open(path, 0, request_timeout(), StoreContent::kAny).status().message(),
+    EXPECT_THAT(FileStore::open(path, 0, test_deadline(), StoreContent::kAny).status().message(),
                 HasSubstr("is not a store"));
 }
 
@@ -216,11 +216,11 @@ TEST(FileStoreTest, AnEmptyFileWillDoAndAForeignOneIsLeftAlone) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
     std::ofstream(path).close();
-    EXPECT_TRUE(FileStore::open(path, 0, request_timeout()).is_ok());
+    EXPECT_TRUE(FileStore::open(path, 0, test_deadline()).is_ok());
     std::ofstream(path, std::ios::trunc) << "somebody's thesis, chapter one";
-    EXPECT_EQ(FileStore::open(path, 0, request_timeout()).status().code(),
+    EXPECT_EQ(FileStore::open(path, 0, test_deadline()).status().code(),
               StatusCode::kInvalidArgument);
-    EXPECT_EQ(FileStore::open(path, 1, request_timeout()).status().code(),
+    EXPECT_EQ(FileStore::open(path, 1, test_deadline()).status().code(),
               StatusCode::kInvalidArgument);
     std::ifstream file(path);
     std::string content;
@@ -231,17 +231,17 @@ TEST(FileStoreTest, AnEmptyFileWillDoAndAForeignOneIsLeftAlone) {
 TEST(FileStoreTest, TheFileIsForItsUserAlone) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
-    ASSERT_TRUE(FileStore::open(path, 0, request_timeout()).is_ok());
+    ASSERT_TRUE(FileStore::open(path, 0, test_deadline()).is_ok());
     struct stat facts {};
     ASSERT_EQ(::stat(path.c_str(), &facts), 0);
     EXPECT_EQ(facts.st_mode & 0777, 0600U);
-    EXPECT_TRUE(FileStore::open(path, 1, request_timeout()).is_ok());
+    EXPECT_TRUE(FileStore::open(path, 1, test_deadline()).is_ok());
 }
 
 /// What every rank says of a file that is there already.
 std::vector<Status> refusals_of(const std::string& path) {
-    return {FileStore::open(path, 0, request_timeout()).status(),
-            FileStore::open(path, 1, request_timeout()).status()};
+    return {FileStore::open(path, 0, test_deadline()).status(),
+            FileStore::open(path, 1, test_deadline()).status()};
 }
 
 TEST(FileStoreTest, AFileOfAnotherUserIsRefused) {
@@ -278,7 +278,7 @@ TEST(FileStoreTest, ALinkIsNotFollowedWhereverItLeads) {
         ::unlink(target.c_str());
     });
     ASSERT_EQ(::symlink(target.c_str(), path.c_str()), 0);
-    EXPECT_THAT(FileStore::open(path, 0, request_timeout()).status().message(),
+    EXPECT_THAT(FileStore::open(path, 0, test_deadline()).status().message(),
                 HasSubstr("symbolic link"));
     EXPECT_FALSE(std::filesystem::exists(target));
     std::ofstream(target).close();
@@ -307,21 +307,21 @@ TEST(FileStoreTest, WaitingForRankZeroEndsAtTheDeadline) {
 TEST(FileStoreTest, ARecordCutShortByACrashIsForgotten) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
-    auto store = FileStore::open(path, 0, request_timeout()).value();
+    auto store = FileStore::open(path, 0, test_deadline()).value();
     ASSERT_TRUE(store->set("before", "1").is_ok());
     std::ofstream(path, std::ios::app | std::ios::binary) << std::string("\x20\0\0\0\x01\x06", 6);
-    auto other = FileStore::open(path, 1, request_timeout()).value();
-    EXPECT_EQ(other->get("before", request_timeout()).value(), "1");
+    auto other = FileStore::open(path, 1, test_deadline()).value();
+    EXPECT_EQ(other->get("before", test_deadline()).value(), "1");
     ASSERT_TRUE(other->set("after", "2").is_ok());
-    EXPECT_EQ(store->get("after", request_timeout()).value(), "2");
+    EXPECT_EQ(store->get("after", test_deadline()).value(), "2");
 }
 
 TEST(FileStoreTest, DamageIsReportedWithItsPlace) {
     const std::string path = fresh_path();
     const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
-    auto store = FileStore::open(path, 0, request_timeout()).value();
+    auto store = FileStore::open(path, 0, test_deadline()).value();
     std::ofstream(path, std::ios::app | std::ios::binary) << std::string("\x02\0\0\0\x01\x06", 6);
-    EXPECT_THAT(store->get("key", request_timeout()).status().message(),
+    EXPECT_THAT(store->get("key", test_deadline()).status().message(),
                 HasSubstr("damaged behind byte 13"));
 }
 
@@ -340,8 +340,8 @@ TEST(TcpStoreTest, JoiningNobodyNamesTheAddressAndRankZero) {
 }
 
 TEST(TcpStoreTest, ATakenPortIsNamed) {
-    const auto first = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
-    const Status status = TcpStore::host(first->location(), request_timeout()).status();
+    const auto first = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
+    const Status status = TcpStore::host(first->location(), test_deadline()).status();
     EXPECT_THAT(status.message(),
                 AllOf(HasSubstr(first->location().to_string()), HasSubstr("free")));
 }
@@ -352,62 +352,62 @@ Result<std::shared_ptr<TcpStore>> host_any(const StoreLocation& location, Deadli
 
 TEST(TcpStoreTest, OneThatMayHoldAnythingIsSharedByThisProcess) {
     StoreLocation free{"127.0.0.1", 0};
-    free.port = TcpStore::host(free, request_timeout()).value()->location().port;
-    auto first = host_any(free, request_timeout()).value();
+    free.port = TcpStore::host(free, test_deadline()).value()->location().port;
+    auto first = host_any(free, test_deadline()).value();
     ASSERT_TRUE(first->set("key", "value").is_ok());
-    const auto second = host_any(free, request_timeout()).value();
+    const auto second = host_any(free, test_deadline()).value();
     first.reset();
     EXPECT_EQ(second->get("key", already()).value(), "value");
 }
 
 TEST(TcpStoreTest, OneThatMayHoldAnythingWaitsForAPortThatBecomesFree) {
-    auto before = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
+    auto before = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     const StoreLocation location = before->location();
     EXPECT_THAT(host_any(location, shortly()).status().message(), HasSubstr("must be free"));
     std::thread ending([&] {
         system_clock().sleep_for(std::chrono::milliseconds(30));
         before.reset();
     });
-    const auto after = host_any(location, request_timeout());
+    const auto after = host_any(location, test_deadline());
     ending.join();
     EXPECT_TRUE(after.is_ok()) << after.status().to_string();
 }
 
 TEST(TcpStoreTest, WhoseServerHasGoneJoinsTheNext) {
-    auto before = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
+    auto before = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     const StoreLocation location = before->location();
-    const auto rank_1 = TcpStore::join(location, request_timeout()).value();
+    const auto rank_1 = TcpStore::join(location, test_deadline()).value();
     ASSERT_TRUE(rank_1->set("key", "before").is_ok());
     before.reset();
-    EXPECT_EQ(rank_1->get("key", request_timeout()).status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(rank_1->get("key", test_deadline()).status().code(), StatusCode::kUnavailable);
     EXPECT_FALSE(rank_1->reopen(shortly()).is_ok());
-    EXPECT_EQ(rank_1->get("key", request_timeout()).status().code(), StatusCode::kUnavailable);
-    const auto after = host_any(location, request_timeout()).value();
+    EXPECT_EQ(rank_1->get("key", test_deadline()).status().code(), StatusCode::kUnavailable);
+    const auto after = host_any(location, test_deadline()).value();
     ASSERT_TRUE(after->set("key", "after").is_ok());
-    ASSERT_TRUE(prefixed(rank_1, "part")->reopen(request_timeout()).is_ok());
-    EXPECT_EQ(rank_1->get("key", request_timeout()).value(), "after");
+    ASSERT_TRUE(prefixed(rank_1, "part")->reopen(test_deadline()).is_ok());
+    EXPECT_EQ(rank_1->get("key", test_deadline()).value(), "after");
 }
 
 TEST(TcpStoreTest, JoiningBeforeRankZeroHostsWaitsForIt) {
-    auto probe = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
+    auto probe = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     const StoreLocation location = probe->location();
     probe.reset();
     std::thread late([&] {
         system_clock().sleep_for(std::chrono::milliseconds(30));
-        const auto store = TcpStore::host(location, request_timeout()).value();
-        EXPECT_EQ(store->get("done", request_timeout()).value(), "1");
+        const auto store = TcpStore::host(location, test_deadline()).value();
+        EXPECT_EQ(store->get("done", test_deadline()).value(), "1");
     });
-    auto store = TcpStore::join(location, request_timeout());
+    auto store = TcpStore::join(location, test_deadline());
     ASSERT_TRUE(store.is_ok()) << store.status().to_string();
     ASSERT_TRUE(store.value()->set("done", "1").is_ok());
     late.join();
 }
 
 TEST(TcpStoreTest, WhenRankZeroLeavesTheOthersAreTold) {
-    auto first = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
-    auto second = TcpStore::join(first->location(), request_timeout()).value();
+    auto first = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
+    auto second = TcpStore::join(first->location(), test_deadline()).value();
     first.reset();
-    const Status status = second->get("key", request_timeout()).status();
+    const Status status = second->get("key", test_deadline()).status();
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), HasSubstr("did rank 0 leave"));
     EXPECT_EQ(second->set("key", "value").code(), StatusCode::kUnavailable);
@@ -422,12 +422,12 @@ TEST(TcpStoreTest, AServiceOfAnotherKindIsRecognised) {
         const auto socket = sys::accept_next(listener.get()).value().value();
         ASSERT_TRUE(sys::send_all(socket.get(),
                                   std::as_bytes(std::span("SSH-2.0-OpenSSH_9.2 Debian", 26)),
-                                  request_timeout())
+                                  test_deadline())
                         .is_ok());
         std::byte greeting[14];
-        ASSERT_TRUE(sys::receive_all(socket.get(), greeting, request_timeout()).is_ok());
+        ASSERT_TRUE(sys::receive_all(socket.get(), greeting, test_deadline()).is_ok());
     });
-    const Status status = TcpStore::join({"127.0.0.1", address.port()}, request_timeout()).status();
+    const Status status = TcpStore::join({"127.0.0.1", address.port()}, test_deadline()).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("no pccl store"));
     other_service.join();
@@ -437,7 +437,7 @@ TEST(TcpStoreTest, AServiceOfAnotherKindIsRecognised) {
 UniqueFd enter(const sys::Address& address) {
     const transport::Introduction introduction{.request = {.group = kStoreGroup}};
     auto sockets = transport::connect_authenticated({address, kNoStoreSecret}, {&introduction, 1},
-                                                    request_timeout());
+                                                    test_deadline());
     EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
     return sockets.is_ok() ? std::move(sockets->front()) : UniqueFd();
 }
@@ -445,12 +445,12 @@ UniqueFd enter(const sys::Address& address) {
 /// It may be dropped while this still sends.
 void send(const UniqueFd& socket, const std::string& bytes) {
     static_cast<void>(
-        sys::send_all(socket.get(), std::as_bytes(std::span(bytes)), request_timeout()));
+        sys::send_all(socket.get(), std::as_bytes(std::span(bytes)), test_deadline()));
 }
 
 /// Gives the bytes that came before.
 std::size_t expect_closed(const UniqueFd& socket) {
-    const Deadline deadline = request_timeout();
+    const Deadline deadline = test_deadline();
     std::size_t bytes = 0;
     std::array<std::byte, 4096> piece{};
     while (!deadline.passed()) {
@@ -465,12 +465,12 @@ std::size_t expect_closed(const UniqueFd& socket) {
 }
 
 TEST(TcpStoreTest, MalformedBytesFromStrangersDoNotDisturbTheStore) {
-    const auto store = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
+    const auto store = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     const auto address = sys::Address::from_ip("127.0.0.1", store->location().port).value();
     for (const std::string& malformed :
          {std::string("GET / HTTP/1.1\r\n\r\n") + std::string(200, ' '),
           std::string(200'000, '\0')}) {
-        const auto socket = sys::connect_to(address, request_timeout()).value();
+        const auto socket = sys::connect_to(address, test_deadline()).value();
         send(socket, malformed);
         expect_closed(socket);
         EXPECT_TRUE(store->set("key", "still here").is_ok());
@@ -483,39 +483,39 @@ TEST(TcpStoreTest, MalformedBytesFromStrangersDoNotDisturbTheStore) {
         expect_closed(socket);
         EXPECT_TRUE(store->set("key", "still here").is_ok());
     }
-    EXPECT_EQ(store->get("key", request_timeout()).value(), "still here");
+    EXPECT_EQ(store->get("key", test_deadline()).value(), "still here");
 }
 
 TEST(TcpStoreTest, SilentStrangersKeepNobodyOut) {
-    const auto store = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
+    const auto store = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
     const auto address = sys::Address::from_ip("127.0.0.1", store->location().port).value();
     std::vector<UniqueFd> strangers;
     for (int i = 0; i < 300; ++i)
-        strangers.push_back(sys::connect_to(address, request_timeout()).value());
-    const auto rank = TcpStore::join(store->location(), request_timeout()).value();
+        strangers.push_back(sys::connect_to(address, test_deadline()).value());
+    const auto rank = TcpStore::join(store->location(), test_deadline()).value();
     ASSERT_TRUE(rank->set("key", "value").is_ok());
-    EXPECT_EQ(store->get("key", request_timeout()).value(), "value");
+    EXPECT_EQ(store->get("key", test_deadline()).value(), "value");
     expect_closed(strangers.front());
 }
 
 TEST(TcpStoreTest, NobodyWithoutTheSecretComesIn) {
     const transport::Secret secret{1, 2, 3};
-    const auto store = TcpStore::host({"127.0.0.1", 0}, request_timeout(), secret).value();
+    const auto store = TcpStore::host({"127.0.0.1", 0}, test_deadline(), secret).value();
     ASSERT_TRUE(store->set("key", "value").is_ok());
     for (const transport::Secret& other : {kNoStoreSecret, transport::Secret{4}}) {
-        const Status status = TcpStore::join(store->location(), request_timeout(), other).status();
+        const Status status = TcpStore::join(store->location(), test_deadline(), other).status();
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
         EXPECT_THAT(status.message(),
                     AllOf(HasSubstr(store->location().to_string()),
                           HasSubstr("does not prove the secret"), HasSubstr("PCCL_SECRET_FILE")));
     }
-    const auto rank = TcpStore::join(store->location(), request_timeout(), secret).value();
-    EXPECT_EQ(rank->get("key", request_timeout()).value(), "value");
+    const auto rank = TcpStore::join(store->location(), test_deadline(), secret).value();
+    EXPECT_EQ(rank->get("key", test_deadline()).value(), "value");
 }
 
 TEST(TcpStoreTest, ARankWithASecretEntersNoStoreWithoutIt) {
-    const auto store = TcpStore::host({"127.0.0.1", 0}, request_timeout()).value();
-    const Status status = TcpStore::join(store->location(), request_timeout(), {1, 2, 3}).status();
+    const auto store = TcpStore::host({"127.0.0.1", 0}, test_deadline()).value();
+    const Status status = TcpStore::join(store->location(), test_deadline(), {1, 2, 3}).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("PCCL_SECRET_FILE"));
 }
@@ -525,18 +525,18 @@ TEST(TcpStoreTest, ANameIsListenedAtWhereItLeadsAndNowhereElse) {
     ASSERT_EQ(::gethostname(name.data(), name.size() - 1), 0);
     const auto addresses = sys::resolve(name.data(), 0);
     if (!addresses.is_ok()) GTEST_SKIP() << addresses.status().message();
-    const auto store = TcpStore::host({name.data(), 0}, request_timeout());
+    const auto store = TcpStore::host({name.data(), 0}, test_deadline());
     ASSERT_TRUE(store.is_ok()) << store.status().to_string();
     const std::uint16_t port = store.value()->location().port;
-    EXPECT_TRUE(TcpStore::join(store.value()->location(), request_timeout()).is_ok());
+    EXPECT_TRUE(TcpStore::join(store.value()->location(), test_deadline()).is_ok());
     // Which whoever listens at all interfaces hears.
     const auto elsewhere = sys::Address::from_ip("127.77.77.77", port).value();
-    EXPECT_EQ(sys::connect_to(elsewhere, request_timeout()).status().code(),
+    EXPECT_EQ(sys::connect_to(elsewhere, test_deadline()).status().code(),
               StatusCode::kUnavailable);
 }
 
 TEST(TcpStoreTest, AnAddressOfAnotherMachineIsRefused) {
-    const Status status = TcpStore::host({"192.0.2.1", 0}, request_timeout()).status();
+    const Status status = TcpStore::host({"192.0.2.1", 0}, test_deadline()).status();
     EXPECT_THAT(status.message(), AllOf(HasSubstr("192.0.2.1"), HasSubstr("run on that host")));
 }
 
@@ -556,21 +556,21 @@ class StoreServerTest : public testing::Test {
 
 TEST_F(StoreServerTest, HalfARequestIsWaitedForInBoundsOnly) {
     start({.request_timeout = std::chrono::milliseconds(100)});
-    const auto rank = TcpStore::join(location_, request_timeout()).value();
+    const auto rank = TcpStore::join(location_, test_deadline()).value();
     const auto stranger = enter(address_);
     send(stranger, frame_of(StoreRequest{StoreVerb::kSet, 1, "key", "value", 0}).substr(0, 10));
     expect_closed(stranger);
     // Who waits for an answer has nothing to finish.
-    std::thread waiting([&] { EXPECT_EQ(rank->get("late", request_timeout()).value(), "value"); });
+    std::thread waiting([&] { EXPECT_EQ(rank->get("late", test_deadline()).value(), "value"); });
     system_clock().sleep_for(std::chrono::milliseconds(300));
-    const auto other = TcpStore::join(location_, request_timeout()).value();
+    const auto other = TcpStore::join(location_, test_deadline()).value();
     EXPECT_TRUE(other->set("late", "value").is_ok());
     waiting.join();
 }
 
 TEST_F(StoreServerTest, WhoDoesNotTakeItsAnswersIsDropped) {
     start({.request_timeout = std::chrono::milliseconds(200)});
-    const auto rank = TcpStore::join(location_, request_timeout()).value();
+    const auto rank = TcpStore::join(location_, test_deadline()).value();
     ASSERT_TRUE(rank->set("key", std::string(kLongestValue, 'v')).is_ok());
     const auto stranger = enter(address_);
     constexpr std::size_t kRequests = 1000;  // for 64 MB of answers
@@ -586,17 +586,17 @@ TEST_F(StoreServerTest, WhoDoesNotTakeItsAnswersIsDropped) {
 
 TEST_F(StoreServerTest, BeyondItsLimitClientsWaitTheirTurn) {
     start({.most_clients = 2});
-    auto first = TcpStore::join(location_, request_timeout()).value();
-    auto second = TcpStore::join(location_, request_timeout()).value();
+    auto first = TcpStore::join(location_, test_deadline()).value();
+    auto second = TcpStore::join(location_, test_deadline()).value();
     ASSERT_TRUE(first->set("key", "value").is_ok());
     ASSERT_TRUE(second->set("key", "value").is_ok());
     EXPECT_EQ(
         TcpStore::join(location_, Deadline::after(std::chrono::milliseconds(200))).status().code(),
         StatusCode::kTimeout);
     std::thread third([&] {
-        const auto store = TcpStore::join(location_, request_timeout());
+        const auto store = TcpStore::join(location_, test_deadline());
         ASSERT_TRUE(store.is_ok()) << store.status().to_string();
-        EXPECT_EQ(store.value()->get("key", request_timeout()).value(), "value");
+        EXPECT_EQ(store.value()->get("key", test_deadline()).value(), "value");
     });
     first.reset();
     third.join();
@@ -604,14 +604,14 @@ TEST_F(StoreServerTest, BeyondItsLimitClientsWaitTheirTurn) {
 
 TEST_F(StoreServerTest, AClientThatDiesWhileItWaitsIsForgotten) {
     start({});
-    const auto rank = TcpStore::join(location_, request_timeout()).value();
+    const auto rank = TcpStore::join(location_, test_deadline()).value();
     for (int i = 0; i < 10; ++i) {
         const auto stranger = enter(address_);
         send(stranger, frame_of(StoreRequest{StoreVerb::kGet, 1, "key", "", 0}));
         if (i % 2 == 0) send(stranger, "half");
     }
     EXPECT_TRUE(rank->set("key", "value").is_ok());
-    EXPECT_EQ(rank->get("key", request_timeout()).value(), "value");
+    EXPECT_EQ(rank->get("key", test_deadline()).value(), "value");
 }
 
 TEST(DictionaryTest, OneOwnerDoesNotFillIt) {

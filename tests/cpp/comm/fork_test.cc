@@ -24,8 +24,8 @@
 namespace pccl::comm {
 namespace {
 
-using fakes::answer_timeout;
 using fakes::ForkedChild;
+using fakes::test_deadline;
 using transport::loopback::LoopbackFabric;
 
 constexpr int kForks = 100;
@@ -164,7 +164,7 @@ bool all_is_refused(Communicator& comm, const runtime::Event& waiting) {
            is_refused(comm.get_operator_space("space", 64).status()) &&
            is_refused(comm.shrink({}, {}).status()) &&
            is_refused(comm.survey(std::chrono::seconds(1)).status()) &&
-           is_refused(comm.ask(1, answer_timeout()).status()) && is_refused(comm.health()) &&
+           is_refused(comm.ask(1, test_deadline()).status()) && is_refused(comm.health()) &&
            is_refused(waiting.wait()) && is_refused(waiting.flush()) && comm.shutdown().is_ok();
 }
 
@@ -184,7 +184,7 @@ TEST(ForkTest, AChildIsRefusedAtOnceThoughAThreadOfItsParentHoldsTheGroup) {
     });
     EXPECT_EQ(child.join(), 0);
     gate.is_open = true;
-    EXPECT_TRUE(waiting.wait(answer_timeout()).is_ok());
+    EXPECT_TRUE(waiting.wait(test_deadline()).is_ok());
     EXPECT_EQ(received, sent);
     sender.join();
 }
@@ -236,25 +236,25 @@ TEST(ForkTest, AChildMakesGroupsOfItsOwnOnceItHasDroppedItsParents) {
 
 TEST(ForkTest, AStoreOverTcpIsItsParents) {
     auto store =
-        bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, answer_timeout()).value();
-    const auto peer = bootstrap::TcpStore::join(store->location(), answer_timeout()).value();
+        bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, test_deadline()).value();
+    const auto peer = bootstrap::TcpStore::join(store->location(), test_deadline()).value();
     ASSERT_TRUE(store->set("before", "1").is_ok());
     ForkedChild child([&] {
         if (!is_refused(store->set("during", "2")) ||
-            !is_refused(store->get("before", answer_timeout()).status()))
+            !is_refused(store->get("before", test_deadline()).status()))
             return 1;
         store.reset();
         return 0;
     });
     EXPECT_EQ(child.join(), 0);
-    EXPECT_EQ(peer->get("before", answer_timeout()).value(), "1");
+    EXPECT_EQ(peer->get("before", test_deadline()).value(), "1");
     EXPECT_TRUE(store->set("after", "3").is_ok());
-    EXPECT_EQ(peer->get("after", answer_timeout()).value(), "3");
+    EXPECT_EQ(peer->get("after", test_deadline()).value(), "3");
 }
 
 TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
     auto store =
-        bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, answer_timeout()).value();
+        bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, test_deadline()).value();
     const bootstrap::StoreLocation where = store->location();
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -264,16 +264,16 @@ TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
     ASSERT_EQ(::read(pipe[0], &signal, 1), 1);
     for (const int end : pipe) ::close(end);
     store.reset();
-    const auto again = bootstrap::TcpStore::host(where, answer_timeout());
+    const auto again = bootstrap::TcpStore::host(where, test_deadline());
     EXPECT_TRUE(again.is_ok()) << again.status().to_string();
 }
 
 TEST(ForkTest, AStoreInAFileIsItsParents) {
     const std::string path = ::testing::TempDir() + "pccl-fork-" + std::to_string(::getpid());
-    const auto store = bootstrap::FileStore::open(path, 0, answer_timeout()).value();
+    const auto store = bootstrap::FileStore::open(path, 0, test_deadline()).value();
     ForkedChild child([&] {
         return is_refused(store->set("during", "1")) &&
-                       is_refused(store->get("during", answer_timeout()).status())
+                       is_refused(store->get("during", test_deadline()).status())
                    ? 0
                    : 1;
     });

@@ -19,7 +19,7 @@
 namespace pccl::comm {
 namespace {
 
-using fakes::answer_timeout;
+using fakes::test_deadline;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using transport::loopback::LoopbackFabric;
@@ -82,9 +82,9 @@ TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
 }
 
 TEST_F(LoopbackDiagnosisTest, AProcessThatIsKilledIsLostForAll) {
-    EXPECT_TRUE(at(0).ask(kAbsent, answer_timeout()).is_ok());
+    EXPECT_TRUE(at(0).ask(kAbsent, test_deadline()).is_ok());
     kill(kAbsent);
-    const auto answer = at(0).ask(kAbsent, answer_timeout());
+    const auto answer = at(0).ask(kAbsent, test_deadline());
     EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
     EXPECT_EQ(answer.status().peer(), kAbsent);
     each([this](Rank rank) {

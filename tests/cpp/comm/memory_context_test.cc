@@ -18,7 +18,7 @@
 namespace pccl::comm {
 namespace {
 
-using fakes::answer_timeout;
+using fakes::test_deadline;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -41,7 +41,7 @@ void meet_in_store(bootstrap::Store& store, const std::string& key, int ranks) {
     if (store.add(key, 1).value() == ranks) {
         ASSERT_TRUE(store.set(key + "/open", "").is_ok());
     }
-    ASSERT_TRUE(store.get(key + "/open", answer_timeout()).is_ok());
+    ASSERT_TRUE(store.get(key + "/open", test_deadline()).is_ok());
 }
 
 /// Every rank writes its number into its own part and reads it from all others'.
@@ -51,7 +51,7 @@ void exchange_halos(MemoryContext& memory, bootstrap::Store& store, Rank rank, i
     EXPECT_THAT(*mine, Each(std::byte{0}));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mine->data()) % 4096, 0U);
     fill(*mine, rank + 1);
-    const Status complete = memory.wait_workspace("halo", answer_timeout());
+    const Status complete = memory.wait_workspace("halo", test_deadline());
     ASSERT_TRUE(complete.is_ok()) << complete.to_string();
     meet_in_store(store, "written", ranks);
     for (Rank peer = 0; peer < ranks; ++peer) {
@@ -99,7 +99,7 @@ TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
         const pid_t child = ::fork();
         if (child == 0) {
             const auto store =
-                bootstrap::open_store("file://" + path, rank, kRanks, answer_timeout()).value();
+                bootstrap::open_store("file://" + path, rank, kRanks, test_deadline()).value();
             MemoryContext memory({.rank = rank, .size = kRanks, .store = store});
             exchange_halos(memory, *store, rank, kRanks);
             meet_in_store(*store, "done", kRanks);
@@ -133,7 +133,7 @@ TEST(MemoryContextTest, DifferentSizesAreAMismatch) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("halo", 100).is_ok());
     ASSERT_TRUE(one.allocate_workspace("halo", 200).is_ok());
-    const Status status = zero.wait_workspace("halo", answer_timeout());
+    const Status status = zero.wait_workspace("halo", test_deadline());
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 1);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("200"), HasSubstr("100")));
@@ -145,7 +145,7 @@ TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     fill(zero.allocate_workspace("w", 64).value(), 1);
     ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
-    ASSERT_TRUE(one.wait_workspace("w", answer_timeout()).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", test_deadline()).is_ok());
     const auto view = one.map_remote("w", 0).value();
     ASSERT_TRUE(zero.release("w").is_ok());
     EXPECT_TRUE(holds(view, 1)) << "a peer's view must survive the owner's release";
@@ -154,7 +154,7 @@ TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
     ASSERT_TRUE(one.allocate_workspace("w", 32).is_ok());
     EXPECT_EQ(one.wait_workspace("w", shortly()).code(), StatusCode::kTimeout);
     EXPECT_TRUE(holds(zero.allocate_workspace("w", 32).value(), 0));
-    EXPECT_TRUE(one.wait_workspace("w", answer_timeout()).is_ok());
+    EXPECT_TRUE(one.wait_workspace("w", test_deadline()).is_ok());
     EXPECT_EQ(one.map_remote("w", 0).value().size(), 32U);
 }
 
@@ -165,7 +165,7 @@ TEST(MemoryContextTest, AWorkspaceIsRegisteredUntilItIsReleased) {
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
     ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
-    ASSERT_TRUE(one.wait_workspace("w", answer_timeout()).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", test_deadline()).is_ok());
     const abi::MemoryDescriptor theirs = one.remote_memory("w", 0).value();
     const auto open = transport::shm::PeerMemory::open(
         theirs, ::getpid(), std::make_shared<transport::shm::GpuMemories>());
@@ -180,7 +180,7 @@ TEST(MemoryContextTest, DamagedDescriptorsNameTheRank) {
     MemoryContext zero({.rank = 0, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
     ASSERT_TRUE(store->set("memory/w/0/1", "no descriptor").is_ok());
-    const Status status = zero.wait_workspace("w", answer_timeout());
+    const Status status = zero.wait_workspace("w", test_deadline());
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("\"w\""), HasSubstr("rank 1")));
 }
@@ -194,7 +194,7 @@ TEST(MemoryContextTest, MisuseIsExplained) {
     ASSERT_TRUE(memory.allocate_workspace("w", 1).is_ok());
     EXPECT_THAT(memory.allocate_workspace("w", 1).status().message(),
                 HasSubstr("release it first"));
-    EXPECT_EQ(memory.wait_workspace("x", answer_timeout()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.wait_workspace("x", test_deadline()).code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(memory.release("x").code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(memory.remote_memory("w", 1).status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(memory.allocate_workspace("huge", std::size_t{1} << 62).status().message(),

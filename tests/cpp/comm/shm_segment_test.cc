@@ -22,7 +22,7 @@
 namespace pccl::comm {
 namespace {
 
-using fakes::answer_timeout;
+using fakes::test_deadline;
 using ::testing::HasSubstr;
 using transport::Region;
 
@@ -39,7 +39,7 @@ class ShmSegmentTest : public ::testing::Test {
             std::move(transport::RegionMemory::in_new_file(kBoardBytes).value()), ranks);
         std::vector<std::unique_ptr<Region>> regions(1);
         for (Rank rank = 1; rank < ranks; ++rank) regions.push_back(accepted(*first, rank, ranks));
-        ASSERT_TRUE(first->complete(answer_timeout()).is_ok());
+        ASSERT_TRUE(first->complete(test_deadline()).is_ok());
         regions[0] = std::move(first);
         for (auto& region : regions)
             segments_.push_back(std::make_unique<ShmSegment>(
@@ -68,7 +68,7 @@ class ShmSegmentTest : public ::testing::Test {
                 region = std::move(Region::accept(socket, waiter->handles(), expected).value());
         });
         const Status offered =
-            first.offer(rank, UniqueFd(ends[0]), waiters_[0]->handles(), answer_timeout());
+            first.offer(rank, UniqueFd(ends[0]), waiters_[0]->handles(), test_deadline());
         acceptor.join();
         EXPECT_TRUE(offered.is_ok()) << offered.to_string();
         return region;
@@ -130,7 +130,7 @@ TEST_F(ShmSegmentTest, AnotherProcessIsReadUntilItEnds) {
     std::vector<std::byte> lent(100'000, std::byte{1});
     const auto address = reinterpret_cast<std::uint64_t>(lent.data());
     const auto open = [](ShmSegment& segment) {
-        const Deadline deadline = answer_timeout();
+        const Deadline deadline = test_deadline();
         Result<bool> opened = false;
         while (opened.is_ok() && !*opened && !deadline.passed()) opened = segment.open();
         return opened.is_ok() && *opened;

@@ -10,7 +10,7 @@
 namespace pccl::netconf {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

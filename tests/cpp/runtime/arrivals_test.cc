@@ -12,7 +12,7 @@
 namespace pccl::runtime {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 using transport::Introduction;
 using transport::Service;
 using transport::TransportKind;
@@ -35,11 +35,11 @@ class ArrivalsTest : public testing::Test {
         const std::string& door = runtime_->control().address().doors.front();
         const auto sockets = transport::connect_authenticated(
             {.address = sys::Address::parse(door).value(), .secret = kSecret, .stream = {}},
-            {&introduction, 1}, timeout());
+            {&introduction, 1}, test_deadline());
         EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
         if (!sockets.is_ok()) return false;
         std::byte none{};
-        const Status end = sys::receive_all(sockets->front().get(), {&none, 1}, timeout());
+        const Status end = sys::receive_all(sockets->front().get(), {&none, 1}, test_deadline());
         return end.code() == StatusCode::kPeerLost;
     }
 
@@ -56,7 +56,7 @@ TEST_F(ArrivalsTest, ItsEndpointsDoorAnswersQuestionsAfterwards) {
     const auto other = Runtime::create(TransportKind::kTcp).value();
     const auto answer = other->control().query(
         runtime_->control().address(), asking_for(Service::kQuery, TransportKind::kTcp).request,
-        kSecret, timeout());
+        kSecret, test_deadline());
     EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
 }
 

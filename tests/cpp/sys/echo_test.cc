@@ -15,7 +15,7 @@
 namespace pccl::sys {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 
 class EchoTest : public testing::Test {
    protected:

@@ -18,7 +18,7 @@
 namespace pccl::sys {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 
 struct Connection {
     UniqueFd client;

@@ -23,7 +23,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;

@@ -28,7 +28,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 using handshake::ClientHello;
 using handshake::ClientProof;
 using handshake::ServerProof;

@@ -22,7 +22,7 @@ namespace {
 
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
-using fakes::timeout;
+using fakes::test_deadline;
 
 /// One rank, as a test sees it.
 struct Member {

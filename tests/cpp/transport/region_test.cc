@@ -13,7 +13,7 @@
 namespace pccl::transport {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 
 constexpr std::size_t kRegionBytes = 64 * kKiB;
 constexpr RegionExtent kExtent{.offset = 0, .bytes = kRegionBytes};

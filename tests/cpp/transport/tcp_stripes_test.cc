@@ -22,7 +22,7 @@
 namespace pccl::transport::tcp {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 using testing::HasSubstr;
 
 constexpr std::size_t kBlock = 1024;

@@ -22,7 +22,7 @@
 namespace pccl::transport::tcp {
 namespace {
 
-using fakes::timeout;
+using fakes::test_deadline;
 
 class TcpHost final : public fakes::Host {
    public:
