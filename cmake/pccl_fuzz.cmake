@@ -1,4 +1,4 @@
-# Every tests/fuzz/<name>_fuzzer.cc is a libFuzzer target of that name, with the rooms it includes; its
+# Every tests/fuzz/<name>_fuzzer.cc is a libFuzzer target of that name, with the modules it includes; its
 # corpus is tests/fuzz/corpus/<name>. Needs clang.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -10,13 +10,13 @@ foreach(source IN LISTS fuzzers)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   file(STRINGS ${source} includes REGEX "^#include \"csrc/")
-  set(rooms "")
+  set(modules "")
   foreach(include IN LISTS includes)
-    string(REGEX REPLACE "^#include \"csrc/([^/]+)/.*" "pccl_\\1" room "${include}")
-    list(APPEND rooms ${room})
+    string(REGEX REPLACE "^#include \"csrc/([^/]+)/.*" "pccl_\\1" module "${include}")
+    list(APPEND modules ${module})
   endforeach()
-  list(REMOVE_DUPLICATES rooms)
-  target_link_libraries(${name} PRIVATE ${rooms})
+  list(REMOVE_DUPLICATES modules)
+  target_link_libraries(${name} PRIVATE ${modules})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   list(APPEND PCCL_FUZZERS ${name})
 endforeach()

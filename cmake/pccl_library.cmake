@@ -1,7 +1,7 @@
-# libpccl.so: all rooms, no torch. Only what PCCL_API marks is visible.
+# libpccl.so: all modules, no torch. Only what PCCL_API marks is visible.
 
-get_property(objects GLOBAL PROPERTY PCCL_ROOM_OBJECTS)
-get_property(libraries GLOBAL PROPERTY PCCL_ROOM_LIBRARIES)
+get_property(objects GLOBAL PROPERTY PCCL_MODULE_OBJECTS)
+get_property(libraries GLOBAL PROPERTY PCCL_MODULE_LIBRARIES)
 add_library(pccl SHARED ${objects})
 target_link_libraries(pccl PRIVATE pccl_flags ${libraries})
 target_link_options(

@@ -35,7 +35,7 @@ function(pccl_extension)
     pccl_unity_groups(sources ${MODULE_TOGETHER})
   endif()
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${sources} ${docstrings})
-  target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
+  target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_module_headers ${MODULE_LIBRARIES})
   # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
   set_property(TARGET ${MODULE_NAME} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
@@ -48,9 +48,9 @@ function(pccl_extension)
   install(TARGETS ${MODULE_NAME} LIBRARY DESTINATION pccl COMPONENT python EXCLUDE_FROM_ALL)
 endfunction()
 
-# What a module needs to compile against headers of the rooms, without linking the rooms again.
-add_library(pccl_room_headers INTERFACE)
-target_link_libraries(pccl_room_headers INTERFACE pccl_flags Threads::Threads)
+# What a Python module needs to compile against headers of the library, without linking it again.
+add_library(pccl_module_headers INTERFACE)
+target_link_libraries(pccl_module_headers INTERFACE pccl_flags Threads::Threads)
 
 set(PCCL_MODULES "")
 if(core_sources)

@@ -1,4 +1,4 @@
-# One GoogleTest executable per folder of tests/cpp, named pccl_<folder>_test and linked to that room;
+# One GoogleTest executable per folder of tests/cpp, named pccl_<folder>_test and linked to that module;
 # pccl_contract_test runs tests/contract against every transport. tests/fakes serves all of them.
 
 find_package(GTest REQUIRED)
@@ -94,13 +94,13 @@ set(shards_of_comm 4)
 set(shards_of_schedule 2)
 set(shards_of_p2p 2)
 foreach(
-  room
+  module
   base abi sys topo kernels schedule transport collective costs bootstrap runtime netconf capsule cluster
   device comm p2p
 )
   pccl_test(
-    NAME ${room} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${room} LIBRARIES pccl_${room}
-    SHARDS ${shards_of_${room}}
+    NAME ${module} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${module} LIBRARIES pccl_${module}
+    SHARDS ${shards_of_${module}}
   )
 endforeach()
 add_dependencies(pccl_sys_test fake_nvml)

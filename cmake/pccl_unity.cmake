@@ -37,7 +37,7 @@ function(pccl_unity_groups SOURCES MOST)
   set(${SOURCES} ${kept} PARENT_SCOPE)
 endfunction()
 
-# What nearly all files of the rooms include. Read file by file it takes a third of a small one.
+# What nearly all files of the modules include. Read file by file it takes a third of a small one.
 set(PCCL_COMMON_HEADERS
     <algorithm>
     <array>
@@ -76,10 +76,10 @@ function(pccl_precompile_once TARGET NAME)
   endif()
 endfunction()
 
-# pccl_precompile_room(<target>): the common headers, in builds of groups. Others show what a file forgot
+# pccl_precompile_module(<target>): the common headers, in builds of groups. Others show what a file forgot
 # to include.
-function(pccl_precompile_room TARGET)
+function(pccl_precompile_module TARGET)
   if(PCCL_UNITY_BUILD)
-    pccl_precompile_once(${TARGET} ROOMS ${PCCL_COMMON_HEADERS})
+    pccl_precompile_once(${TARGET} MODULES ${PCCL_COMMON_HEADERS})
   endif()
 endfunction()

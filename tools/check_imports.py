@@ -6,7 +6,7 @@ Imports inside functions and under TYPE_CHECKING count. An ``__init__.py`` is th
 package: it hands names on, and stands in no circle itself. What is imported from a face counts as
 imported from the module that the face has it from; nothing inside a package imports from its face.
 
-A module beside the outermost face is a room of its own, as is each package there. Further in, files
+A module beside the outermost face is a part of its own, as is each package there. Further in, files
 of a folder may import from its folders, or the reverse, not both.
 
 Prints one line per violation (file:line: rule: what would be right); exits with 1 if there is any.
@@ -174,7 +174,7 @@ def check_modules(edges: list[Edge]) -> list[Violation]:
 
 
 def check_folders(edges: list[Edge]) -> list[Violation]:
-    """Look at rooms first; then, in each room, at its files and folders; and so on."""
+    """Look at parts first; then, in each part, at its files and folders; and so on."""
     advice = "among {}, let all imports lead one way"
     depths = range(1, max((edge.source.count(".") for edge in edges), default=0))
     found = (
@@ -182,7 +182,7 @@ def check_folders(edges: list[Edge]) -> list[Violation]:
         for depth in depths
         for violation in check_circles(edges, partial(folder_of, depth=depth), "folder", advice)
     )
-    return list(dict.fromkeys(found))  # a circle of rooms without folders is one at each depth
+    return list(dict.fromkeys(found))  # a circle of parts without folders is one at each depth
 
 
 def check(root: Path) -> list[Violation]:

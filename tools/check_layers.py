@@ -1,4 +1,4 @@
-"""Check csrc/ against layers.toml: who includes whom, and which calls live in one room only.
+"""Check csrc/ against layers.toml: who includes whom, and which calls live in one module only.
 
 Nothing includes itself by detours: no unit (x.h with x.cc), and no folder.
 
@@ -32,7 +32,7 @@ LITERAL_OR_COMMENT = re.compile(
 )
 # At the beginning of a line: the definition of a member, and its class.
 MEMBER = re.compile(r"^(?! )[^\n;{}()#/]*?\b(\w+)::~?\w+\(", re.MULTILINE)
-CMAKE_ROOM = re.compile(r"^pccl_room\(NAME (\w+) DEPS([^)]*)\)", re.MULTILINE)
+CMAKE_MODULE = re.compile(r"^pccl_module\(NAME (\w+) DEPS([^)]*)\)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ def code_of(source: Source) -> str:
 
 
 def covers(place: str, path: str) -> bool:
-    """Tell whether ``place``, a room, folder or file, is or holds ``path``."""
+    """Tell whether ``place``, a module, folder or file, is or holds ``path``."""
     return path == place or path.startswith(f"{place}/")
 
 
-def room_of(inside: str, rooms: dict[str, list[str]]) -> str | None:
-    """Name the room that ``inside`` (a path below csrc/) lies in: the longest one that holds it."""
-    return max((room for room in rooms if covers(room, inside)), key=len, default=None)
+def module_of(inside: str, modules: dict[str, list[str]]) -> str | None:
+    """Name the module that holds ``inside`` (a path below csrc/): the longest one."""
+    return max((module for module in modules if covers(module, inside)), key=len, default=None)
 
 
 def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
@@ -95,7 +95,7 @@ def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
     parts = inside.split("/")
     folder = "/".join(parts[:2])
     siblings = table["siblings"]
-    is_implementation = len(parts) > 2 and parts[0] in siblings["rooms"]
+    is_implementation = len(parts) > 2 and parts[0] in siblings["modules"]
     return folder if is_implementation and folder not in siblings.get("shared", []) else None
 
 
@@ -103,16 +103,16 @@ def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[s
     """Judge one #include "target"; give the broken rule and its text, if any."""
     if not target.startswith("csrc/"):
         return "spelling", f'write "{target}" from the repository root, as in "csrc/base/status.h"'
-    room = room_of(source.inside, table["rooms"])
-    if room is None:
-        return "room", f"{source.path.parent} is not in layers.toml: add it or move the file"
+    module = module_of(source.inside, table["modules"])
+    if module is None:
+        return "module", f"{source.path.parent} is not in layers.toml: add it or move the file"
     inside = target.removeprefix("csrc/")
-    allowed = [room, *table["rooms"][room]]
+    allowed = [module, *table["modules"][module]]
     if not any(covers(place, inside) for place in allowed):
         names = ", ".join(allowed)
-        return "layer", f"{room} may not include {target}; it may include {names}"
+        return "layer", f"{module} may not include {target}; it may include {names}"
     ours, theirs = sibling_of(source.inside, table), sibling_of(inside, table)
-    parent = ours.split("/")[0] if ours else room
+    parent = ours.split("/")[0] if ours else module
     if ours and theirs and ours != theirs and theirs.startswith(f"{parent}/"):
         return "sibling", f"{ours} may not know {theirs}; share through a file of csrc/{parent}"
     return None
@@ -156,27 +156,27 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def floor_of(place: str) -> str:
-    """Name the room that a room, wing or folder is in."""
+def top_module_of(place: str) -> str:
+    """Name the module that a module, submodule or folder is in."""
     return place.split("/")[0]
 
 
-def floors_below(room: str, table: dict[str, Any]) -> set[str]:
-    """Name the rooms that ``room`` and its wings may include."""
-    used = [uses for name, uses in table["rooms"].items() if floor_of(name) == room]
-    return {floor_of(place) for uses in used for place in uses} - {room}
+def modules_below(module: str, table: dict[str, Any]) -> set[str]:
+    """Name the modules that ``module`` and its submodules may include."""
+    used = [uses for name, uses in table["modules"].items() if top_module_of(name) == module]
+    return {top_module_of(place) for uses in used for place in uses} - {module}
 
 
 def check_table(table: dict[str, Any]) -> Iterator[Violation]:
-    """The rooms form floors: no circle, and no dependency on a room that does not exist."""
+    """The modules form layers: no circle, and no dependency on a module that does not exist."""
     path = Path("layers.toml")
-    rooms = {floor_of(room) for room in table["rooms"]}
-    floors = {room: floors_below(room, table) for room in rooms}
-    for room, uses in sorted(floors.items()):
-        for unknown in sorted(uses - rooms):
-            yield Violation(path, 1, "table", f"{room} uses {unknown}, which is no room")
-    for circle in circles(floors):
-        yield Violation(path, 1, "table", f"the rooms form a circle: {', '.join(circle)}")
+    modules = {top_module_of(module) for module in table["modules"]}
+    layers = {module: modules_below(module, table) for module in modules}
+    for module, uses in sorted(layers.items()):
+        for unknown in sorted(uses - modules):
+            yield Violation(path, 1, "table", f"{module} uses {unknown}, which is no module")
+    for circle in circles(layers):
+        yield Violation(path, 1, "table", f"the modules form a circle: {', '.join(circle)}")
 
 
 def unit_at(target: str) -> str:
@@ -229,16 +229,16 @@ def check_circles(
 
 
 def check_cmake(root: Path, table: dict[str, Any]) -> Iterator[Violation]:
-    """CMakeLists.txt links every room to exactly the rooms that it and its wings may include."""
+    """CMakeLists.txt links every module to just those that it and its submodules may include."""
     path = root / "CMakeLists.txt"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for match in CMAKE_ROOM.finditer(text):
-        room, linked = match.group(1), set(match.group(2).split(" LIBRARIES")[0].split())
-        wanted = floors_below(room, table)
+    for match in CMAKE_MODULE.finditer(text):
+        module, linked = match.group(1), set(match.group(2).split(" LIBRARIES")[0].split())
+        wanted = modules_below(module, table)
         if linked != wanted:
             line = text.count("\n", 0, match.start()) + 1
             names = " ".join(sorted(wanted))
-            yield Violation(path.relative_to(root), line, "cmake", f"{room} needs DEPS {names}")
+            yield Violation(path.relative_to(root), line, "cmake", f"{module} needs DEPS {names}")
 
 
 def check(root: Path) -> list[Violation]:

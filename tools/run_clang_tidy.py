@@ -39,7 +39,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pcc
 NOTES = CACHE / "clang-tidy"
 TIDY = Path(sys.executable).parent / "clang-tidy"
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"((?:csrc|tests)/[^"]+)"', re.MULTILINE)
-MOST_TOGETHER = 16  # as in cmake/pccl_room.cmake
+MOST_TOGETHER = 16  # as in cmake/pccl_module.cmake
 
 
 def reached_by(file: Path) -> set[Path]:

@@ -60,10 +60,10 @@ class Tree:
         for name in TOOLS:
             shutil.copy(ROOT / "tools" / name, root / "tools")
         shutil.copy(ROOT / ".clang-tidy", root)
-        (root / "csrc" / "room").mkdir(parents=True)
+        (root / "csrc" / "module").mkdir(parents=True)
 
     def write(self, name: str, text: str) -> None:
-        (self.root / "csrc" / "room" / name).write_text(text)
+        (self.root / "csrc" / "module" / name).write_text(text)
 
     def check(self) -> tuple[int, str]:
         """Give the exit code and the output."""
@@ -114,7 +114,7 @@ def test_no_kind_of_check_is_lost_where_files_are_together(check: str, tree: Tre
 
 def test_what_passed_is_not_checked_again_until_it_changes(tree: Tree) -> None:
     tree.write("one.cc", RIGHT)
-    tree.write("two.cc", '#include "csrc/room/two.h"\nint two() { return kTwo; }\n')
+    tree.write("two.cc", '#include "csrc/module/two.h"\nint two() { return kTwo; }\n')
     tree.write("two.h", "constexpr int kTwo = 2;\n")
     assert "0 passed before" in tree.check()[1]
     assert "2 passed before" in tree.check()[1]
@@ -124,7 +124,7 @@ def test_what_passed_is_not_checked_again_until_it_changes(tree: Tree) -> None:
 
 def test_what_is_wrong_in_a_header_fails_who_includes_it(tree: Tree) -> None:
     tree.write("one.cc", RIGHT)
-    tree.write("two.cc", '#include "csrc/room/two.h"\nint two() { return 2; }\n')
+    tree.write("two.cc", '#include "csrc/module/two.h"\nint two() { return 2; }\n')
     tree.write("two.h", "inline int* no_two() { return 0; }\n")
     code, output = tree.check()
     assert code == 1

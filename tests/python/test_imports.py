@@ -68,7 +68,7 @@ BROKEN = {
         },
         "a.py:1: circle: ",
     ),
-    "rooms": (
+    "parts": (
         {
             "f/a.py": "from p.g.b import B\n",
             "f/b.py": "",
@@ -106,7 +106,7 @@ SOUND = {
         "f/a.py": "from p.b import B\n",
         "b.py": "",
     },
-    "modules beside the outermost face are rooms": {
+    "modules beside the outermost face are parts": {
         "a.py": "from p.f import b\n",
         "f/b.py": "from p import c\n",
         "c.py": "",

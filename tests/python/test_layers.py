@@ -25,7 +25,7 @@ BAD_FILES = [
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/shm/ring.h"\n', "sibling", 1),
     ("csrc/sys/socket/socket.cc", '#include "csrc/sys/cuda/driver.h"\n', "sibling", 1),
     ("csrc/base/text.cc", '#include "text.h"\n', "spelling", 1),
-    ("csrc/attic/old.cc", '#include "csrc/base/status.h"\n', "room", 1),
+    ("csrc/attic/old.cc", '#include "csrc/base/status.h"\n', "module", 1),
     ("csrc/comm/a.cc", 'const char* x = std::getenv("HOME");\n', "environment", 1),
     ("csrc/comm/a.cc", "auto t = std::chrono::steady_clock::now();\n", "clock", 1),
     ("csrc/comm/a.cc", "std::this_thread::sleep_for(pause);\n", "clock", 1),
@@ -125,8 +125,8 @@ def test_a_header_without_guard_is_found(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "complaint"),
     [
-        ('base = ["comm"]', "the rooms form a circle: base, "),
-        ('base = ["cellar"]', "base uses cellar, which is no room"),
+        ('base = ["comm"]', "the modules form a circle: base, "),
+        ('base = ["cellar"]', "base uses cellar, which is no module"),
     ],
 )
 def test_a_table_that_makes_no_sense_is_refused(tree: Path, entry: str, complaint: str) -> None:
@@ -139,7 +139,7 @@ def test_a_table_that_makes_no_sense_is_refused(tree: Path, entry: str, complain
     assert any(complaint in line for line in lines)
 
 
-def test_cmake_links_rooms_by_the_same_table(tree: Path) -> None:
+def test_cmake_links_modules_by_the_same_table(tree: Path) -> None:
     cmake = (tree / "CMakeLists.txt").read_text()
     changed = cmake.replace("NAME topo DEPS base sys", "NAME topo DEPS base sys comm")
     assert changed != cmake
@@ -195,7 +195,7 @@ def test_a_folder_that_reaches_itself_through_others_is_a_circle(tree: Path) -> 
     assert "of the folders csrc/topo/graph, csrc/topo/machine, csrc/topo/xml none" in lines[0]
 
 
-def test_a_room_may_use_its_wings_or_the_wings_the_room(tree: Path) -> None:
+def test_a_module_may_use_its_submodules_or_the_submodules_the_module(tree: Path) -> None:
     write(tree, "csrc/topo/topology.h", include("topo/graph/a.h"))
     write(tree, "csrc/topo/graph/a.h", "")
     write(tree, "csrc/topo/detect/a.h", include("topo/topology.h"))

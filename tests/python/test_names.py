@@ -50,9 +50,9 @@ def test_a_name_of_two_files_is_found(tmp_path: Path, one: str, other: str, name
 
 
 def test_names_of_other_scopes_and_folders_are_free(tmp_path: Path) -> None:
-    (tmp_path / "wing").mkdir()
+    (tmp_path / "submodule").mkdir()
     (tmp_path / "a.cc").write_text(anonymous("int f() { return 1; }\nusing Seconds = double;"))
-    (tmp_path / "wing" / "b.cc").write_text(anonymous("int f() { return 2; }"))
+    (tmp_path / "submodule" / "b.cc").write_text(anonymous("int f() { return 2; }"))
     (tmp_path / "c.cc").write_text(
         anonymous("using Seconds = double;\nclass C {\n    int f();\n};  // int f() {")
     )
@@ -69,12 +69,17 @@ def test_a_using_that_only_a_neighbour_needs_is_found(tmp_path: Path) -> None:
 
 
 def test_tests_are_looked_at_as_the_library_is(tmp_path: Path) -> None:
-    for name in ("csrc/room/a.cc", "csrc/room/b.cc", "tests/cpp/a_test.cc", "tests/cpp/b_test.cc"):
+    for name in (
+        "csrc/module/a.cc",
+        "csrc/module/b.cc",
+        "tests/cpp/a_test.cc",
+        "tests/cpp/b_test.cc",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(anonymous("int f() { return 1; }"))
     done = check(folder=tmp_path)
     assert done.returncode == 1
     assert done.stdout == (
-        "csrc/room: f is defined in a.cc and b.cc\n"
+        "csrc/module: f is defined in a.cc and b.cc\n"
         "tests/cpp: f is defined in a_test.cc and b_test.cc\n"
     )

@@ -1,4 +1,4 @@
-"""The figures of the house count what runs in a call: the functions on its ways are there, once."""
+"""The metrics count what runs in a call: each function on its path exists once."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import house_figures  # noqa: E402
+import code_metrics  # noqa: E402
 from cpp_functions import functions  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def rooms() -> dict[str, set[str]]:
-    """Give the rooms in which a function of that name is defined."""
+def modules() -> dict[str, set[str]]:
+    """Give the modules in which a function of that name is defined."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in house_figures.sources(ROOT / "csrc"):
-        room = path.relative_to(ROOT / "csrc").parts[0]
+    for path in code_metrics.sources(ROOT / "csrc"):
+        module = path.relative_to(ROOT / "csrc").parts[0]
         for function in functions(path):
-            found[function.name].add(room)
+            found[function.name].add(module)
     return found
 
 
-@pytest.mark.parametrize("way", house_figures.WAYS)
-def test_every_function_on_a_way_is_in_one_room(way: str, rooms: dict[str, set[str]]) -> None:
+@pytest.mark.parametrize("way", code_metrics.WAYS)
+def test_every_function_on_a_way_is_in_one_module(way: str, modules: dict[str, set[str]]) -> None:
     wrong = {}
-    for name in house_figures.WAYS[way]:
-        room, function = re.findall(r"^(?:(\w+):(?!:))?(.+)$", name)[0]
-        places = rooms[function] & ({room} if room else house_figures.ROOMS)
+    for name in code_metrics.WAYS[way]:
+        module, function = re.findall(r"^(?:(\w+):(?!:))?(.+)$", name)[0]
+        places = modules[function] & ({module} if module else code_metrics.MODULES)
         if len(places) != 1:
             wrong[name] = places
     assert not wrong

@@ -1,12 +1,12 @@
-"""Count how large a revision of csrc is to its readers: rooms, functions, types on the ways.
+"""Count how large a revision of csrc is to its readers: modules, functions, types on the ways.
 
-    python tools/house_figures.py [--list] [ROOT...]
+    python tools/code_metrics.py [--list] [ROOT...]
 
 ROOT is a checkout, as ``git archive REVISION | tar -x -C ROOT`` makes one; the default is this one.
 Nothing is built. ``--list`` names the types, each with the functions that name it. Printed are, for
 each:
 
-- the files of every room, and of the largest folder;
+- the files of every module, and of the largest folder;
 - lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
 - the types of the project that are met on the ways of an all_reduce, over a board, over TCP and on
   a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of functions
@@ -25,8 +25,8 @@ from pathlib import Path
 
 from cpp_functions import functions, without_noise
 
-# What runs in a call like the one before it, by qualified names, behind the room where several have
-# one of that name.
+# What runs in a call like the one before it, by qualified names, behind the module where several
+# have one of that name.
 TORCH = """
     PcclBackend::allreduce PcclBackend::sample PcclBackend::perform PcclBackend::perform_all
     PcclBackend::recorded PcclBackend::issue_all PcclBackend::check_devices Call::update
@@ -102,7 +102,7 @@ LINKS_THEN = """
 GPU_THEN = """
     launch_in_order choose LaunchWindow::take
 """
-ROOMS = {"torch", "comm", "collective", "runtime", "device", "transport", "sys", "kernels"}
+MODULES = {"torch", "comm", "collective", "runtime", "device", "transport", "sys", "kernels"}
 WAYS = {
     "board": (TORCH + HOST + BOARD).split(),
     "TCP": (TORCH + HOST + LINKS).split(),
@@ -129,7 +129,7 @@ def main() -> int:
     given = options.parse_args()
     for root in given.roots or [Path(__file__).resolve().parent.parent]:
         print(f"{root}:")
-        print_rooms(root / "csrc")
+        print_modules(root / "csrc")
         lengths = sorted(
             found.lines for path in sources(root / "csrc") for found in functions(path)
         )
@@ -149,12 +149,14 @@ def sources(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in {".h", ".cc", ".cu", ".cuh"})
 
 
-def print_rooms(csrc: Path) -> None:
-    """Print files by room, and what the fullest folder has."""
+def print_modules(csrc: Path) -> None:
+    """Print files by module, and what the fullest folder has."""
     paths = [path.relative_to(csrc) for path in csrc.rglob("*") if path.is_file()]
-    rooms = Counter(path.parts[0] for path in paths)
+    modules = Counter(path.parts[0] for path in paths)
     folder, most = Counter(str(path.parent) for path in paths).most_common(1)[0]
-    print("  files: " + ", ".join(f"{room} {number}" for room, number in sorted(rooms.items())))
+    print(
+        "  files: " + ", ".join(f"{module} {number}" for module, number in sorted(modules.items()))
+    )
     print(f"  fullest folder: {folder}, {most}")
 
 
@@ -164,13 +166,13 @@ def types_on_ways(csrc: Path) -> dict[str, dict[str, list[str]]]:
     types = {name for text in texts for match in _TYPE.findall(text) for name in match if name}
     words: dict[str, set[str]] = defaultdict(set)
     for path in sources(csrc):
-        room = path.relative_to(csrc).parts[0]
-        if room not in ROOMS:
+        module = path.relative_to(csrc).parts[0]
+        if module not in MODULES:
             continue
         for found in functions(path):
             named = set(re.findall(r"\w+", _FOREIGN.sub("", found.text))) & types
             words[found.name] |= named
-            words[f"{room}:{found.name}"] |= named
+            words[f"{module}:{found.name}"] |= named
     ways: dict[str, dict[str, list[str]]] = {}
     for way, names in WAYS.items():
         met = ways[way] = defaultdict(list)
