@@ -386,7 +386,7 @@ void bind_moves(SessionClass& session) {
                 }();
                 throw_unless_ok(sent, peer);
             },
-            arg("peer"), arg("word"))
+            arg("peer"), arg("payload"))
         .anywhere()
         .def("notifications", &notifications, arg("timeout"));
 }

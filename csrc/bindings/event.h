@@ -70,7 +70,7 @@ class PyEvent {
     PyEvent(runtime::Event event, std::shared_ptr<HeldBuffers> held)
         : event_(std::move(event)), held_(std::move(held)) {}
 
-    /// Throws how the operation ended, or CollectiveTimeoutError after `seconds`.
+    /// Throws how the operation ended, or TimeoutError after `seconds`.
     void wait(OptionalSeconds seconds) const;
     void flush() const;
     [[nodiscard]] bool is_done() const;

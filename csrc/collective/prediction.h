@@ -12,7 +12,7 @@ namespace pccl {
 /// What made a group take a way, first to last: the call or PCCL_ALGORITHM; a capsule that was
 /// loaded for the size; what pccl tune measured; the predictions.
 namespace chosen_by {
-inline constexpr std::string_view kRequested = "wish";
+inline constexpr std::string_view kRequested = "request";
 inline constexpr std::string_view kCapsule = "capsule";
 inline constexpr std::string_view kTuning = "tuning";
 inline constexpr std::string_view kPrediction = "prediction";
@@ -34,8 +34,8 @@ struct Prediction {
     [[nodiscard]] std::string_view algorithm() const {
         return source == nullptr ? to_string(on_shm) : source->name;
     }
-    /// "board" or "links".
-    [[nodiscard]] std::string_view over() const { return source == nullptr ? "board" : "links"; }
+    /// "shm" or "links".
+    [[nodiscard]] std::string_view over() const { return source == nullptr ? "shm" : "links"; }
 };
 
 }  // namespace pccl

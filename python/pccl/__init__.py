@@ -14,13 +14,13 @@ from pccl._autoload import register
 from pccl._version import __version__
 from pccl.errors import (
     AbortedError,
-    CollectiveTimeoutError,
     Error,
     InternalError,
     InvalidArgumentError,
     MismatchError,
     PeerLostError,
     ResourceExhaustedError,
+    TimeoutError,
     UnavailableError,
     UnsupportedError,
 )
@@ -69,7 +69,6 @@ __all__ = [
     "AbortedError",
     "Capsule",
     "Cluster",
-    "CollectiveTimeoutError",
     "Communicator",
     "DeviceGroup",
     "DevicePlan",
@@ -92,6 +91,7 @@ __all__ = [
     "RankError",
     "ResourceExhaustedError",
     "SwitchError",
+    "TimeoutError",
     "UnavailableError",
     "UnsupportedError",
     "Workspace",
@@ -176,6 +176,11 @@ _LAZY = {
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"pccl.{name}")
+    if name == "CollectiveTimeoutError":
+        importlib.import_module("pccl.former_names").warn_of_former_name(
+            "pccl.CollectiveTimeoutError", "pccl.TimeoutError"
+        )
+        return TimeoutError
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _LAZY[name] == "pccl._torch":

@@ -98,7 +98,7 @@ def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta
         The process does not prove the job's secret (``PCCL_SECRET_FILE``), or it is no address.
     PeerLostError
         Nobody listens there.
-    CollectiveTimeoutError
+    TimeoutError
         The answer did not come in time.
     """
 
@@ -151,7 +151,7 @@ class Event:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             ``timeout`` passed, or the operation's own.
         PeerLostError, MismatchError, AbortedError
             The operation failed.
@@ -161,7 +161,7 @@ class Event:
 
         Raises
         ------
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             The operation failed before.
         """
     def is_done(self) -> bool:
@@ -203,7 +203,7 @@ class Event:
 
         Raises
         ------
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             The operation failed.
         """
     @property
@@ -258,7 +258,7 @@ class Prediction:
         """As ``PCCL_ALGORITHM`` has it."""
     @property
     def over(self) -> str:
-        """``"board"``: memory that the ranks of one host share; or ``"links"``."""
+        """``"shm"``: memory that the ranks of one host share; or ``"links"``."""
     @property
     def seconds(self) -> float:
         """What one call takes."""
@@ -275,7 +275,7 @@ class Prediction:
     def is_chosen(self) -> bool:
         """Whether calls of this length go this way."""
     @property
-    def chosen_by(self) -> Literal["", "wish", "capsule", "tuning", "prediction"]:
+    def chosen_by(self) -> Literal["", "request", "capsule", "tuning", "prediction"]:
         """What made the group choose it, as ``pccl.explanation.Way`` has it; else empty."""
 
 class _Cluster(Protocol):  # pccl.Cluster
@@ -334,7 +334,7 @@ class Communicator:
         An argument does not fit; nothing was sent.
     UnsupportedError
         The element type cannot be reduced so; nothing was sent.
-    PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+    PeerLostError, TimeoutError, MismatchError, AbortedError
         The operation failed; every later one of the group raises the same.
     """
 
@@ -518,7 +518,7 @@ class Communicator:
             There is no such collective, ``op``, ``root`` or algorithm, or the buffers do not fit.
         UnsupportedError
             Elements of that type have no such ``op``.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             The group has ended before.
         """
     def links_counted_on(self) -> LinksCountedOn:
@@ -567,7 +567,7 @@ class Communicator:
             ``x`` is no such buffer, or there is no such ``op``; nothing was sent.
         UnsupportedError
             Elements of that type have no such ``op``; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -620,7 +620,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``x`` or ``root`` does not fit; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -679,7 +679,7 @@ class Communicator:
             ``x`` or ``root`` does not fit, or there is no such ``op``; nothing was sent.
         UnsupportedError
             Elements of that type have no such ``op``; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -733,7 +733,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``out`` or ``x`` does not fit; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -792,7 +792,7 @@ class Communicator:
             ``out`` or ``x`` does not fit, or there is no such ``op``; nothing was sent.
         UnsupportedError
             Elements of that type have no such ``op``; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -849,7 +849,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``out``, ``x`` or ``root`` does not fit; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -906,7 +906,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``out``, ``x`` or ``root`` does not fit; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -961,7 +961,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``out`` or ``x`` does not fit; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
     @overload
@@ -1020,7 +1020,7 @@ class Communicator:
             sent.
         MismatchError
             The two sides differ in bytes or element type.
-        PeerLostError, CollectiveTimeoutError, AbortedError
+        PeerLostError, TimeoutError, AbortedError
             It failed; every later operation of the group raises the same.
         """
     @overload
@@ -1080,7 +1080,7 @@ class Communicator:
             sent.
         MismatchError
             The two sides differ in bytes or element type.
-        PeerLostError, CollectiveTimeoutError, AbortedError
+        PeerLostError, TimeoutError, AbortedError
             It failed; every later operation of the group raises the same.
         """
     @overload
@@ -1125,7 +1125,7 @@ class Communicator:
             ``peer`` or ``tag`` does not fit, or the object is too large; nothing was sent.
         pickle.PicklingError, TypeError, AttributeError
             pickle does not take the object; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed; every later operation of the group raises the same.
         """
     def recv_object(
@@ -1157,7 +1157,7 @@ class Communicator:
             ``peer`` or ``tag`` does not fit.
         MismatchError
             The other side has sent something else than an object.
-        PeerLostError, CollectiveTimeoutError, AbortedError
+        PeerLostError, TimeoutError, AbortedError
             It failed; every later operation of the group raises the same.
         Exception
             Whatever unpickling raises: the class of the object may be missing here.
@@ -1190,7 +1190,7 @@ class Communicator:
             ``root`` does not fit, or the object is too large; nothing was sent.
         pickle.PicklingError, TypeError, AttributeError
             pickle does not take the object; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed; every later operation of the group raises the same.
         Exception
             Whatever unpickling raises: the class of the object may be missing here.
@@ -1205,7 +1205,7 @@ class Communicator:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             A rank did not come.
         PeerLostError, MismatchError, AbortedError
             A rank is gone, or called something else; every later operation raises the same.
@@ -1224,7 +1224,7 @@ class Communicator:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             A rank did not come; on the others, rank 0 says so.
         PeerLostError, MismatchError, AbortedError
             A rank is gone, or called something else; every later operation raises the same.
@@ -1282,7 +1282,7 @@ class Communicator:
             Nobody is to be left out.
         UnavailableError
             Too few would be left, or others have gone on without this rank.
-        CollectiveTimeoutError
+        TimeoutError
             A rank that should stay did not call it.
         MismatchError
             It leaves out others.
@@ -1316,7 +1316,7 @@ class Communicator:
         ------
         InvalidArgumentError
             ``color`` is negative.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed; if while the ranks were asked, every later operation of this group raises the
             same.
         """
@@ -1583,7 +1583,7 @@ class Memory:
             There is no room here.
         UnsupportedError
             ``device`` is another one; raised before anything is sent.
-        PeerLostError, CollectiveTimeoutError, AbortedError
+        PeerLostError, TimeoutError, AbortedError
             It failed; every later operation of the group raises the same.
         """
     @overload
@@ -1646,7 +1646,7 @@ class Operator:
             The buffers do not fit, or there is no such ``op``.
         UnsupportedError
             Elements of that type have no such ``op``, or the group is one of torch.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             The group has ended before.
         """
     def execute(
@@ -1677,7 +1677,7 @@ class Operator:
             It has no buffers, or these do not fit; nothing was sent.
         UnsupportedError
             As for ``bind``; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             The group has ended before. Failures of this execution are raised by its event.
         """
     def run(
@@ -1701,7 +1701,7 @@ class Operator:
             It has no buffers, or these do not fit; nothing was sent.
         UnsupportedError
             As for ``bind``; nothing was sent.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             It failed, here or on another rank; every later operation of the group raises the same.
         """
 
@@ -2835,7 +2835,7 @@ class DeviceGroup:
             whole between the GPUs; nothing was launched.
         ResourceExhaustedError
             There is no memory left.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             This launch or an earlier one failed; every later one of the group raises the same.
         """
 
@@ -2863,7 +2863,7 @@ class DeviceGroup:
             There is no such peer, or no GPU memory at an address; nothing was launched.
         ResourceExhaustedError
             There is no memory left.
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             This launch or an earlier one failed; every later one of the group raises the same.
         """
 
@@ -2872,7 +2872,7 @@ class DeviceGroup:
 
         Raises
         ------
-        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        PeerLostError, TimeoutError, MismatchError, AbortedError
             A launch failed; see ``launch``.
         """
 
@@ -3006,7 +3006,7 @@ class PhaseNetwork:
         ------
         InvalidArgumentError
             It leaves a rank without a way.
-        CollectiveTimeoutError, MismatchError, PeerLostError, UnavailableError, AbortedError
+        TimeoutError, MismatchError, PeerLostError, UnavailableError, AbortedError
             See ``pccl.switch_phase``.
         """
     def handle(self) -> object:
@@ -3151,7 +3151,7 @@ class Controller:
         ------
         MismatchError
             They show circuits of no phase.
-        UnavailableError, PeerLostError, CollectiveTimeoutError
+        UnavailableError, PeerLostError, TimeoutError
             One of them cannot be read.
         """
     def audit(self) -> list[str]:
@@ -3235,7 +3235,7 @@ class _P2pSession:
     ) -> _P2pWork: ...
     def create_transfer(self, peer: str, window: int, chunk: int) -> _P2pTransfer: ...
     def time_posts(self, writes: bool, plan: _P2pPlan, rounds: int) -> list[float]: ...
-    def notify(self, peer: str, word: bytes) -> None: ...
+    def notify(self, peer: str, payload: bytes) -> None: ...
     def notifications(self, timeout: float | timedelta | None) -> list[tuple[str, bytes]]: ...
     def close(self) -> None: ...
 

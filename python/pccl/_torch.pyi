@@ -112,7 +112,7 @@ class ProcessGroupPCCL(Backend):
     def explain(
         self, collective: str, nbytes: int
     ) -> list[
-        tuple[str, str, float, str, bool, Literal["", "wish", "capsule", "tuning", "prediction"]]
+        tuple[str, str, float, str, bool, Literal["", "request", "capsule", "tuning", "prediction"]]
     ]:
         """Return the fields of every ``pccl.explanation.Way``, for ``pccl.explain``.
 

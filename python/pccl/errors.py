@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
+
+from pccl.former_names import warn_of_former_name
+
 __all__ = [
     "AbortedError",
-    "CollectiveTimeoutError",
     "Error",
     "InternalError",
     "InvalidArgumentError",
     "MismatchError",
     "PeerLostError",
     "ResourceExhaustedError",
+    "TimeoutError",
     "UnavailableError",
     "UnsupportedError",
     "class_of",
@@ -82,12 +86,12 @@ class UnavailableError(Error):
 
 
 class PeerLostError(Error, ConnectionError):
-    """A peer died, closed its connection or spoke nonsense; ``rank`` or ``peer`` says which."""
+    """A peer died, closed its connection or broke the protocol; ``rank`` or ``peer`` says which."""
 
     code = "peer_lost"
 
 
-class CollectiveTimeoutError(Error, TimeoutError):
+class TimeoutError(Error, builtins.TimeoutError):
     """A deadline passed; the message names who is missing."""
 
     code = "timeout"
@@ -124,13 +128,20 @@ _CLASSES: dict[str, type[Error]] = {
         UnsupportedError,
         UnavailableError,
         PeerLostError,
-        CollectiveTimeoutError,
+        TimeoutError,
         MismatchError,
         AbortedError,
         ResourceExhaustedError,
         InternalError,
     )
 }
+
+
+def __getattr__(name: str) -> object:
+    if name != "CollectiveTimeoutError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_of_former_name("pccl.CollectiveTimeoutError", "pccl.TimeoutError")
+    return TimeoutError
 
 
 def class_of(code: str) -> type[Error]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Way", "explain"]
 
 MOST_LINKS_SHOWN = 8
-ChosenBy: TypeAlias = Literal["", "wish", "capsule", "tuning", "prediction"]
+ChosenBy: TypeAlias = Literal["", "request", "capsule", "tuning", "prediction"]
 # Why a way that is predicted to be slower than another is chosen.
 REASONS = {
-    "wish": "PCCL_ALGORITHM, or the call, asks for {chosen}",
+    "request": "PCCL_ALGORITHM, or the call, asks for {chosen}",
     "capsule": "{chosen} was loaded for this size",
     "tuning": "pccl tune measured {chosen} as the fastest",
     "prediction": "the difference is too small to count on",
@@ -40,7 +40,7 @@ class Way(NamedTuple):
     algorithm
         As ``PCCL_ALGORITHM`` has it.
     over
-        ``"board"``: memory that the ranks of one host share; or ``"links"``.
+        ``"shm"``: memory that the ranks of one host share; or ``"links"``.
     seconds
         As predicted by the cost model.
     busiest
@@ -49,13 +49,13 @@ class Way(NamedTuple):
     is_chosen
         Whether the group takes it: by the user's wish, else as a capsule that was loaded for the
         size, else, of ranks that share one host, as ``pccl tune`` measured, else by the predicted
-        time. That need not be the least. On the board the first of ``shm_one_shot``,
+        time. That need not be the least. In shared memory the first of ``shm_one_shot``,
         ``shm_two_shot`` and ``shm_direct`` is taken, unless a later one saves 15 % (of
         ``shm_direct``, which moves bytes once, it is enough that it takes no more than 5 % longer,
-        but in an all_reduce). Links must save 15 % of what the board takes; among those within 10 %
-        of the fastest, the one with the fewest messages is taken.
+        but in an all_reduce). Links must save 15 % of what shared memory takes; among those within
+        10 % of the fastest, the one with the fewest messages is taken.
     chosen_by
-        Of the one that is chosen: ``"wish"`` (``PCCL_ALGORITHM``, or the call's ``algorithm``),
+        Of the one that is chosen: ``"request"`` (``PCCL_ALGORITHM``, or the call's ``algorithm``),
         ``"capsule"`` (one that was loaded for the size), ``"tuning"`` (what ``pccl tune``
         measured) or ``"prediction"``; else empty.
     """

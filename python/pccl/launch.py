@@ -134,7 +134,7 @@ def run(
     RankError
         ``fn`` raised an exception in a rank, or the rank's process ended; with ``keep_going``, in
         every rank.
-    pccl.CollectiveTimeoutError
+    pccl.TimeoutError
         The ranks have taken too long.
     pccl.InvalidArgumentError
         ``timeout`` is negative, or ``ranks`` less than 1.

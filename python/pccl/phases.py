@@ -83,7 +83,7 @@ def switch_phase(
         There is no such phase, or it leaves a rank without a way.
     SwitchError
         It was refused or rolled back: all ranks go on in the old phase. Or it is degraded.
-    CollectiveTimeoutError
+    TimeoutError
         A rank did not come in time: the message says which, and what it does. Nothing is switched.
     MismatchError
         Ranks ask for different phases, or one of them for a collective. Nothing was switched.
@@ -169,7 +169,7 @@ def phase(name: str, *, timeout: float | timedelta = 5.0) -> Iterator[Switched]:
     ------
     InvalidArgumentError
         No phase was switched to before, to come back to.
-    SwitchError, CollectiveTimeoutError, MismatchError, PeerLostError, UnavailableError
+    SwitchError, TimeoutError, MismatchError, PeerLostError, UnavailableError
         As ``switch_phase``.
     """
     before = current_phase()

@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pccl import process_session, rank_output
-from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
+from pccl import errors, process_session, rank_output
+from pccl.errors import InvalidArgumentError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +141,7 @@ class RankProcesses:
     def raise_late(self, seconds: float) -> None:
         """Raise what names the ranks that still run after so many seconds."""
         names = ", ".join(map(str, self.running))
-        raise CollectiveTimeoutError(f"ranks {names} still ran after {seconds} s")
+        raise errors.TimeoutError(f"ranks {names} still ran after {seconds} s")
 
     def _start(self, command: list[str], environment: dict[str, str]) -> None:
         rank = len(self._processes)

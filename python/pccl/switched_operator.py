@@ -66,7 +66,7 @@ class SwitchedOperator(Operator):
 
         Raises
         ------
-        InvalidArgumentError, PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        InvalidArgumentError, PeerLostError, TimeoutError, MismatchError, AbortedError
             As ``Operator.run``.
         UnsupportedError
             It is an average, or adds halves of more than two ranks, which need the whole sum before

@@ -247,7 +247,7 @@ def gather(group: Communicator | ProcessGroup | None = None) -> Timeline:
     ------
     ValueError
         ``group`` has no backend "pccl".
-    PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+    PeerLostError, TimeoutError, MismatchError, AbortedError
         As ``all_gather``; of a process group what ``torch.distributed`` raises for them.
     """
     ranks = ranks_of(group)

@@ -143,7 +143,7 @@ def shrink(
         Nobody is to be left out, or ``group`` has no backend "pccl".
     pccl.UnavailableError
         Too few ranks would be left, or others have gone on without this one.
-    pccl.CollectiveTimeoutError
+    pccl.TimeoutError
         A rank that should stay did not call it.
     pccl.MismatchError
         A rank leaves out others.

@@ -14,11 +14,11 @@ from pccl import errors
 
 __all__ = [
     "AbortedError",
-    "CollectiveTimeoutError",
     "InternalError",
     "MismatchError",
     "PeerLostError",
     "ResourceExhaustedError",
+    "TimeoutError",
     "UnavailableError",
     "class_of",
 ]
@@ -29,10 +29,10 @@ class UnavailableError(errors.UnavailableError, DistBackendError, DistNetworkErr
 
 
 class PeerLostError(errors.PeerLostError, DistBackendError, DistNetworkError):
-    """A rank died, left or spoke nonsense; ``rank``, ``host`` and ``pid`` say which."""
+    """A rank died, left or broke the protocol; ``rank``, ``host`` and ``pid`` say which."""
 
 
-class CollectiveTimeoutError(errors.CollectiveTimeoutError, DistBackendError):
+class TimeoutError(errors.TimeoutError, DistBackendError):
     """An operation took longer than its timeout; ``rank`` is what it waited for."""
 
 
@@ -57,7 +57,7 @@ _CLASSES: dict[str, type[errors.Error]] = {
     for cls in (
         UnavailableError,
         PeerLostError,
-        CollectiveTimeoutError,
+        TimeoutError,
         MismatchError,
         AbortedError,
         ResourceExhaustedError,

@@ -139,13 +139,13 @@ class Cell:
     def expected(self) -> tuple[str, ...]:
         """The classes of pccl.errors that a survivor may raise."""
         if self.fault == GIVES_UP:
-            return ("PeerLostError", "CollectiveTimeoutError")  # as the victim has timed out
+            return ("PeerLostError", "TimeoutError")  # as the victim has timed out
         if self.is_stall:
-            return ("CollectiveTimeoutError",)
+            return ("TimeoutError",)
         if self.step == "absent":
-            return ("CollectiveTimeoutError",)  # nobody can know of a rank that has not come
+            return ("TimeoutError",)  # nobody can know of a rank that has not come
         if self.is_cut_off_early:
-            return ("PeerLostError", "CollectiveTimeoutError")
+            return ("PeerLostError", "TimeoutError")
         if self.fault == "half_frame" and self.setting == "shm":
             # On a segment half a header lies over a whole one, and the two together look like one.
             return ("PeerLostError", "MismatchError")
@@ -155,7 +155,7 @@ class Cell:
         """From the fault to the error."""
         if self.fault == GIVES_UP:
             return GRACE_S
-        if error == "CollectiveTimeoutError" or self.is_cut_off_early:
+        if error == "TimeoutError" or self.is_cut_off_early:
             return self.timeout_s + GRACE_S
         return GRACE_S + (PEER_TIMEOUT_S if self.fault == "link_down" else 0)
 

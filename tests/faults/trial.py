@@ -153,7 +153,7 @@ def _culprits_for(cell: Cell, rank: int, outcome: Outcome, fault: Fault) -> set[
     """Whom a survivor may blame."""
     if cell.fault == GIVES_UP and rank == fault.blamed:
         return set(range(cell.ranks)) - {rank}  # all waited for it in vain: any of them is gone
-    if cell.fault == GIVES_UP and outcome.error == "CollectiveTimeoutError":
+    if cell.fault == GIVES_UP and outcome.error == "TimeoutError":
         return {rank for rank in [fault.blamed] if rank is not None}  # as the victim told it
     return {cell.victim}
 

@@ -48,7 +48,7 @@ def await_loss() -> None:
     try:
         while True:
             total()
-    except (pccl.PeerLostError, pccl.UnavailableError, pccl.CollectiveTimeoutError):
+    except (pccl.PeerLostError, pccl.UnavailableError, pccl.TimeoutError):
         return
 
 

@@ -184,7 +184,7 @@ def test_a_rank_with_a_wrong_name_on_a_gpu_leaves_nobody_waiting(tmp_path: Path)
         assert comm.all_reduce(np.ones(1)) is None  # the group goes on
         return refused.type
 
-    assert pccl.CollectiveTimeoutError not in run_threads(tmp_path, 2, body)
+    assert pccl.TimeoutError not in run_threads(tmp_path, 2, body)
 
 
 def test_a_list_of_what_there_is() -> None:

@@ -412,7 +412,7 @@ def test_rendezvous_through_a_python_object() -> None:
 
 
 def test_a_rank_that_never_comes_is_a_timeout_with_its_name() -> None:
-    with pytest.raises(pccl.CollectiveTimeoutError, match="1"):
+    with pytest.raises(pccl.TimeoutError, match="1"):
         pccl.Communicator(rank=0, world_size=2, rendezvous=Dictionary(), timeout=0.3)
 
 
@@ -424,7 +424,7 @@ def test_stores_that_wait_for_ever_when_asked_not_to_wait(tmp_path: Path) -> Non
     def wait_in_vain(store: Any) -> None:
         try:
             pccl.Communicator(rank=0, world_size=2, rendezvous=store, timeout=1.0)
-        except pccl.CollectiveTimeoutError as error:
+        except pccl.TimeoutError as error:
             outcomes.append(str(error))
 
     stores = [dist.HashStore(), dist.FileStore(str(tmp_path / "store"), 2)]
@@ -512,7 +512,7 @@ def test_ctrl_c_ends_a_wait() -> None:
     with pytest.raises(KeyboardInterrupt):
         event.wait()
     assert time.monotonic() - start < LIMIT
-    with pytest.raises(pccl.CollectiveTimeoutError):
+    with pytest.raises(pccl.TimeoutError):
         event.wait(timeout=0.01)
     comm.abort("enough")
     with pytest.raises(pccl.AbortedError, match="enough"):

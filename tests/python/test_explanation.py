@@ -14,7 +14,7 @@ from pccl.explanation import ChosenBy, Explanation, Way
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 
 COSTS = "measured 2026-11-25T21:40:03Z, load 0.1"
-BOARD = Way("shm_two_shot", "board", 20e-6, "", is_chosen=True)
+BOARD = Way("shm_two_shot", "shm", 20e-6, "", is_chosen=True)
 
 
 def lines_of(*ways: Way) -> list[str]:
@@ -28,7 +28,7 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
     assert link.endswith("assumed")
     assert costs == f"  costs: {COSTS}"
     assert [way.split()[:3] for way in ways] == [
-        ["*", "shm_two_shot", "board"],
+        ["*", "shm_two_shot", "shm"],
         ["ring", "links", "30.0"],
     ]
 
@@ -36,7 +36,7 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        ("wish", "PCCL_ALGORITHM, or the call, asks for shm_two_shot"),
+        ("request", "PCCL_ALGORITHM, or the call, asks for shm_two_shot"),
         ("capsule", "shm_two_shot was loaded for this size"),
         ("tuning", "pccl tune measured shm_two_shot as the fastest"),
         ("prediction", "the difference is too small to count on"),
@@ -101,7 +101,7 @@ def test_rings_follow_the_links_of_the_imagined_job() -> None:
 
 
 def test_an_imagined_host_has_a_segment() -> None:
-    assert pccl.explain("all_reduce", 4096, job_of(hosts=1, ranks=8)).chosen.over == "board"
+    assert pccl.explain("all_reduce", 4096, job_of(hosts=1, ranks=8)).chosen.over == "shm"
 
 
 def test_what_no_group_could_be_is_refused() -> None:

@@ -85,7 +85,7 @@ def test_a_life_withdraws_its_own_entry_alone(store):
 def test_what_is_not_there_or_is_no_entry_is_told(store):
     with p2p.Session("a") as a, p2p.Session("b") as b:
         directory = p2p.Directory(b, store)
-        with pytest.raises(pccl.CollectiveTimeoutError, match='session "a" has no entry'):
+        with pytest.raises(pccl.TimeoutError, match='session "a" has no entry'):
             directory.find("a", timeout=0.1)
         for value in (
             b"",
@@ -138,7 +138,7 @@ def test_an_entry_that_is_refused_changes_nothing():
             p2p.Directory(a, wrong).find("carol")
         assert a.peers() == peers
         a.notify("bob", b"word")
-        assert [each.word for each in bob.notifications(PATIENCE)] == [b"word"]
+        assert [each.payload for each in bob.notifications(PATIENCE)] == [b"word"]
         assert later.notifications() == []
         np.testing.assert_array_equal(read(a, found), stamps(1))
 
@@ -229,7 +229,7 @@ def test_threads_share_a_store(url):
 
 
 def test_what_a_rendezvous_store_does_not_take_is_told(url, tmp_path):
-    with pytest.raises(pccl.CollectiveTimeoutError):
+    with pytest.raises(pccl.TimeoutError):
         p2p.RendezvousStore(url, timeout=0.1)
     store = p2p.RendezvousStore(url, host=True)
     with pytest.raises(pccl.InvalidArgumentError, match="at most 65536"):

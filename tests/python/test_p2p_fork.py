@@ -29,6 +29,9 @@ NBYTES = 4096
 PATIENCE = 20.0
 CHILD_LIMIT_S = 60
 
+#: Former names of other members.
+FORMER = {"release", "word"}
+
 #: Members that a child has as its parent has them: what never changes, and how things end there.
 EVERYWHERE = {
     "Session.name",
@@ -36,9 +39,9 @@ EVERYWHERE = {
     "Session.connection_info",
     "Session.close",
     "Session.prepare",
-    "Work.release",
-    "Transfer.release",
-    "Message.release",
+    "Work.cancel",
+    "Transfer.cancel",
+    "Message.cancel",
     "Message.tag",
     "Memory.nbytes",
     "Memory.device",
@@ -56,7 +59,7 @@ EVERYWHERE = {
     "RemoteSlice.nbytes",
     "Descriptor.serialize",
     "Notification.peer",
-    "Notification.word",
+    "Notification.payload",
     "Notification.count",
     "Notification.index",
     "WorkStats.nbytes",
@@ -132,7 +135,7 @@ class World:
             "local": self.of_b[0:64],
             "remote": self.remote[0:64],
             "plan": self.plan,
-            "word": b"word",
+            "payload": b"word",
             "offset": 0,
             "key": "b",
             "value": b"other",
@@ -144,7 +147,7 @@ class World:
             f"{kind}.{name}"
             for kind, each in self.objects.items()
             for name in dir(each)
-            if not name.startswith("_")
+            if not name.startswith("_") and name not in FORMER
         ]
 
     def call(self, member: str) -> object:
@@ -152,7 +155,7 @@ class World:
         kind, _, name = member.partition(".")
         owner = self.objects[kind]
         value = getattr(owner, name)
-        if not callable(value) or member == "Notification.word":
+        if not callable(value) or member == "Notification.payload":
             return value
         if kind == "Notification":
             return value("a")
@@ -278,5 +281,5 @@ def test_a_child_takes_no_words_of_a_parent_that_is_slow(world):
     while len(heard) < len(words):
         some = world.b.notifications(PATIENCE)
         assert some, f"{len(heard)} words of {len(words)}"
-        heard += [each.word for each in some]
+        heard += [each.payload for each in some]
     assert heard == words

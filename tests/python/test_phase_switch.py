@@ -207,7 +207,7 @@ def test_a_rank_that_does_not_come_is_named_and_may_come_again(
         return [kind, reason, total(comm)]
 
     for kind, reason, summed in run(body):
-        assert kind == "CollectiveTimeoutError"
+        assert kind == "TimeoutError"
         assert "waits for rank 3: rank 3 has not called switch_phase" in reason
         assert summed == expected([0, 1, 2, 3])
 
@@ -223,7 +223,7 @@ def test_the_controller_that_does_not_come_is_named(tmp_path: Path) -> None:
 
     for rank, (failures, summed) in enumerate(run(body)):
         reasons = [reason for _, reason in failures]
-        assert {kind for kind, _ in failures} == {"CollectiveTimeoutError"}
+        assert {kind for kind, _ in failures} == {"TimeoutError"}
         if rank == 0:
             assert "had given up waiting for rank 0" in reasons[0]
         else:

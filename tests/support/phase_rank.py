@@ -85,7 +85,7 @@ def _switch(wanted: str) -> str:
         return error.result.outcome
     except pccl.UnavailableError:
         return "refused"
-    except pccl.CollectiveTimeoutError:
+    except pccl.TimeoutError:
         # A busy machine keeps ranks from coming in time: all hear so, and nothing is switched.
         assert pccl.current_phase() == before
         return "late"
@@ -118,7 +118,7 @@ def _come_to_ring() -> None:
             pccl.SwitchError,
             pccl.UnavailableError,
             pccl.MismatchError,
-            pccl.CollectiveTimeoutError,
+            pccl.TimeoutError,
         ):
             if tries + 1 == _MOST_TRIES:
                 raise

@@ -129,7 +129,7 @@ class Cell:
     capsules
         Those among the algorithms, by name: the first 16 digits of their digests.
     shares_memory
-        Whether the ranks had a board, as those of one host have by default.
+        Whether the ranks shared memory, as those of one host have by default.
     """
 
     collective: str
@@ -232,7 +232,7 @@ def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
         us=us,
         predicted_us=predicted,
         capsules=capsules,
-        shares_memory=any(way.over == "board" for way in ways),
+        shares_memory=any(way.over == "shm" for way in ways),
     )
 
 

@@ -49,7 +49,7 @@ def tune(
 ) -> None:
     """Measure which algorithm is fastest on this machine.
 
-    It measures those that ranks of one host use for CPU tensors and arrays: on a board in shared
+    It measures those that ranks of one host use for CPU tensors and arrays: in shared
     memory (shm_one_shot, shm_two_shot, shm_direct), over links, and capsules that PCCL_CAPSULES
     gives, with as many ranks as they are for. All later groups that share memory choose by what was
     found, so ranks must share it, but in a dry run (--transports tcp --dry-run). The table

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pccl import _core
-from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, UnavailableError
+from pccl import _core, errors
+from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.p2p.memory import RemoteMemory
 from pccl.p2p.one_process import of_one_process
 from pccl.time_limits import limit_of
@@ -336,7 +336,7 @@ class Directory:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             There is no entry of that name.
         InvalidArgumentError
             The entry is of something else, or damaged.
@@ -369,7 +369,7 @@ class Directory:
         until = time.monotonic() + limit
         while (value := self._store.get(peer)) is None:
             if time.monotonic() >= until:
-                raise CollectiveTimeoutError(
+                raise errors.TimeoutError(
                     f'session "{peer}" has no entry in the directory after {limit:g} s', peer=peer
                 )
             time.sleep(_BETWEEN_LOOKS)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pccl.former_names import warn_of_former_name
+
 __all__ = ["Notification"]
 
 
 class Notification(NamedTuple):
-    """A word of a peer; all data of the transfer that it came with is visible.
+    """Bytes from a peer; all data of the transfer that they came with is visible.
 
     Attributes
     ----------
     peer
         The name of the session that sent it.
-    word
+    payload
         1 byte to 16 KiB.
     """
 
     peer: str
-    word: bytes
+    payload: bytes
+
+    @property
+    def word(self) -> bytes:
+        """The payload, under the name that it had before 0.2."""
+        warn_of_former_name("Notification.word", "Notification.payload")
+        return self.payload

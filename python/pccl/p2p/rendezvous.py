@@ -47,7 +47,7 @@ class RendezvousStore:
         ------
         InvalidArgumentError
             The URL is none, or what is there is no store of this job.
-        CollectiveTimeoutError
+        TimeoutError
             No process hosts it in time.
         UnavailableError
             It cannot be hosted there: the port is taken, or the address is of another machine.

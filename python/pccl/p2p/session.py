@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pccl import _core
 from pccl.arguments import require, require_int
 from pccl.errors import InvalidArgumentError
+from pccl.former_names import argument_under_former_name
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice, sides_of
 from pccl.p2p.notification import Notification
@@ -139,7 +140,7 @@ class Session:
             The peer is not known: it was not loaded, and has not called here.
         PeerLostError
             Nobody is there any more.
-        CollectiveTimeoutError
+        TimeoutError
             ``timeout`` seconds, or those of ``connect_timeout``, passed.
         ResourceExhaustedError
             256 questions wait for the peer to answer.
@@ -167,7 +168,7 @@ class Session:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             Nobody has connected in time.
         InvalidArgumentError
             No session has such a name.
@@ -336,7 +337,7 @@ class Session:
         ------
         UnavailableError
             The peer has published nothing of that name; says what it has. Ask again later.
-        CollectiveTimeoutError
+        TimeoutError
             It has not answered in time.
         PeerLostError
             Nobody is there, or ``connect_timeout`` has passed.
@@ -369,7 +370,7 @@ class Session:
             gets after this call finds the bytes, with no wait of the host. If the transfer fails,
             which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
             by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
-            on its way at once: ``release()`` gives nothing up.
+            on its way at once: ``cancel()`` gives nothing up.
 
         Returns
         -------
@@ -388,7 +389,7 @@ class Session:
         UnsupportedError
             There is a stream, and it is being captured, or bytes pass through memory of the host.
             Then synchronise the stream, read without it, and ``wait()``.
-        CollectiveTimeoutError, PeerLostError
+        TimeoutError, PeerLostError
             There is a stream, and no connection in ``connect_timeout``.
         """
         here, there = sides_of(local, remote)
@@ -511,7 +512,7 @@ class Session:
             gets after this call finds the bytes, with no wait of the host. If the transfer fails,
             which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
             by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
-            on its way at once: ``release()`` gives nothing up.
+            on its way at once: ``cancel()`` gives nothing up.
 
         Returns
         -------
@@ -530,7 +531,7 @@ class Session:
         UnsupportedError
             There is a stream, and it is being captured, or bytes pass through memory of the host.
             Then synchronise the stream, read without it, and ``wait()``.
-        CollectiveTimeoutError, PeerLostError
+        TimeoutError, PeerLostError
             There is a stream, and no connection in ``connect_timeout``.
         """
         require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
@@ -626,24 +627,25 @@ class Session:
             raise InvalidArgumentError(f"a chunk has 4 KiB to 4 MiB, not {chunk} bytes")
         return Transfer(self._core.create_transfer(peer, window, chunk))
 
-    def notify(self, peer: str, word: bytes) -> None:
-        """Send a word to a peer, which gets it from ``notifications()``.
+    @argument_under_former_name("word", "payload")
+    def notify(self, peer: str, payload: bytes) -> None:
+        """Send a payload to a peer, which gets it from ``notifications()``.
 
         Parameters
         ----------
         peer
             Its name.
-        word
+        payload
             1 byte to 16 KiB.
 
         Raises
         ------
         InvalidArgumentError
-            The peer is not known, or the word is too long, or empty.
+            The peer is not known, or the payload is too long, or empty.
         ResourceExhaustedError
             8192 of them are waiting for the peer to take them.
         """
-        self._core.notify(peer, word)
+        self._core.notify(peer, payload)
 
     def notifications(self, timeout: float | timedelta | None = 0.0) -> list[Notification]:
         """Return those that have come since the last call.

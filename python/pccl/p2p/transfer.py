@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
+from pccl.former_names import method_under_former_name
 from pccl.p2p.memory import Memory, sides_of
 from pccl.p2p.work import Work
 
@@ -79,7 +80,7 @@ class Message:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             ``timeout`` passed, and the message goes on.
         InvalidArgumentError
             The message is longer than its receive; both sides hear that.
@@ -90,12 +91,14 @@ class Message:
         """
         self._core.wait(timeout)
 
-    def release(self) -> None:
+    def cancel(self) -> None:
         """Give it up, and return at once.
 
         It ends soon, done or with :class:`~pccl.AbortedError`, and only then is its memory free.
         """
         self._core.release()
+
+    release = method_under_former_name("release", cancel)
 
     def __repr__(self) -> str:
         """Say what it is."""
@@ -141,7 +144,7 @@ class Transfer:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             As many sends as the window has did not end in time; nothing is posted.
         InvalidArgumentError
             The bytes are not within the memory, or that is not registered any more.
@@ -188,7 +191,7 @@ class Transfer:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             As many receives as the window has did not end in time; nothing is posted.
         InvalidArgumentError
             The bytes are not within the memory, or that is not registered any more.
@@ -234,7 +237,7 @@ class Transfer:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             As many reads as the window has did not end in time; nothing is posted.
         InvalidArgumentError
             The sides differ in length, the remote memory is another peer's, or the local one is not
@@ -270,7 +273,7 @@ class Transfer:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             As many writes as the window has did not end in time; nothing is posted.
         InvalidArgumentError
             The sides differ in length, the remote memory is another peer's, or the local one is not
@@ -306,13 +309,15 @@ class Transfer:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             ``timeout`` passed; says what has not ended.
         PeerLostError, InvalidArgumentError, UnavailableError, AbortedError
             As ``Message.wait()``.
         """
         self._core.wait(timeout)
 
-    def release(self) -> None:
-        """Give up all that have not ended, and return at once, as ``Message.release()``."""
+    def cancel(self) -> None:
+        """Give up all that have not ended, and return at once, as ``Message.cancel()``."""
         self._core.release()
+
+    release = method_under_former_name("release", cancel)

@@ -10,6 +10,7 @@ import numpy as np
 from pccl import _core
 from pccl.arguments import require
 from pccl.errors import InvalidArgumentError
+from pccl.former_names import method_under_former_name
 from pccl.p2p.memory import Memory, RemoteMemory
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Work:
 
         Raises
         ------
-        CollectiveTimeoutError
+        TimeoutError
             ``timeout`` passed, and the transfer goes on.
         PeerLostError
             The peer has gone, or was not connected in ``connect_timeout``.
@@ -83,13 +84,15 @@ class Work:
         """
         self._core.wait(timeout)
 
-    def release(self) -> None:
+    def cancel(self) -> None:
         """Give up what is not on its way yet, and return at once.
 
         The transfer ends soon, with :class:`~pccl.AbortedError` unless all had been done, and only
         then is its memory free. Its notification does not come.
         """
         self._core.release()
+
+    release = method_under_former_name("release", cancel)
 
     def stats(self) -> WorkStats:
         """Return bytes, seconds, and the path that was taken, and why."""

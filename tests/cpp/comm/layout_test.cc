@@ -283,7 +283,7 @@ TEST(ImaginedGroupTest, OfOneHostHasASegment) {
     ASSERT_TRUE(imagined.is_ok()) << imagined.status().to_string();
     const auto chosen = std::ranges::find_if(imagined->ways, &Prediction::is_chosen);
     ASSERT_NE(chosen, imagined->ways.end());
-    EXPECT_EQ(chosen->over(), "board");
+    EXPECT_EQ(chosen->over(), "shm");
 }
 
 TEST(ImaginedGroupTest, NeedsRanksFromZeroOn) {

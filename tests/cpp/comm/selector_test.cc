@@ -72,7 +72,7 @@ TEST(SelectorTest, RanksSharedMemoryAndLinksOnOneScale) {
         const auto ways = selector.explain(CollectiveKind::kAllReduce, bytes).value();
         EXPECT_TRUE(std::ranges::is_sorted(ways, {}, &Prediction::seconds));
         EXPECT_EQ(std::ranges::count(ways, true, &Prediction::is_chosen), 1);
-        for (const std::string_view over : {"board", "links"})
+        for (const std::string_view over : {"shm", "links"})
             EXPECT_NE(std::ranges::find(ways, over, &Prediction::over), ways.end()) << over;
     }
 }
@@ -87,11 +87,11 @@ TEST(SelectorTest, KeepsSharedMemoryWhereLinksSaveLessThanAFewPercent) {
     for (std::size_t buffer_bytes = kTinyBuffer; buffer_bytes <= kBuffer; buffer_bytes *= 2) {
         Selector selector = selector_of(0, 4, buffer_bytes);
         const auto ways = selector.explain(CollectiveKind::kAllReduce, 1 * kMiB).value();
-        const auto segment = std::ranges::find(ways, "board", &Prediction::over);
+        const auto segment = std::ranges::find(ways, "shm", &Prediction::over);
         const auto links = std::ranges::find(ways, "links", &Prediction::over);
         const bool is_worth = links->seconds <= 0.85 * segment->seconds;
         const auto chosen = std::ranges::find(ways, true, &Prediction::is_chosen);
-        EXPECT_EQ(chosen->over(), is_worth ? "links" : "board") << buffer_bytes;
+        EXPECT_EQ(chosen->over(), is_worth ? "links" : "shm") << buffer_bytes;
         EXPECT_LE(chosen->seconds, is_worth ? 1.1 * links->seconds : segment->seconds)
             << buffer_bytes;
     }
