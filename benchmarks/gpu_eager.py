@@ -101,7 +101,7 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
 
 
 def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float, ...]]:
-    results = gpu_ranks.run(run_rank, backend, options, patience=120)
+    results = gpu_ranks.run(run_rank, backend, options, timeout=120)
     if results is None:
         return {}
     found = [results.get() for _ in range(options.ranks)]

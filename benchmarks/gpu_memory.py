@@ -62,7 +62,7 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
 
 
 def measure(backend: str, options: argparse.Namespace) -> list[int]:
-    results = gpu_ranks.run(run_rank, backend, options, patience=90)
+    results = gpu_ranks.run(run_rank, backend, options, timeout=90)
     return [] if results is None else results.get()
 
 

@@ -111,7 +111,7 @@ def main() -> int:
     parser.add_argument("--products", type=int, default=12)
     parser.add_argument("--gathers", type=int, default=60)
     options = parser.parse_args()
-    results = gpu_ranks.run(run_rank, "nccl", options, patience=120)
+    results = gpu_ranks.run(run_rank, "nccl", options, timeout=120)
     if results is None:
         return 1
     found = [results.get() for _ in range(options.ranks)]

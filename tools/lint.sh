@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, imports, names, formatting, ruff, mypy, stubs, whether each
+# Every check that needs no test run: layers, imports, names, vocabulary, formatting, ruff, mypy, stubs, whether each
 # file compiles alone, clang-tidy, documentation.
 #
 #   tools/lint.sh           all of them; build/dev must be built
@@ -42,6 +42,7 @@ fi
 step layers .venv/bin/python tools/check_layers.py
 step imports .venv/bin/python tools/check_imports.py
 step names .venv/bin/python tools/check_names.py
+step vocabulary .venv/bin/python tools/check_vocabulary.py
 step clang-format clang_format
 step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .

@@ -20,12 +20,12 @@ SIZES = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
 
 
 def run(
-    body: Callable[..., None], backend: str, options: argparse.Namespace, patience: float
+    body: Callable[..., None], backend: str, options: argparse.Namespace, timeout: float
 ) -> Any:
     """Call ``body(rank, backend, port, options, results)`` on every rank.
 
     Returns the queue ``results``, or None, with a word on it printed, when a rank failed or took
-    longer than ``patience`` seconds. ``port`` is that of a store.
+    longer than ``timeout`` seconds. ``port`` is that of a store.
     """
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = mp.get_context("spawn")
@@ -37,7 +37,7 @@ def run(
     for process in ranks:
         process.start()
     for process in ranks:
-        process.join(patience)
+        process.join(timeout)
     if all(process.exitcode == 0 for process in ranks):
         return results
     for process in ranks:

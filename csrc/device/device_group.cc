@@ -81,9 +81,9 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
                                                          const Cancellation* cancellation) {
-    PCCL_ASSIGN_OR_RETURN(const auto lobby, bootstrap::pre_join_at(options.store));
+    PCCL_ASSIGN_OR_RETURN(const auto pre_join, bootstrap::pre_join_at(options.store));
     return make_together(
-        {.store = lobby,
+        {.store = pre_join,
          .rank = options.rank,
          .size = options.size,
          .timeout = options.timeout,

@@ -29,7 +29,7 @@ def test_transfers_are_cancelled_and_notified_under_former_names_too() -> None:
     with p2p.Session("a") as a, p2p.Session("b") as b:
         b.load(a.connection_info())
         a.load(b.connection_info())
-        message = b.transfer("a").post_recv(b.allocate(64)[:], tag=1)
+        message = b.transfer("a").post_recv(b.allocate(64), 0, 64, tag=1)
         with pytest.warns(DeprecationWarning, match=r"now called Message\.cancel\(\)") as warned:
             message.release()
         assert warned[0].filename == __file__

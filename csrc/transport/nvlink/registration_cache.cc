@@ -214,7 +214,7 @@ void RegistrationCache::handle(Rank peer, const Message& message) {
         case Message::Kind::kCloseReason:
             return lose(peer, reason_of(peer, message));
     }
-    lose(peer, gone(peer, Status::internal("it speaks nonsense")));
+    lose(peer, gone(peer, Status::internal("it broke the protocol")));
 }
 
 void RegistrationCache::map_for(Rank peer, const Message& request) {
