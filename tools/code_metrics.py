@@ -1,4 +1,4 @@
-"""Count how large a revision of csrc is to its readers: modules, functions, types on the ways.
+"""Count how large a revision is to its readers, and in what words it speaks.
 
     python tools/code_metrics.py [--list] [ROOT...]
 
@@ -6,12 +6,15 @@ ROOT is a checkout, as ``git archive REVISION | tar -x -C ROOT`` makes one; the 
 Nothing is built. ``--list`` names the types, each with the functions that name it. Printed are, for
 each:
 
-- the files of every module, and of the largest folder;
+- the files of every module, of the largest folder, short headers and short units;
 - lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
-- the types of the project that are met on the ways of an all_reduce, over a board, over TCP and on
-  a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of functions
-  name which run in such a call (they are listed here). Base's own count as all others do; types of
-  other libraries (``at::Tensor``) do not, though one of the project be named alike.
+- the types of the project that are met on the ways of an all_reduce, over shared memory, over TCP
+  and on a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of
+  functions name which run in such a call (they are listed here). Base's own count as all others do;
+  types of other libraries (``at::Tensor``) do not, though one of the project be named alike;
+- names of types that are defined more than once, and former names (tools/check_vocabulary.py);
+- the words of comments in csrc: *what*, sentences that begin with *Of*, verbs of speech;
+- modules of Python, the longest stub, units with a test of the same name, words of documents.
 """
 
 from __future__ import annotations
@@ -23,7 +26,15 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from check_vocabulary import former_names
 from cpp_functions import functions, without_noise
+
+SHORT_HEADER = 20
+SHORT_UNIT = 60
+SPEECH = {
+    *("say", "says", "said", "tell", "tells", "told", "hear", "hears", "heard"),
+    *("know", "knows", "known", "speak", "speaks", "ask", "asks", "asked"),
+}
 
 # What runs in a call like the one before it, by qualified names, behind the module where several
 # have one of that name.
@@ -77,41 +88,11 @@ GPU = """
     plan_reduce plan_parts launch_kernel_of launch_all_reduce LaunchOrder::begin
     LaunchOrder::end kernels:plan_of
 """
-# What stood there in 18a857a, which today's figures are held against.
-HOST_THEN = """
-    PcclBackend::timeout_of Call::updatable Group::issue Group::await_release Selector::relaying
-    Group::take_spare
-"""
-BOARD_THEN = """
-    BoardExecution::start BoardExecution::count_beats BoardExecution::streams_results
-    BoardExecution::advance BoardExecution::step BoardExecution::give BoardExecution::publish
-    BoardExecution::give_whole BoardExecution::set_piece BoardExecution::goes_directly
-    BoardExecution::keep_own BoardExecution::take BoardExecution::check BoardExecution::reduce
-    BoardExecution::end_beat BoardExecution::source BoardExecution::source_count
-    BoardExecution::window_of BoardExecution::incoming BoardExecution::outgoing
-    BoardExecution::own_contribution BoardExecutor::streams_results BoardExecutor::is_direct
-"""
-LINKS_THEN = """
-    Group::advance_collectives Group::end_collective Execution::start Execution::advance
-    Execution::advance_lane Execution::enter Execution::next_step Execution::may_run
-    Execution::advance_step Execution::receive Execution::receive_copying
-    Execution::receive_reducing Execution::combine_piece Execution::send Execution::outgoing
-    Execution::target Execution::piece Execution::chunks_at Execution::open_send
-    Execution::open_receive Execution::header_for Execution::flush_links
-"""
-GPU_THEN = """
-    launch_in_order choose LaunchWindow::take
-"""
 MODULES = {"torch", "comm", "collective", "runtime", "device", "transport", "sys", "kernels"}
 WAYS = {
-    "board": (TORCH + HOST + BOARD).split(),
+    "shared memory": (TORCH + HOST + BOARD).split(),
     "TCP": (TORCH + HOST + LINKS).split(),
     "GPU": (TORCH + GPU).split(),
-}
-WAYS_THEN = {
-    "board": (HOST_THEN + BOARD_THEN).split(),
-    "TCP": (HOST_THEN + LINKS_THEN).split(),
-    "GPU": GPU_THEN.split(),
 }
 
 _TYPE = re.compile(
@@ -141,6 +122,11 @@ def main() -> int:
             print(f"  types on the way, {way}: {len(met)}")
             for name in sorted(met) if given.list else ():
                 print(f"    {name}: {', '.join(met[name])}")
+        print_names(root)
+        print_comments(root / "csrc")
+        print_python(root / "python" / "pccl")
+        print_tests(root)
+        print_documents(root)
     return 0
 
 
@@ -158,6 +144,76 @@ def print_modules(csrc: Path) -> None:
         "  files: " + ", ".join(f"{module} {number}" for module, number in sorted(modules.items()))
     )
     print(f"  fullest folder: {folder}, {most}")
+    lines = {path: len((csrc / path).read_text().splitlines()) for path in paths}
+    headers = sum(path.suffix == ".h" and n <= SHORT_HEADER for path, n in lines.items())
+    units = [n for path, n in lines.items() if path.suffix in {".cc", ".cu"}]
+    short = sum(n < SHORT_UNIT for n in units)
+    print(
+        f"  {len(paths)} files; headers of at most {SHORT_HEADER} lines: {headers};"
+        f" units under {SHORT_UNIT} lines: {short} of {len(units)}"
+    )
+
+
+def print_names(root: Path) -> None:
+    """Print names of types that are defined more than once, and former names that are in use."""
+    defined: Counter[str] = Counter()
+    for path in sources(root / "csrc"):
+        for name, _ in _TYPE.findall(without_noise(path.read_text())):
+            defined[name] += 1
+    del defined[""]  # aliases
+    again = {name: n for name, n in defined.items() if n > 1}
+    name, most = max(again.items(), key=lambda item: item[1], default=("none", 0))
+    print(f"  names of types defined twice or more: {len(again)}; most often {name}, {most} times")
+    csrc = sources(root / "csrc")
+    former = sum(1 for path in csrc for _ in former_names(path, path.read_text()))
+    print(f"  former names in use: {former}")
+
+
+def print_comments(csrc: Path) -> None:
+    """Print how often comments use words that make sentences hard to read."""
+    text = " ".join(comments_of(path.read_text()) for path in sources(csrc))
+    words = re.findall(r"[A-Za-z']+", text)
+    per_thousand = 1000 / max(1, len(words))
+    what = sum(word.lower() == "what" for word in words)
+    speech = sum(word.lower() in SPEECH for word in words)
+    sentences = [each.lstrip() for each in re.split(r"(?<=[.:;?!])\s+(?=[A-Z`])", text) if each]
+    of = sum(each.startswith("Of ") for each in sentences)
+    print(
+        f"  comments of csrc: {len(words)} words; of 1000 are {what * per_thousand:.1f} 'what' and"
+        f" {speech * per_thousand:.1f} verbs of speech; {100 * of / max(1, len(sentences)):.1f} %"
+        " of the sentences begin with 'Of'"
+    )
+
+
+def comments_of(text: str) -> str:
+    """Return the text of the line comments of a file, each block of them as one paragraph."""
+    blocks = re.findall(r"(?:^[ \t]*//[^\n]*\n?)+|//[^\n]*", text, re.MULTILINE)
+    return " ".join(
+        re.sub(r"^[ \t]*//[/!]?<?[ \t]?", "", each, flags=re.MULTILINE) for each in blocks
+    )
+
+
+def print_python(package: Path) -> None:
+    """Print how many modules lie flat in the package, and how long its longest stub is."""
+    flat = [path for path in package.glob("*.py") if not path.name.startswith("__")]
+    stubs = {path: len(path.read_text().splitlines()) for path in package.rglob("*.pyi")}
+    stub, longest = max(stubs.items(), key=lambda item: item[1], default=(package, 0))
+    print(f"  Python: {len(flat)} flat modules; the longest stub is {stub.name}, {longest} lines")
+
+
+def print_tests(root: Path) -> None:
+    """Print how many units of csrc have a C++ test of the same name."""
+    units = [path for path in sources(root / "csrc") if path.suffix in {".cc", ".cu"}]
+    tests = {path.name.removesuffix("_test.cc") for path in (root / "tests").rglob("*_test.cc")}
+    same = sum(path.stem in tests for path in units)
+    print(f"  units with a test of the same name: {same} of {len(units)}")
+
+
+def print_documents(root: Path) -> None:
+    """Print how many words the pages have that everybody meets first."""
+    pages = ("README.md", "CHANGELOG.md", "benchmarks/README.md")
+    counted = [f"{page} {len((root / page).read_text().split())}" for page in pages]
+    print(f"  words: {', '.join(counted)}")
 
 
 def types_on_ways(csrc: Path) -> dict[str, dict[str, list[str]]]:
@@ -176,7 +232,7 @@ def types_on_ways(csrc: Path) -> dict[str, dict[str, list[str]]]:
     ways: dict[str, dict[str, list[str]]] = {}
     for way, names in WAYS.items():
         met = ways[way] = defaultdict(list)
-        for function in names + WAYS_THEN[way]:
+        for function in names:
             for name in words[function]:
                 met[name].append(function)
     return ways

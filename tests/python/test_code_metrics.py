@@ -45,3 +45,52 @@ def test_a_function_in_the_body_of_its_class_has_its_name(tmp_path: Path) -> Non
         "  struct D { int g() const { return 2; } };\n};\nint h() { return 3; }\n}\nint i() {}\n"
     )
     assert [found.name for found in functions(source)] == ["B::f", "B::D::g", "h", "i"]
+
+
+def test_the_text_of_comments_is_whole_sentences() -> None:
+    text = "int a;  // One, that\n// goes on.\n/// Of two.\nint b; // Three.\nauto c = 1 / 2;\n"
+    assert code_metrics.comments_of(text).split() == [
+        "One,",
+        "that",
+        "goes",
+        "on.",
+        "Of",
+        "two.",
+        "Three.",
+    ]
+
+
+def test_figures_are_printed_for_a_small_tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "csrc/base/a.h": "// Of what it says.\nstruct State {};\n",
+        "csrc/base/a.cc": "int f() { return 1; }\n",
+        "csrc/base/b.cc": "struct State {};\nint g() { return 1; }\n",
+        "tests/cpp/base/a_test.cc": "",
+        "python/pccl/__init__.py": "",
+        "python/pccl/one.py": "",
+        "python/pccl/_core.pyi": "a: int\nb: int\n",
+        "README.md": "one two",
+        "CHANGELOG.md": "one",
+        "benchmarks/README.md": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code_metrics.print_modules(tmp_path / "csrc")
+    code_metrics.print_names(tmp_path)
+    code_metrics.print_comments(tmp_path / "csrc")
+    code_metrics.print_python(tmp_path / "python" / "pccl")
+    code_metrics.print_tests(tmp_path)
+    code_metrics.print_documents(tmp_path)
+    printed = capsys.readouterr().out
+    for line in (
+        "3 files; headers of at most 20 lines: 1; units under 60 lines: 2 of 2",
+        "names of types defined twice or more: 1; most often State, 2 times",
+        "4 words; of 1000 are 250.0 'what' and 250.0 verbs of speech; 100.0 % of the sentences",
+        "1 flat modules; the longest stub is _core.pyi, 2 lines",
+        "units with a test of the same name: 1 of 2",
+        "README.md 2, CHANGELOG.md 1, benchmarks/README.md 0",
+    ):
+        assert line in printed, printed
