@@ -34,9 +34,9 @@ constexpr Record kMostSockets{"2026-11-28-choices_tcp_64_ranks-64core-xeon.json"
 constexpr Record kEpyc{"2026-11-27-choices-2core-epyc.json", "32768 1048576 33554432"};
 
 json read(const Record& record) {
-    std::ifstream file(fakes::in_tests("../benchmarks/results/") + record.file);
+    std::ifstream file(fakes::in_tests("data/choices/") + record.file);
     if (!file)
-        throw std::runtime_error(concat("no record ", record.file, " in benchmarks/results"));
+        throw std::runtime_error(concat("no record ", record.file, " in tests/data/choices"));
     return json::parse(file);
 }
 
