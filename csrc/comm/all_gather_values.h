@@ -1,4 +1,4 @@
-// What all ranks of a group say about one matter, so that they decide it alike.
+// Gathers one value from every rank, so that all ranks take the same decision.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace pccl::comm {
 
-/// The values of all `ranks`, in their order, by run(), which runs a collective of theirs.
+/// Returns the values of all `ranks`, indexed by rank. `run` runs a collective of the group.
 template <typename Value, typename Run>
     requires std::is_trivially_copyable_v<Value>
 Result<std::vector<Value>> all_gather_values(int ranks, Value own, Run run) {
@@ -37,14 +37,14 @@ std::vector<Rank> ranks_where(const std::vector<Value>& values, Test test) {
     return ranks;
 }
 
-/// Text in a value: cut where it is too long.
+/// Fixed-size text in a trivially copyable value; longer text is truncated.
 template <std::size_t Size>
 struct ShortText {
     ShortText() = default;
     explicit ShortText(const std::string& text) {
         std::memcpy(characters.data(), text.data(), std::min(text.size(), Size - 1));
     }
-    /// Up to the first 0: a peer's may have none.
+    /// Returns the characters before the first 0. A value from a peer may contain no 0.
     [[nodiscard]] std::string text() const {
         return {characters.data(), ::strnlen(characters.data(), Size)};
     }

@@ -1,4 +1,4 @@
-// Whether a network has the links along which a capsule sends.
+// Checks that a network has the links on which a capsule sends.
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@
 
 namespace pccl::comm {
 
-/// kInvalidArgument names the first link that `phase`, which has `links`, has not.
+/// Returns kInvalidArgument naming the first link that is missing from `links`, the links of
+/// `phase`.
 [[nodiscard]] Status check_links(const schedule::ScheduleSource& source,
                                  const schedule::Shape& shape, const schedule::LinkGraph& links,
                                  const std::string& phase);
 
-/// The same of the phase in which the group is; ok where it is in none, as on no cluster.
+/// Checks the capsule against the current phase of the group. Returns ok when the group is in no
+/// phase, as without a cluster.
 [[nodiscard]] Status check_present_links(const capsule::Capsule& capsule,
                                          const CommunicatorOptions& options,
                                          const PhasedGroup& group);

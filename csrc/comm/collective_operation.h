@@ -1,9 +1,10 @@
-// A collective in flight: an executor at work, with what comes before and after it.
+// A collective in flight: an executor with the work before and after it.
 //
-// Before: what accumulates in a wider type (collective/arithmetic/accumulator.h) is widened aside;
-// an input that overlaps the output in a way no schedule expects is copied aside. After: results
-// are narrowed, averages divided. Reused from call to call, so that a synchronous operation
-// allocates nothing. The group's executors are its own from its first step to its end.
+// Before: inputs that accumulate in a wider type (collective/arithmetic/accumulator.h) are widened
+// into a scratch buffer; an input that overlaps the output in a way that no schedule expects is
+// copied. After: results are narrowed, and averages are divided. Operations are reused from call to
+// call, so that a synchronous operation allocates nothing. An operation has exclusive use of the
+// group's executors from its first step to its end.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,13 @@ namespace pccl::comm {
 
 class CollectiveOperation final : public runtime::Operation {
    public:
-    /// `executors` are the group's, and outlive it; it is recorded under `flight_group`.
+    /// Uses the `executors` of the group, which must outlive it. The flight recorder lists it under
+    /// `flight_group`.
     CollectiveOperation(Executors& executors, std::uint32_t flight_group)
         : executors_(executors), flight_group_(flight_group) {}
 
-    /// `collective` is copied; the memory of its blocks must stay valid until done. The header of
-    /// `decision` has its number.
+    /// Copies `collective`; the memory of its blocks must stay valid until the operation is done.
+    /// The header of `decision` contains the sequence number.
     void prepare(const Collective& collective, Decision decision);
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, TimePoint now, Deadline deadline) {
         runtime::Operation::begin(std::move(engine), now, deadline,
@@ -33,18 +35,19 @@ class CollectiveOperation final : public runtime::Operation {
         started_ = false;
     }
 
-    /// Moves what can move; true when the operation is complete. An error ends it.
+    /// Makes progress without blocking. Returns true when the operation is complete. An error ends
+    /// the operation.
     Result<bool> progress(bool& moved);
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
     [[nodiscard]] bool is_on_shm() const { return decision_.is_on_shm(); }
-    /// Of the collectives of its group.
+    /// Returns the number of this call among the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return decision_.header.sequence; }
     [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }
 
    private:
-    /// Over links alone.
+    /// Returns whether the inputs are widened; only collectives over links are.
     [[nodiscard]] bool is_widened() const { return accumulator_.is_wide(); }
     void start();
     void start_on_links();
@@ -52,7 +55,8 @@ class CollectiveOperation final : public runtime::Operation {
     void widen_aside();
     void copy_inputs_aside();
     void put_output_aside();
-    /// Whether it is a broadcast's root, in whose only memory a program would write.
+    /// Returns whether this rank is the root of a broadcast and its program would write into the
+    /// root's only buffer.
     [[nodiscard]] bool would_write_root() const;
     void finish_results();
 
@@ -60,12 +64,12 @@ class CollectiveOperation final : public runtime::Operation {
     const std::uint32_t flight_group_;
     Decision decision_;
     bool started_ = false;
-    arithmetic::Accumulator accumulator_;  // over links, of what reduces
-    Collective executed_;                  // of inputs_ and outputs_
-    std::vector<Block> inputs_;            // the caller's, until it starts
+    arithmetic::Accumulator accumulator_;  // for reductions over links
+    Collective executed_;                  // refers to inputs_ and outputs_
+    std::vector<Block> inputs_;            // the caller's blocks, until the operation starts
     std::vector<Block> outputs_;
-    std::vector<Block> narrowed_;   // the caller's outputs, where it is widened
-    std::vector<std::byte> aside_;  // widened or copied blocks
+    std::vector<Block> narrowed_;   // the caller's outputs, when the operation is widened
+    std::vector<std::byte> aside_;  // scratch for widened or copied blocks
 };
 
 }  // namespace pccl::comm

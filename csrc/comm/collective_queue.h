@@ -1,5 +1,5 @@
-// The collectives of a group: one at a time, in the order of their calls. Used under the group's
-// lock.
+// Queue of the collectives of a group: they run one at a time, in the order of their calls. The
+// group's lock guards it.
 #pragma once
 
 #include <atomic>
@@ -21,42 +21,43 @@ namespace pccl::comm {
 
 class CollectiveQueue {
    public:
-    /// `links` are the group's, and outlive it; its operations are recorded under `flight_group`.
+    /// Uses the `links` of the group, which must outlive it. The flight recorder lists its
+    /// operations under `flight_group`.
     CollectiveQueue(LinkTable& links, std::uint32_t flight_group)
         : executors_{.over_links = LinkExecutor(links), .over_shm = {}},
           flight_group_(flight_group) {}
-    /// To be called once where the group has a segment, which outlives it, too.
+    /// Sets the group's shared-memory segment, which must outlive the queue. Call it at most once.
     void use(ShmSegment& segment) { executors_.over_shm.emplace(segment); }
 
-    /// The next collective of the group; not in the queue yet.
+    /// Returns the next collective of the group, which is not in the queue yet.
     [[nodiscard]] std::shared_ptr<CollectiveOperation> prepare(const Collective& collective,
                                                                const Decision& decision);
     [[nodiscard]] Timeline& timeline() { return executors_.over_links.timeline(); }
     void push(std::shared_ptr<CollectiveOperation> operation) {
         collectives_.push_back(std::move(operation));
     }
-    /// What a synchronous call is done with: the next one takes its memory over.
+    /// Takes back an operation after a synchronous call; the next call reuses its memory.
     void give_back(std::shared_ptr<CollectiveOperation> operation) {
         spare_ = std::move(operation);
     }
 
     [[nodiscard]] bool is_empty() const { return collectives_.empty(); }
     [[nodiscard]] std::size_t size() const { return collectives_.size(); }
-    /// Of a queue that is not empty.
+    /// Returns the first operation. The queue must not be empty.
     [[nodiscard]] const CollectiveOperation& front() const { return *collectives_.front(); }
-    /// Whether the deadline of the one at the front has passed.
+    /// Returns whether the deadline of the first operation has passed.
     [[nodiscard]] bool is_past_deadline() const;
-    /// Whom the one at the front waits for.
+    /// Returns the ranks that the first operation waits for.
     [[nodiscard]] AwaitedRanks awaited() const;
-    /// The header of the latest call; no magic: there was none.
+    /// Returns the header of the latest call. Its magic is 0 before the first call.
     [[nodiscard]] const abi::CollectiveHeader& latest() const { return latest_; }
-    /// In the headers of those that are prepared from now on.
+    /// Sets the generation in the headers of operations that are prepared from now on.
     void set_generation(std::uint32_t generation) { generation_ = generation; }
-    /// Calls so far. From any thread.
+    /// Returns the number of calls so far. Thread-safe.
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
 
-    /// Moves what can move and appends what ended and has callbacks, with its status set, to
-    /// `ended`. An error is the group's end.
+    /// Makes progress without blocking. Appends operations that have ended and have callbacks to
+    /// `ended`, with their status set. An error ends the group.
     Status progress(bool& moved, runtime::EndedOperations& ended);
     /// Ends every collective with `reason`.
     void fail_all(const Status& reason, runtime::EndedOperations& ended);

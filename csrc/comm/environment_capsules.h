@@ -1,4 +1,4 @@
-// The capsules that PCCL_CAPSULES gives to programs that know nothing of them.
+// Capsules from PCCL_CAPSULES, for programs that load none themselves.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@
 
 namespace pccl::comm {
 
-/// Those for so many ranks, by their names, of `paths`: files, and folders of files *.capsule,
-/// separated by ":". What is no capsule is named in the log, and left out. kUnavailable where a
-/// path names nothing, or what is neither; kInvalidArgument for too many files.
+/// Reads the capsules for `ranks` ranks from `paths`, sorted by name. `paths` lists files, and
+/// folders of files *.capsule, separated by ":". Files that are no capsule are logged and skipped.
+/// kUnavailable if a path does not exist or is neither file nor folder; kInvalidArgument for too
+/// many files.
 [[nodiscard]] Result<std::vector<capsule::Capsule>> environment_capsules(std::string_view paths,
                                                                          int ranks);
 
-/// Stands for all of them; 0 for none.
+/// Returns a digest of all capsules; 0 for none.
 [[nodiscard]] std::uint64_t digest_of(const std::vector<capsule::Capsule>& capsules);
-/// kMismatch names the ranks that have other capsules than rank 0.
+/// Returns kMismatch naming the ranks that have other capsules than rank 0.
 [[nodiscard]] Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints);
 
-/// `known`, and what can be added to it of `capsules`; the rest is named in the log. Those that
-/// `tuning` has measured are chosen where they were the fastest, others for the sizes they state.
+/// Returns `known` with those of `capsules` that can be added; the others are logged. Capsules that
+/// `tuning` has measured are chosen for the sizes at which they were the fastest, others for the
+/// sizes that they state.
 [[nodiscard]] std::shared_ptr<const schedule::Catalogue> with_capsules(
     const std::shared_ptr<const schedule::Catalogue>& known,
     const std::vector<capsule::Capsule>& capsules, const Tuning& tuning);

@@ -1,4 +1,5 @@
-// What runs the collectives of a group, one at a time: made once, with the memory that they need.
+// Executors that run the collectives of a group, one at a time. They are created once, with the
+// memory that they need.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@ namespace pccl::comm {
 
 struct Executors {
     LinkExecutor over_links;
-    std::optional<ShmExecutor> over_shm;  // of a group that has a segment
+    std::optional<ShmExecutor> over_shm;  // for a group that has a segment
 };
 
 }  // namespace pccl::comm

@@ -1,11 +1,11 @@
-// The moving part of a communicator: the order of its operations, and the lock under which they
-// make progress.
+// Engine of a communicator: it owns the order of operations and the lock under which they make
+// progress.
 //
-// Collectives run one at a time in the order of submission; messages beside them. Whoever waits
-// advances the whole group (a synchronous call therefore runs on its caller's thread, start to
-// end); the runtime's thread does while asynchronous operations are in flight. Threads take turns,
-// one step each. Who is to blame when nothing moves is for its HangDiagnosis to find out; what a
-// switch of the network's phases does to it, for its GroupPhases.
+// Collectives run one at a time in the order of submission; messages run concurrently with them. A
+// waiting thread makes progress for the whole group, so that a synchronous call runs on its
+// caller's thread from start to end; the runtime's thread makes progress while asynchronous
+// operations are in flight. Threads alternate, one step each. HangDiagnosis finds the rank to blame
+// when nothing moves; GroupPhases applies switches of the network's phases.
 #pragma once
 
 #include <atomic>
@@ -43,13 +43,13 @@ class Group final : public ProbedParticipant,
     Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
           const CommunicatorOptions& options);
 
-    /// To be called once, before any operation. On one host it waits for all ranks.
+    /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
     Status register_remote_infos(const bootstrap::Roster& roster,
                                  std::shared_ptr<const bootstrap::Layout> layout,
                                  const Preferences& preferences, Deadline deadline,
                                  ShmSetup::MemoryVote vote = {});
 
-    /// Communicator::check_call().
+    /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<runtime::Event> submit(const Collective& collective, OptionalTimeout timeout);
@@ -58,14 +58,14 @@ class Group final : public ProbedParticipant,
 
     Status progress(runtime::Operation& operation, Deadline deadline) override;
     Status flush(runtime::Operation& operation) override;
-    /// ok, or that this thread was interrupted: the operation goes on.
+    /// Returns ok, or the error of an interrupt on this thread; the operation continues.
     [[nodiscard]] Status check_interrupt() const override {
         if (interrupted_) PCCL_TRY(interrupted_());
         return check_process();  // a signal handler may have forked
     }
 
-    // After register_remote_infos(); the first two not in a child of fork(), which must not even
-    // wait for the lock:
+    // The next members require register_remote_infos(). The first two must not be called in a child
+    // of fork(), which must not wait for the lock:
 
     [[nodiscard]] Locked<Selector> selector() { return {mutex_, *selector_}; }
     [[nodiscard]] Locked<Timeline> timeline() { return {mutex_, collectives_.timeline()}; }
@@ -73,12 +73,12 @@ class Group final : public ProbedParticipant,
     [[nodiscard]] const costs::MachineCosts& costs() const { return selector_->costs(); }
 
     void abort(const Status& reason);
-    /// Ends the group as its user wants it, and waits for callbacks that other threads run:
-    /// kMismatch where ranks have called different collectives that nobody has compared, of which
-    /// the others are then told, too.
+    /// Ends the group on behalf of its user and waits for callbacks that other threads run. Returns
+    /// kMismatch when ranks are found to have called different collectives that were not compared
+    /// before, and notifies the other ranks.
     Status leave();
     [[nodiscard]] Status health() const override;
-    /// kUnavailable in a child of fork(), which must not even wait for the lock.
+    /// Returns kUnavailable in a child of fork(), which must not wait for the lock.
     [[nodiscard]] Status check_process() const;
 
     [[nodiscard]] const Peers& peers() const { return peers_; }
@@ -91,7 +91,7 @@ class Group final : public ProbedParticipant,
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
 
-    // As its runtime sees it:
+    // The runtime uses these:
 
     void accept_link(const transport::LinkRequest& request,
                      std::unique_ptr<transport::RecvLink> link) override;
@@ -110,7 +110,7 @@ class Group final : public ProbedParticipant,
     void look_around(Duration idle) override { diagnosis_.look_around(idle); }
     [[nodiscard]] GroupProbe& group_probe() override { return diagnosis_.group_probe(); }
 
-    // As its diagnosis does:
+    // The diagnosis uses these:
 
     [[nodiscard]] std::uint64_t sequence() const override { return collectives_.sequence(); }
     [[nodiscard]] bool is_over() const override { return is_over_.load(); }
@@ -132,12 +132,12 @@ class Group final : public ProbedParticipant,
     template <typename Reached>
     Status progress_until(Reached reached, const runtime::Operation& operation, Deadline deadline);
 
-    // Under mutex_:
+    // These require mutex_:
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status progress_all(bool& moved);
-    /// Ends the group with what `why` turns out to be: true, and HangDiagnosis::tell_end() is due.
-    /// False where it goes on.
+    /// Examines `why` and ends the group if it is a failure. Returns true if so: the caller must
+    /// then call HangDiagnosis::tell_end(). Returns false if the group continues.
     [[nodiscard]] bool reconsider(const Status& why);
     /// Ends the group and all its operations.
     void break_with(const Status& cause);
@@ -148,14 +148,14 @@ class Group final : public ProbedParticipant,
     const InterruptCheck interrupted_;
     const std::uint32_t flight_group_;
     std::atomic<std::chrono::milliseconds> timeout_;
-    std::atomic<int> unattended_{0};    // operations that nobody may be waiting for
-    std::atomic<bool> is_over_{false};  // as end_, without the lock
-    std::atomic<bool> aborted_{false};  // ends what waits with the lock held
+    std::atomic<int> unattended_{0};    // operations that no thread may be waiting for
+    std::atomic<bool> is_over_{false};  // mirrors end_, readable without the lock
+    std::atomic<bool> aborted_{false};  // interrupts waits that hold the lock
 
     mutable std::mutex mutex_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
-    std::optional<Selector> selector_;  // from register_remote_infos() on
+    std::optional<Selector> selector_;  // set by register_remote_infos()
     GroupEnd end_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;

@@ -1,5 +1,5 @@
-// A group of this process whose network is switched between phases: on hold meanwhile, then with
-// other links.
+// Phase switches of a group of this process: the group is on hold during a switch, then continues
+// with other links.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace pccl::comm {
 
 class GroupPhases final : public PhasedGroup {
    public:
-    /// Of one group, all of which outlives this.
+    /// Members of one group; all outlive this object.
     struct Parts {
         DiagnosedGroup& group;
         Peers& peers;
@@ -33,23 +33,23 @@ class GroupPhases final : public PhasedGroup {
     };
     explicit GroupPhases(const Parts& parts) : parts_(parts) {}
 
-    // For the group's calls, under its lock:
+    // The group calls these under its lock:
 
-    /// Lets go of it while the group is on hold: kTimeout once that has taken `longest`.
+    /// Waits while the group is on hold, with `lock` released: kTimeout after `longest`.
     [[nodiscard]] Status await_release(std::unique_lock<std::mutex>& lock,
                                        std::chrono::milliseconds longest) {
         return is_on_hold_ ? wait(lock, longest) : Status::ok();
     }
-    /// Why no collective gets through in this phase; ok: they do.
+    /// Returns the reason why no collective can run in this phase, or ok.
     [[nodiscard]] const Status& unusable() const { return phase_.unusable; }
-    /// kUnsupported where this phase has no link for the message.
+    /// Returns kUnsupported if this phase has no link for the message.
     [[nodiscard]] Status check_link(const MessageOperation::Envelope& envelope) const;
-    /// Why the last switch came to nothing, if ranks disagreed and no collective was called since.
+    /// Returns why the last switch failed, if ranks disagreed and no collective was called since.
     [[nodiscard]] Status disagreement() const;
-    /// Whether some ranks had not called that switch, and may not have heard it.
+    /// Returns whether some ranks had not called that switch, and may not have been notified of it.
     [[nodiscard]] bool is_disagreement_news() const;
 
-    // For a switch:
+    // A switch calls these:
 
     [[nodiscard]] Rank rank() const override { return parts_.peers.directory().rank(); }
     [[nodiscard]] int size() const override { return parts_.peers.directory().size(); }
@@ -80,12 +80,12 @@ class GroupPhases final : public PhasedGroup {
    private:
     struct Disagreement {
         Status why{};
-        std::uint64_t collectives = 0;  // called before it
+        std::uint64_t collectives = 0;  // number of collectives called before it
     };
     Status wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds longest);
 
     const Parts parts_;
-    bool is_on_hold_ = false;  // under the group's lock, as phase_ is
+    bool is_on_hold_ = false;  // guarded by the group's lock, as phase_ is
     GroupPhase phase_;
     Disagreement disagreement_;
 };

@@ -1,4 +1,4 @@
-// Says on stderr whom a rank waits for while it joins a group.
+// Notice on stderr that names the rank that this rank waits for while it joins a group.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace pccl::comm {
 
-/// Of many ranks, some all over the job say so.
+/// Notice of one rank. In a large job only some ranks, spread over the job, print it.
 class JoinNotice {
    public:
-    /// They outlive it.
+    /// Keeps a reference to `options`, which must outlive it.
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
 
-    /// Where this rank has published its own entry; null: nowhere yet.
+    /// Sets the store in which this rank has published its own entry; null: none yet.
     void look_in(std::shared_ptr<bootstrap::Store> store) { store_ = std::move(store); }
     void look(Rank awaited);
 

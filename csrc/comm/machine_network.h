@@ -1,5 +1,5 @@
-// One machine as a network for the replay of schedules: as the costs of its steps have it, by which
-// groups choose.
+// Model of one machine as a network for the replay of schedules. It uses the costs of steps by
+// which groups choose algorithms.
 #pragma once
 
 #include "csrc/base/export.h"
@@ -11,14 +11,14 @@ namespace pccl::comm {
 
 struct MachineRanks {
     int ranks = 1;
-    int cores = 1;                 // that they may use
-    bool by_shared_memory = true;  // else TCP over loopback
+    int cores = 1;                 // cores that the ranks may use
+    bool by_shared_memory = true;  // false: TCP over loopback
 };
 
 [[nodiscard]] PCCL_API Result<schedule::Network> machine_network(const MachineRanks& ranks,
                                                                  const costs::MachineCosts& costs);
 
-/// Of a rank's messages to another of its host, through memory that they share.
+/// Returns the speed of a rank's messages to another rank of its host through shared memory.
 [[nodiscard]] PCCL_API Result<schedule::LinkSpeed> memory_speed(int ranks_on_host,
                                                                 const costs::MachineCosts& costs);
 

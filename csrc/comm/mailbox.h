@@ -1,9 +1,10 @@
-// Point-to-point messages of a group: tags, any source, any order.
+// Point-to-point messages of a group, with tags and any-source receives.
 //
-// A message is a header and its bytes on the message channel of the link to the receiver. Sends to
-// one peer go out in order. A message that has arrived and that nobody asked for stays in its link,
-// until a receive for a later one is posted: then it is put aside in memory (at most kMaxAside a
-// source), so that tags may be received in any order. Used under the group's lock.
+// A message is a header and a payload on the message channel of the link to the receiver. Sends to
+// one peer go out in order. An arrived message without a matching receive stays in its link until a
+// receive for a later message is posted. It is then stored as an unexpected message (at most
+// kMaxAside bytes a source), so that tags may be received in any order. The group's lock guards the
+// mailbox.
 #pragma once
 
 #include <atomic>
@@ -37,12 +38,12 @@ class MessageOperation final : public runtime::Operation {
         Rank self = 0;
         Rank peer = 0;  // or kAnySource
         std::int32_t tag = 0;
-        std::byte* data = nullptr;  // not written by a send
+        std::byte* data = nullptr;  // a send does not write to it
         std::size_t bytes = 0;
         std::optional<DataType> type{};
     };
 
-    /// It is recorded under `flight_group`.
+    /// Creates an operation that the flight recorder lists under `flight_group`.
     MessageOperation(const Envelope& envelope, std::uint32_t flight_group)
         : envelope_(envelope), flight_group_(flight_group) {}
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, TimePoint now, Deadline deadline);
@@ -51,27 +52,27 @@ class MessageOperation final : public runtime::Operation {
     [[nodiscard]] const Envelope& envelope() const { return envelope_; }
     [[nodiscard]] bool wants(Rank source, std::int32_t tag) const;
 
-    /// Sends; a receive is advanced by the mailbox, which knows what has arrived.
+    /// Progresses a send. The mailbox progresses receives, because it tracks arrived messages.
     Result<bool> progress(LinkTable& links, bool& moved);
     [[nodiscard]] bool is_flushed() const override { return true; }
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
-    /// Bytes have moved: giving it up would break the stream.
+    /// Returns whether bytes have moved: cancelling the message now would break the stream.
     [[nodiscard]] bool is_under_way() const { return moved_ > 0; }
 
    private:
     friend class Mailbox;
     const Envelope envelope_;
     const std::uint32_t flight_group_;
-    std::size_t moved_ = 0;  // header and payload
+    std::size_t moved_ = 0;  // of header and payload
 };
 
 class Mailbox {
    public:
     using MessagePtr = std::shared_ptr<MessageOperation>;
 
-    /// `is_aborted`: deadlines pass with it, but what ends the messages is their group, which says
-    /// why.
+    /// Suspends deadlines while `is_aborted` is set: the group then ends the messages with its own
+    /// reason.
     Mailbox(Rank self, int size, const std::atomic<bool>& is_aborted)
         : self_(self),
           is_aborted_(is_aborted),
@@ -79,27 +80,29 @@ class Mailbox {
           outgoing_(static_cast<std::size_t>(size)) {}
 
     void post(MessagePtr message);
-    /// kInvalidArgument for a message to this rank itself whose other half is not posted yet.
+    /// Returns kInvalidArgument for a message to this rank itself when the matching operation is
+    /// not posted yet.
     [[nodiscard]] Status check_other_half(const MessageOperation& message) const;
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
-    /// Messages that this rank has handed to links, and those that it has handed out.
+    /// Numbers of messages that this rank has passed to links, and delivered to receives.
     struct Counts {
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
     };
     [[nodiscard]] const Counts& counts() const { return counts_; }
-    /// The first of those that are under way; none: is_idle().
+    /// Describes the first pending message. There must be one (see is_idle()).
     [[nodiscard]] std::string describe_first() const;
-    /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
-    /// the group; a message that is too late without having begun ends alone.
+    /// Makes progress without blocking. Appends messages that have ended to `ended`, with their
+    /// status set. An error breaks the group; a message that times out before any byte moved ends
+    /// alone.
     Status progress(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
-    /// Whom the messages under way wait for.
+    /// Returns the ranks that pending messages wait for.
     [[nodiscard]] AwaitedRanks awaited() const;
     /// Ends every message with `reason`.
     void fail_all(const Status& reason, runtime::EndedOperations& ended);
 
    private:
-    struct Message {  // arrived, and put aside
+    struct Message {  // an unexpected message
         abi::MessageHeader header{};
         std::vector<std::byte> bytes;
     };
@@ -107,8 +110,8 @@ class Mailbox {
         abi::MessageHeader header{};
         std::size_t header_received = 0;
         std::size_t payload_received = 0;
-        MessagePtr into;                 // whose memory the message at the front goes to
-        std::unique_ptr<Message> aside;  // or this
+        MessagePtr into;                 // receives the message at the front
+        std::unique_ptr<Message> aside;  // stores it instead if no receive matches
         std::list<Message> waiting;
         std::size_t waiting_bytes = 0;
         void reset_front();
@@ -131,7 +134,7 @@ class Mailbox {
     }
     void end(const MessagePtr& message, Status status, Rank source,
              runtime::EndedOperations& ended);
-    /// kMismatch where what `source` sent is not what `receive` takes.
+    /// Returns kMismatch if the message that `source` sent does not fit `receive`.
     [[nodiscard]] static Status compare(const MessageOperation& receive, Rank source,
                                         const abi::MessageHeader& sent);
 
@@ -139,7 +142,7 @@ class Mailbox {
     const std::atomic<bool>& is_aborted_;
     std::vector<Source> sources_;
     std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
-    std::list<MessagePtr> receives_;                // posted, unmatched
+    std::list<MessagePtr> receives_;                // posted, not matched yet
     std::size_t pending_ = 0;
     Counts counts_;
 };

@@ -1,4 +1,4 @@
-// What a group that is made out of another one takes over from it.
+// Options that a group passes on to a group that is made of its ranks.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace pccl::comm {
 
-/// `options` of a group, as they are for the group of its ranks `members`, this one among them, in
-/// that order.
+/// Converts the `options` of a group to those of a group of its ranks `members`, in that order.
+/// This rank must be one of them.
 [[nodiscard]] CommunicatorOptions of_members(CommunicatorOptions options,
                                              const std::vector<Rank>& members);
 
-/// Has the group follow the phases of the network that it is to be on.
+/// Makes the group follow the phases of its network, if it has one.
 [[nodiscard]] Status join_network(const CommunicatorOptions& options,
                                   const std::shared_ptr<PhasedGroup>& group);
 

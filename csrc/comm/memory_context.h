@@ -5,9 +5,9 @@
 //     auto theirs = memory.map_remote("halo", peer);             // on one host; else
 //     auto where = memory.remote_memory("halo", peer);           // for a link of transport/rma.h
 //
-// Workspaces are zero at first, page-aligned, and cost memory only where they are touched.
-// Synchronising access to them is the users' affair. Communicator::get_operator_space() allocates
-// one on all ranks at once, without a store. Every member is safe from every thread.
+// Workspaces are zero-initialized and page-aligned; untouched pages use no memory. Users must
+// synchronize access to them. Communicator::get_operator_space() allocates one on all ranks at
+// once, without a store. All members are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +29,19 @@ namespace pccl::comm {
 
 inline constexpr std::size_t kLongestWorkspaceName = 128;
 
-/// kInvalidArgument for what names no workspace of users.
+/// Returns kInvalidArgument if `name` is no valid name for a user's workspace.
 [[nodiscard]] Status check_workspace_name(const std::string& name);
 
-/// A rank's part of a workspace as this process sees it.
+/// A rank's part of a workspace, mapped into this process.
 struct HeldMemory {
     std::span<std::byte> memory{};
-    std::shared_ptr<const void> holder{};  // as long as a copy of it lives, the memory is mapped
+    std::shared_ptr<const void> holder{};  // keeps the memory mapped while any copy exists
 };
 
 struct MemoryContextOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store;  // of this group alone; may be null when size is 1
+    std::shared_ptr<bootstrap::Store> store;  // for this group alone; may be null when size is 1
 };
 
 class PCCL_API MemoryContext {
@@ -51,32 +51,33 @@ class PCCL_API MemoryContext {
     explicit MemoryContext(MemoryContextOptions options) : options_(std::move(options)) {}
     MemoryContext(const MemoryContext&) = delete;
     MemoryContext& operator=(const MemoryContext&) = delete;
-    /// Unmaps everything; tells nobody.
+    /// Unmaps all workspaces without notifying peers.
     ~MemoryContext() = default;
 
-    /// This rank's part of the workspace `name` (1 to 128 bytes; "pccl/..." is reserved), published
-    /// to the others. The n-th allocation of a name here belongs with the n-th of every other rank.
-    /// Errors: kInvalidArgument (no bytes, or the name is in use), kResourceExhausted, those of the
-    /// store.
+    /// Allocates this rank's part of the workspace `name` (1 to 128 bytes; "pccl/..." is reserved)
+    /// and publishes it. The n-th allocation of a name on this rank matches the n-th on every other
+    /// rank. Errors: kInvalidArgument (no bytes, or the name is in use), kResourceExhausted, those
+    /// of the store.
     Result<Span> allocate_workspace(const std::string& name, std::size_t bytes);
-    /// The same, told to nobody: complete_workspace() then takes all parts, by rank.
+    /// Allocates without publishing; complete_workspace() then sets the parts of all ranks, indexed
+    /// by rank.
     Result<abi::MemoryDescriptor> add_workspace(const std::string& name, std::size_t bytes);
     Status complete_workspace(const std::string& name, std::vector<abi::MemoryDescriptor> parts);
 
-    /// Waits until all ranks have published the workspace, which this rank has allocated. Errors:
-    /// kTimeout names the missing ranks; kMismatch a rank that chose another size.
+    /// Waits until all ranks have published the workspace, which this rank must have allocated.
+    /// Errors: kTimeout names the missing ranks; kMismatch a rank that chose another size.
     Status wait_workspace(const std::string& name, Deadline deadline);
-    /// A peer's part, or one's own; kUnavailable before wait_workspace().
+    /// Returns the descriptor of a rank's part; kUnavailable before wait_workspace().
     [[nodiscard]] Result<abi::MemoryDescriptor> remote_memory(const std::string& name,
                                                               Rank rank) const;
-    /// A peer's part in this process's address space, until release(); kUnsupported when it is on
-    /// another host or not visible from here.
+    /// Maps a peer's part into this process until release(). kUnsupported if it is on another host
+    /// or cannot be mapped from here.
     Result<Span> map_remote(const std::string& name, Rank rank);
-    /// The same, for as long as the caller wants: whatever is released, and whoever is gone.
+    /// Maps a part until the caller drops the holder, even after release() or the peer's exit.
     Result<HeldMemory> hold(const std::string& name, Rank rank);
-    /// The workspaces that this rank has, and the bytes of a part.
+    /// Returns the workspaces of this rank, with the bytes of one part.
     [[nodiscard]] std::map<std::string, std::size_t> sizes() const;
-    /// Gives back this rank's part and its views of the others'. Peers' views stay valid; one-sided
+    /// Releases this rank's part and its views of peers' parts. Peers' views stay valid; one-sided
     /// access to this part ends. The name may then be allocated again.
     Status release(const std::string& name);
 
@@ -84,15 +85,15 @@ class PCCL_API MemoryContext {
     struct Workspace {
         std::shared_ptr<const transport::Mapping> mapping;
         std::unique_ptr<transport::Registration> registration;
-        std::string key;  // in the store, without the rank; empty: it was told to nobody
-        std::vector<abi::MemoryDescriptor> parts;  // by rank; filled by wait_workspace()
+        std::string key;  // in the store, without the rank; empty: not published
+        std::vector<abi::MemoryDescriptor> parts;  // indexed by rank; set by wait_workspace()
         std::map<Rank, std::shared_ptr<const transport::shm::MemoryView>> views;
     };
 
-    /// Another rank's part, from the store.
+    /// Reads the descriptor of another rank's part from the store.
     Result<abi::MemoryDescriptor> fetch(const std::string& key, Rank rank, Deadline deadline) const;
 
-    // Under mutex_:
+    // These require mutex_:
     Result<Workspace*> make(const std::string& name, std::size_t bytes);
     Result<std::unique_ptr<transport::Registration>> register_mapping(
         const transport::Mapping& mapping);
@@ -101,9 +102,9 @@ class PCCL_API MemoryContext {
 
     const MemoryContextOptions options_;
     mutable std::mutex mutex_;
-    std::unique_ptr<transport::RmaTransport> one_sided_;  // from the first workspace on
+    std::unique_ptr<transport::RmaTransport> one_sided_;  // created with the first workspace
     std::map<std::string, Workspace> workspaces_;
-    std::map<std::string, int> allocations_;  // so far, by name
+    std::map<std::string, int> allocations_;  // number of allocations so far, by name
 };
 
 }  // namespace pccl::comm

@@ -1,4 +1,4 @@
-// A collective bound to a communicator and its blocks: checked once, executed again and again.
+// A collective bound to a communicator and its blocks: it is checked once and executed repeatedly.
 //
 //     PCCL_ASSIGN_OR_RETURN(
 //         const Operator sum, Operator::create(comm, {.inputs = blocks, .outputs = blocks}));
@@ -16,29 +16,29 @@
 
 namespace pccl::comm {
 
-/// MPI's persistent collectives (MPI_Allreduce_init) are the same. Executions are collectives as
-/// any other: in the order of calls, which must be the same on all ranks.
+/// Persistent collective, as MPI_Allreduce_init creates it. Executions count as collectives of the
+/// group: their order must be equal on all ranks.
 class PCCL_API Operator {
    public:
-    /// Blocks are copied; their memory must stay where it is while the operator is executed. Errors
-    /// are what Communicator::check_call() says.
+    /// Copies the blocks; their memory must stay valid while the operator is in use. Errors are
+    /// those of Communicator::check_call().
     static Result<Operator> create(std::shared_ptr<Communicator> comm,
                                    const Collective& collective);
 
-    /// Loads the capsule of a file for `sizes`, as Communicator::load() does: all ranks call it.
-    /// Gives its collective, from its root and by it whatever the size, on the blocks, type and
-    /// reduction of `call`. Errors as those of load(), and of create(), before which it stays
-    /// loaded.
+    /// Loads the capsule of a file for `sizes`, as Communicator::load() does: all ranks must call
+    /// it. Returns an operator for its collective and root, on the blocks, type and reduction of
+    /// `call`, that uses the capsule for any size. Errors are those of load() and of create();
+    /// after an error of create() the capsule stays loaded.
     static Result<Operator> load(std::shared_ptr<Communicator> comm, const std::string& path,
                                  Collective call, const std::optional<std::string>& sizes = {});
 
-    /// What is executed; valid as long as the operator.
+    /// Returns the collective, which refers to memory of this operator.
     [[nodiscard]] Collective collective() const;
-    /// On this thread, to its end. Errors as those of Communicator::run().
+    /// Runs it on the calling thread. Errors are those of Communicator::run().
     [[nodiscard]] Status run(OptionalTimeout timeout = {}) const {
         return comm_->run(collective(), timeout);
     }
-    /// Starts it. Errors as those of Communicator::submit().
+    /// Starts it. Errors are those of Communicator::submit().
     [[nodiscard]] Result<runtime::Event> execute(OptionalTimeout timeout = {}) const {
         return comm_->submit(collective(), timeout);
     }

@@ -1,4 +1,4 @@
-// What communicators and their operations are made with.
+// Options of communicators and their operations.
 #pragma once
 
 #include <chrono>
@@ -28,57 +28,59 @@ class PhaseNetwork;
 
 inline constexpr std::chrono::minutes kDefaultTimeout{30};
 inline constexpr Rank kAnySource = -1;
-/// Tags at and above this are the library's own; users' tags are below.
+/// First tag that is reserved for the library; users' tags are below.
 inline constexpr std::int32_t kReservedTags = 1 << 30;
 
-/// Whether the waiting thread should stop waiting: not ok when so. Called now and then, with no
-/// lock held, on threads that wait.
+/// Check whether a waiting thread should stop: an error stops the wait. Waiting threads call it
+/// from time to time, with no lock held.
 using InterruptCheck = std::function<Status()>;
 
-/// Empty: the group's.
+/// Timeout of an operation; empty: the group's timeout.
 using OptionalTimeout = std::optional<std::chrono::milliseconds>;
 
 struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
-    /// Of this group alone, at one time: it may have met there before. Null when size is 1.
+    /// Store for this group alone at any one time; the group may have met there before. Null when
+    /// size is 1.
     std::shared_ptr<bootstrap::Store> store{};
-    /// The store of the group that this one is made of, where that met; null: `store`.
+    /// Store of the parent group, through which this one met; null: `store`.
     std::shared_ptr<bootstrap::Store> base_store{};
-    std::string name = "world";                           // for messages
-    std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
+    std::string name = "world";                           // used in messages
+    std::chrono::milliseconds timeout = kDefaultTimeout;  // default of operations
     transport::TransportFlags transports = transport::TransportFlags::all();
-    // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.
+    // Overrides PCCL_ALGORITHM unless it is empty; equal on all ranks.
     std::string algorithm{};
-    /// What schedules there are, alike on all ranks.
+    /// Available schedules; equal on all ranks.
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
-    std::shared_ptr<runtime::Runtime> runtime{};  // null: the process's own
-    /// The members' numbers in the whole job, by rank: what one group learns of a process that has
-    /// gone, others that are being made learn through them. Empty: unknown.
+    std::shared_ptr<runtime::Runtime> runtime{};  // null: the process's runtime
+    /// Global ranks of the members, indexed by rank. When one group detects that a process is gone,
+    /// groups that are being created find it through these. Empty: unavailable.
     std::vector<std::uint64_t> global_ranks{};
     InterruptCheck interrupted{};
-    /// Bus id of the GPU that this rank uses, "0000:0d:00.0"; empty: none, or unknown.
+    /// Bus id of this rank's GPU, "0000:0d:00.0"; empty: none, or not set.
     std::string gpu{};
-    /// Where this rank runs; null: as the kernel says.
+    /// Placement of this rank; null: as the kernel reports it.
     std::shared_ptr<const bootstrap::Locality> locality{};
-    /// The network that is switched between phases under it (phase/phase_network.h); null: none.
+    /// The network that switches phases under this group (phase/phase_network.h); null: none.
     std::shared_ptr<PhaseNetwork> network{};
-    std::vector<Rank> network_ranks{};  // the members' ranks there, by rank; empty: the same
-    bool switches_phases = true;        // false: follows a group that does
+    std::vector<Rank>
+        network_ranks{};  // the members' ranks in that network, indexed by rank; empty: equal
+    bool switches_phases = true;  // false: the group follows switches of another group
 };
 
 struct ShrinkOptions {
     std::string name = {};         // empty: "<name>:shrunk"
-    OptionalTimeout timeout = {};  // of operations; empty: as before
-    /// The fewest ranks that may go on; empty: more than half, or half with rank 0.
+    OptionalTimeout timeout = {};  // for operations; empty: as before
+    /// Minimum number of remaining ranks; empty: more than half, or half with rank 0.
     std::optional<int> least = {};
 };
 
 struct MessageOptions {
     OptionalTimeout timeout{};
-    std::optional<DataType> type{};  // compared where both sides give one
-    /// The caller does nothing else until it is done: a message to its own rank whose other half it
-    /// has not submitted is kInvalidArgument.
+    std::optional<DataType> type{};  // checked if both sides set it
+    /// The caller waits for this message before anything else. A message to its own rank whose
+    /// matching operation is not submitted is then kInvalidArgument.
     bool is_awaited = false;
 };
 

@@ -1,6 +1,6 @@
-// The other ranks of a group: its links, its segment and the control plane as one view.
+// The other ranks of a group: one view of its links, its segment and the control plane.
 //
-// Members are called under the group's lock, unless they say otherwise.
+// Members require the group's lock, except where noted.
 #pragma once
 
 #include <memory>
@@ -19,37 +19,38 @@ namespace pccl::comm {
 
 class Peers final : public PeerView {
    public:
-    /// `runtime` outlives it.
+    /// Uses `runtime`, which must outlive it.
     Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
           runtime::PeerDirectory::Self self);
 
-    /// To be called once, before anything is sent. Where all ranks share this host, waits until all
-    /// have opened a segment (see segment()); errors are kTimeout and kPeerLost.
-    /// `is_there` of `vote` is not used.
+    /// Connects the group; call it once, before anything is sent. When all ranks share this host,
+    /// waits until all have opened the segment (see segment()); errors are kTimeout and kPeerLost.
+    /// `is_there` of `vote` is ignored.
     Status register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
                                  Deadline deadline);
-    /// The group's segment, or null.
+    /// Returns the group's shared-memory segment, or null.
     [[nodiscard]] ShmSegment* segment() const { return segment_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }
     void note_arrivals() { links_.note_arrivals(); }
-    /// The peers that a failure cannot be told to over a link or the segment, nearest first.
+    /// Returns the peers that cannot be notified of a failure over a link or the segment, nearest
+    /// first.
     [[nodiscard]] std::vector<Rank> out_of_reach();
-    /// ConnectionContext::renew().
+    /// Calls ConnectionContext::renew().
     void renew(std::uint32_t generation) { links_.renew(generation); }
-    /// Leaves the segment, then releases all links, for good; peers see this rank as lost once they
-    /// have read what it sent.
+    /// Detaches from the segment, then closes all links permanently. Peers detect the loss of this
+    /// rank after they have read all that it sent.
     void close(const Status& reason);
 
-    // From any thread:
+    // These are thread-safe:
 
     [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
     [[nodiscard]] Rank reaching() const override;
     [[nodiscard]] Result<RankStatus> ask(Rank peer, Deadline deadline) const override {
         return ask(directory_.endpoint(peer), deadline);
     }
-    /// One that may not have joined yet.
+    /// Requests the status of a process that may not have joined yet.
     [[nodiscard]] Result<RankStatus> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
-    /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
+    /// Requests the status of ranks that are still joining: kPeerLost for one that is gone.
     [[nodiscard]] Status look_at(std::span<const bootstrap::Endpoint> joined) const;
     Status tell(Rank peer, const Status& reason, Deadline deadline) const override;
     void accepted(const transport::LinkRequest& request,
@@ -60,10 +61,10 @@ class Peers final : public PeerView {
                   std::unique_ptr<transport::Region> region) {
         shm_setup_.accepted(request, std::move(region));
     }
-    /// Nothing more will be accepted.
+    /// Reports that no further region will be accepted.
     void fall_short(const Status& why) { shm_setup_.fall_short(why); }
 
-    // As PeerView has them:
+    // These implement PeerView:
 
     [[nodiscard]] Status look() override;
     [[nodiscard]] Status look(Rank peer) override;

@@ -1,4 +1,4 @@
-// Capsules that switch phases of the network: what a group needs to run their parts.
+// Checks and parts for capsules that switch phases of the network.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -9,12 +9,12 @@
 
 namespace pccl::comm {
 
-/// kUnsupported where the group switches no network; kInvalidArgument where that has no phase that
-/// the capsule names, or no link for what a rank sends there.
+/// Returns kUnsupported if the group switches no network; kInvalidArgument if the network lacks a
+/// phase that the capsule names, or a link that a rank needs there.
 [[nodiscard]] Status check_phases(const capsule::Capsule& capsule,
                                   const CommunicatorOptions& options, const PhasedGroup& group);
 
-/// Errors as those of schedule::Catalogue::add().
+/// Adds the parts of a capsule to a catalogue. Errors are those of schedule::Catalogue::add().
 [[nodiscard]] Status add_parts(const capsule::Capsule& capsule, schedule::Catalogue& catalogue);
 
 }  // namespace pccl::comm

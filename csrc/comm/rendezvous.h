@@ -1,5 +1,5 @@
-// A rank on its way into a group: it meets the others at a store, and learns what all must know
-// alike.
+// Rendezvous of a rank with its group: it meets the others at a store and exchanges the settings
+// that all ranks must share.
 #pragma once
 
 #include <memory>
@@ -22,62 +22,65 @@ namespace pccl::comm {
 
 class Rendezvous {
    public:
-    /// `cancellation` outlives it.
+    /// Keeps a reference to `cancellation`, which must outlive it.
     Rendezvous(CommunicatorOptions options, const Cancellation& cancellation);
     Rendezvous(const Rendezvous&) = delete;
     Rendezvous& operator=(const Rendezvous&) = delete;
-    /// Leaves the group again, unless join() has given it away.
+    /// Leaves the group again, unless join() has returned it.
     ~Rendezvous();
 
-    /// Waits for all ranks, to be called once. Communicator::create() says with what it ends.
+    /// Waits for all ranks; call it once. Errors are those of Communicator::create().
     Result<std::shared_ptr<Group>> join();
-    /// With the runtime, the place and the store that the group has.
+    /// Returns the options with the runtime, the placement and the store of the group.
     [[nodiscard]] const CommunicatorOptions& options() const { return options_; }
 
    private:
-    /// What this rank finds out by itself, before it meets anybody.
+    /// Prepares this rank's own information, before it contacts peers.
     Status make_ready();
     Status meet_and_connect();
     Status given_up(const Status& met);
-    /// superseded() where the ranks meet in another incarnation of the group than the one in which
-    /// this rank `met` with an error, else that.
+    /// Returns superseded() if the ranks meet in another incarnation of the group than the one in
+    /// which this rank failed with `met`; otherwise `met`.
     [[nodiscard]] Status looked_for_another(const Status& met);
-    /// Whether another process has announced itself as `rank` than the one that has answered.
+    /// Returns whether another process has announced itself as `rank` after the one that answered.
     [[nodiscard]] bool has_come_anew(Rank rank) const;
-    /// All that must be known before links are made.
+    /// Exchanges everything that is required before links are created.
     Status meet();
-    /// Meets the others in one incarnation of the group after the other, until one comes about.
+    /// Meets the others in successive incarnations of the group, until one is complete.
     Status meet_others();
     Status meet_in_next();
     Status meet_in(const bootstrap::GroupIdentity& identity);
-    /// Also begins to look for incarnations.
+    /// Publishes this rank and starts to watch for incarnations.
     [[nodiscard]] Status announce();
     [[nodiscard]] bool may_store_come_again(const Status& met) const;
     Status reopen_store(const Status& why);
-    /// The group can be reached from here on.
+    /// Registers the rank with the runtime: peers can reach the group from here on.
     void register_rank(const bootstrap::GroupIdentity& identity);
     void leave_group();
     Status exchange_roster();
-    /// What rank 0 has for all.
+    /// Publishes the data of rank 0 for all ranks.
     [[nodiscard]] Status offer_as_first();
     Status choose_alike();
 
-    /// Ranks on several hosts check that they lay schedules out alike; those of one host have it
-    /// from one roster.
+    /// Checks that ranks on several hosts compute the same layout; ranks of one host have it from
+    /// one roster.
     Status agree_on_layout();
-    /// Of the first rank of a host: the way to rank 0's (bootstrap::OwnHost::time_way).
+    /// Measures the path from the first rank of this host to the host of rank 0
+    /// (bootstrap::OwnHost::time_way). Empty on other ranks.
     [[nodiscard]] std::optional<topo::HostWay> way_to_first(const bootstrap::Roster& met) const;
 
-    /// Whether a rank of the job is known to be lost, as a rendezvous asks now and then.
+    /// Returns an error if a rank of the job is lost. The rendezvous calls it from time to time.
     [[nodiscard]] Status look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited);
-    /// Whether the ranks of this incarnation are of this rank's time.
+    /// Returns whether the ranks of this incarnation belong to this rank's start of the job.
     [[nodiscard]] bool is_among_contemporaries();
-    /// Who is interrupted looks as if the time had passed.
+    /// Returns the interrupt's error if this rank was interrupted, which looks like a timeout;
+    /// otherwise `met`.
     [[nodiscard]] Status cause_of(const Status& met) const;
-    /// `met` as this rank's user hears it, once all others can.
+    /// Returns the error for this rank's user, after all others can obtain it.
     [[nodiscard]] Status failed(const Status& met) const;
     [[nodiscard]] Status agreed(const Status& why) const;
-    /// Whom this rank has no way to may be there all the same: then it has lost its network.
+    /// Adds this rank's own network failure: a peer that this rank cannot reach may still be
+    /// running.
     [[nodiscard]] Status with_own_part(const Status& why) const;
 
     CommunicatorOptions options_;
@@ -85,11 +88,12 @@ class Rendezvous {
     bootstrap::RendezvousContext rendezvous_;
     JoinNotice notice_;
     bootstrap::Announcement own_;
-    std::optional<bootstrap::Incarnations> incarnations_;  // of several ranks, from announce() on
-    std::vector<capsule::Capsule> given_;                  // by the environment
+    std::optional<bootstrap::Incarnations>
+        incarnations_;                     // set by announce() when there are several ranks
+    std::vector<capsule::Capsule> given_;  // from the environment
     bootstrap::Roster roster_;
-    std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, as far as it is known
-    std::shared_ptr<Group> group_;               // from register_rank() on
+    std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far
+    std::shared_ptr<Group> group_;               // set by register_rank()
     Preferences preferences_;
     std::shared_ptr<const bootstrap::Layout> layout_;
 };

@@ -1,4 +1,5 @@
-// The way back of a link that goes one way: over another network, as routes have it.
+// Reverse path of a one-way link: acknowledgements use another network, by the routes of the
+// kernel.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -6,10 +7,10 @@
 
 namespace pccl::comm {
 
-/// ok where this host has a route to the address for data of `source`, whose link to this rank goes
-/// one way: acknowledgements take it. `is_fixed`: no link leads back now either, so that the route
-/// leaves by the management network already, where one is named. kUnavailable names rank, device
-/// and the route that is wanted.
+/// Checks that this host has a route for the acknowledgements of data from `source`, whose link to
+/// this rank is one-way. `is_fixed`: there is no return link now either, so that the route already
+/// uses the management network, if one is named. kUnavailable names the rank, the device and the
+/// route that is required.
 [[nodiscard]] Status check_reverse_route(const runtime::PeerDirectory& directory, Rank source,
                                          bool is_fixed);
 
