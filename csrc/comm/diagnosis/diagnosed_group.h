@@ -1,4 +1,4 @@
-// A group, as its diagnosis sees it.
+// Interface of a group for its diagnosis.
 #pragma once
 
 #include <atomic>
@@ -17,66 +17,67 @@
 
 namespace pccl::comm {
 
-/// Why a group is over; ok while it is not.
+/// Reason why a group is over; ok while it is not.
 struct GroupEnd {
-    Status cause{};  // as other ranks are told
-    Status shown{};  // as users of this one see it
+    Status cause{};  // the status that other ranks receive
+    Status shown{};  // the status that users of this group receive
 };
 
 class DiagnosedGroup {
    public:
     virtual ~DiagnosedGroup() = default;
 
-    // From any thread:
+    // These are thread-safe:
 
-    /// Collectives called so far.
+    /// Returns the number of collectives called so far.
     [[nodiscard]] virtual std::uint64_t sequence() const = 0;
     [[nodiscard]] virtual bool is_over() const = 0;
-    /// Set when its user ends the group: nobody waits for another rank's answer any more.
+    /// Set when the user ends the group: no thread waits for another rank's answer any more.
     [[nodiscard]] virtual const std::atomic<bool>& aborted() const = 0;
-    /// The lock under which it moves. Whoever makes the group holds it for long: the acceptor takes
-    /// it by lock_soon() alone.
+    /// Returns the lock under which the group makes progress. A thread that creates the group holds
+    /// it for long: the acceptor must only use lock_soon().
     [[nodiscard]] virtual std::mutex& mutex() const = 0;
 
-    // Under the lock:
+    // These require the lock:
 
-    /// It changes once, before is_over() does.
+    /// Returns why the group is over. It changes once, before is_over() does.
     [[nodiscard]] virtual const GroupEnd& ended() const = 0;
-    /// The collective at the front; nullopt where there is none.
+    /// Returns the collective at the front of the queue; nullopt if there is none.
     [[nodiscard]] virtual std::optional<Stall> stall() const = 0;
-    /// Whether that goes over links, or messages are under way, which do.
+    /// Returns whether that collective runs over links, or messages are pending, which do.
     [[nodiscard]] virtual bool uses_links() const = 0;
-    /// Whom that and the messages under way wait for.
+    /// Returns the ranks that it and the pending messages wait for.
     [[nodiscard]] virtual AwaitedRanks awaited() const = 0;
 
-    // Not under it:
+    // These must be called without the lock:
 
-    /// ok, or the error that ended it.
+    /// Returns ok, or the error that ended the group.
     [[nodiscard]] virtual Status health() const = 0;
-    /// ok, or why this thread, which waits, is to wait no longer.
+    /// Returns ok, or why this waiting thread has to stop waiting.
     [[nodiscard]] virtual Status check_interrupt() const = 0;
-    /// Carries operations on; true when something moved.
+    /// Makes progress on operations. Returns true if anything moved.
     virtual bool progress() = 0;
-    /// Ends the group and all its operations, unless it is over, or `why` turns out to be wrong
-    /// (HangDiagnosis::reconsidered).
+    /// Ends the group and all its operations, unless it is over or HangDiagnosis::reconsidered()
+    /// refutes `why`.
     virtual void end(const Status& why) = 0;
 };
 
-/// What the parts of a diagnosis share, all of which outlives them.
+/// Members that the parts of a diagnosis share. All outlive them.
 struct DiagnosisSubject {
     DiagnosedGroup& group;
     PeerView& peers;
     runtime::Runtime& runtime;
-    std::uint32_t flight_group = 0;  // under which its operations are recorded
+    std::uint32_t flight_group = 0;  // its operations are recorded under this id
     DiagnosisTiming timing{};
 };
 
-/// The lock, or not after 20 ms: who holds it may be long in the middle of something.
+/// Returns the lock, or an unlocked one after 20 ms: its owner may hold it for long.
 [[nodiscard]] std::unique_lock<std::mutex> lock_soon(const DiagnosedGroup& group);
-/// Ends the group, unless it moves on: what a rank did before it left still counts.
+/// Makes progress, and ends the group unless something moved: data that a rank sent before it left
+/// still counts.
 void give_up(DiagnosedGroup& group, const Status& why);
 
-/// Without those that may be any rank.
+/// Returns the awaited ranks without any-source entries.
 [[nodiscard]] std::vector<Rank> ranks_of(const AwaitedRanks& awaited);
 
 }  // namespace pccl::comm

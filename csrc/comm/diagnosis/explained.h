@@ -1,4 +1,4 @@
-// An error as users see it.
+// Error with context for users.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,7 @@
 
 namespace pccl::comm {
 
-/// `cause` with the group, `operation` unless empty, the process of the rank that it blames, and
-/// what to do next.
+/// Adds to `cause` the group, `operation` unless empty, the process of the blamed rank, and advice.
 [[nodiscard]] Status explained(const Status& cause, const runtime::PeerDirectory& peers,
                                std::string_view operation = {});
 

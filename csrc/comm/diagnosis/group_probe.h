@@ -1,4 +1,4 @@
-// What a group knows of ranks that another group of the process waits for.
+// Probe of a group on behalf of other groups of the process that wait for its ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace pccl::comm {
 
 class DiagnosedGroupProbe final : public GroupProbe {
    public:
-    /// All outlive it; `heard` as SelfReport has it.
+    /// Keeps references, which must outlive it; `heard` is shared with SelfReport.
     DiagnosedGroupProbe(const DiagnosisSubject& subject, const SelfReport& self,
                         const PeerSurvey& survey, const Heard& heard)
         : subject_(subject), self_(self), survey_(survey), heard_(heard) {}
@@ -33,17 +33,17 @@ class DiagnosedGroupProbe final : public GroupProbe {
     }
     void fail(const Status& why) override { subject_.group.end(why); }
 
-    /// Whom `rank`, which has not joined, waits for in this group: kTimeout that names the last in
-    /// that chain, kPeerLost where one has left.
+    /// Follows the chain of waits in this group from `rank`, which has not joined another one:
+    /// kTimeout names the last rank of the chain, kPeerLost one that has left.
     [[nodiscard]] Status whom_awaits(Rank rank, Deadline deadline) const;
 
    private:
-    /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
+    /// Returns why a member is gone, by the links and by the answer of `suspect`.
     [[nodiscard]] Status look_at_members(std::uint64_t suspect) const;
-    /// Why this group is over, or `rank` has left it, as far as that has been told here.
+    /// Returns why this group is over or `rank` has left it, if this rank has been notified.
     [[nodiscard]] Status known_end(Rank rank) const;
     [[nodiscard]] bool is_made() const;
-    /// kNoRank for this rank itself, too.
+    /// Returns kNoRank for this rank, too.
     [[nodiscard]] Rank other_rank(std::uint64_t global_rank) const;
 
     const DiagnosisSubject& subject_;

@@ -1,9 +1,9 @@
-// Who is to blame when a group does not go on: looks at peers, asks them, follows who waits for
-// whom, and ends the group with the reason. diagnosis_timing.h draws the states on that way.
+// Diagnosis of a stalled group: it checks peers, requests their status, walks the wait-for graph,
+// and ends the group with the reason. diagnosis_timing.h draws the states.
 //
-// Threads that wait for the group call look_around() and on_deadline(), the acceptor hear() and
-// SelfReport::answer(). Whatever asks another rank does so without the group's lock; but for
-// reconsidered(), which ends it.
+// Threads that wait for the group call look_around() and on_deadline(); the acceptor calls hear()
+// and SelfReport::answer(). Requests to other ranks are made without the group's lock, except by
+// reconsidered(), which ends the group.
 #pragma once
 
 #include <atomic>
@@ -27,22 +27,23 @@ class HangDiagnosis {
    public:
     explicit HangDiagnosis(const DiagnosisSubject& subject);
 
-    // From any thread, without the group's lock:
+    // These are thread-safe and must be called without the group's lock:
 
-    /// To be called now and then by a thread that has waited for `idle` and seen nothing move.
+    /// Checks peers. A waiting thread calls it from time to time when nothing has moved for `idle`.
     void look_around(Duration idle);
-    /// Once the deadline of the collective at the front has passed: finds out who is to blame, and
-    /// ends it.
+    /// Finds the rank to blame and ends the group, after the deadline of the collective at the
+    /// front has passed.
     void on_deadline();
-    /// Tells those whom note_untold() has noted, for a moment, then they find out by themselves;
-    /// writes the flight record of a failure. To be called once, by whoever has ended the group.
+    /// Notifies the ranks of note_untold() for a limited time (they detect the end themselves
+    /// later), and writes the flight record of a failure. The thread that has ended the group must
+    /// call it once.
     void tell_end() const;
-    /// A rank tells why it has left.
+    /// Records the reason why a rank has left.
     void hear(Rank from, const Status& reason);
-    /// Why the group is to end, at its next step; the first reason stays.
+    /// Sets the reason with which the group ends at its next step; the first reason wins.
     void conclude(const Status& why) { static_cast<void>(heard_.why.set(why)); }
     [[nodiscard]] bool has_heard() const { return heard_.why.is_set(); }
-    /// Once has_heard().
+    /// Requires has_heard().
     [[nodiscard]] Status heard() const { return heard_.why.get(); }
 
     [[nodiscard]] SelfReport& report() { return report_; }
@@ -50,60 +51,62 @@ class HangDiagnosis {
     [[nodiscard]] const PeerSurvey& survey() const { return survey_; }
     [[nodiscard]] GroupProbe& group_probe() { return group_probe_; }
 
-    // Under the lock:
+    // These require the lock:
 
-    /// The group is over, which no link or segment tells these ranks.
+    /// Stores the ranks that no link or segment notifies of the group's end.
     void note_untold(std::vector<Rank> ranks) { untold_ = std::move(ranks); }
-    /// What to end the group with: a rank that has left says more when it is asked, the whole
-    /// reason, and that another is lost. `latest` is the latest collective here. Takes at most
-    /// DiagnosisTiming::second_opinion, and last_words where no link to the rank was there yet. ok:
-    /// it goes on, as the link of a rank that seemed lost has come meanwhile.
+    /// Returns the status with which the group must end: a rank that has left is requested for its
+    /// complete reason, which may blame another rank. `latest` is the latest collective here. Takes
+    /// at most DiagnosisTiming::second_opinion, plus last_words if no link to the rank existed yet.
+    /// ok means that the group continues, because the link of a rank that seemed lost has arrived.
     [[nodiscard]] Status reconsidered(const Status& cause, const abi::CollectiveHeader& latest);
-    /// kMismatch where ranks have called different collectives, `latest` here, as far as that shows
-    /// by now.
+    /// Returns kMismatch if ranks are found to have called a different collective than `latest`.
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& latest);
-    /// `late`, about a rank that does not join: or whom that one waits for.
+    /// Returns `late`, an error about a rank that does not join, or the error about the rank that
+    /// it waits for.
     [[nodiscard]] Status timeout_cause(const Status& late) const;
 
    private:
-    /// Whether a rank that is waited for is gone, or any has left because of a failure: what the
-    /// kernel knows within milliseconds.
+    /// Checks whether an awaited rank is gone or any rank has left because of a failure. The kernel
+    /// reports both within milliseconds.
     void look_at_awaited();
-    /// The same by asking these ranks, which shows what no link does.
+    /// Requests the status of awaited ranks, which covers failures that no link shows.
     void ask_awaited();
     void say_whom_it_awaits(Duration idle) const;
-    /// What `answer` shows: that the rank has left, or waits for something else.
+    /// Returns the finding of an `answer`: the rank has left, or waits for something else.
     [[nodiscard]] Status judge(Rank rank, const Result<RankStatus>& answer);
-    /// Whether it is so, and was so when last asked: the first question may have met a rank on its
-    /// way from one to the other, or one that goes on after an error.
+    /// Returns whether the ranks are out of order now and were so in the previous answer. The first
+    /// answer may come from a rank between two operations, or from one that continues after an
+    /// error.
     bool stays_out_of_order(const Stall& stall, const RankStatus& answer);
-    /// Ends the other of two groups that are used in different orders, too.
+    /// Also ends the other one of two groups that are used in different orders.
     void fail_crossed(const Stall& stall, const OtherGroupWait& there);
-    /// Of the collective at the front, where its deadline has passed.
+    /// Returns the collective at the front if its deadline has passed.
     [[nodiscard]] std::optional<Stall> timed_out_stall() const;
-    /// Whether all that a rank has done shows here: where links are used, one from it must be
-    /// there, which may come after the rank has left.
+    /// Returns whether all actions of a rank are visible here. When links are in use, one from that
+    /// rank must exist; it may arrive after the rank has left.
     [[nodiscard]] bool shows_all_of(Rank rank) const;
-    /// Why `reporter`, which is gone, has left: over a link, or told. Where no link to here was
-    /// there yet, either may still be on its way.
+    /// Returns why `reporter`, which is gone, has left: by a link or by a notice. When no link to
+    /// this rank existed yet, either may still be in flight.
     [[nodiscard]] Status last_words_of(Rank reporter);
-    /// Without a collective: one of no number.
+    /// Returns the stalled collective, or one without a number if there is none.
     [[nodiscard]] Stall stall_or_none() const;
     [[nodiscard]] Deadline within(Duration longest) const {
         return Deadline::after(longest).unless(subject_.group.aborted());
     }
 
     const DiagnosisSubject subject_;
-    Heard heard_;  // from the acceptor, or a call's first step
+    Heard heard_;  // set by the acceptor, or by the first step of a call
     SelfReport report_;
     PeerSurvey survey_;
     DiagnosedGroupProbe group_probe_;
-    std::atomic<bool> inquiring_{false};       // some thread asks other ranks
-    std::set<std::string> seen_out_of_order_;  // collectives of other groups; of who asks
+    std::atomic<bool> inquiring_{false};  // a thread is requesting the status of other ranks
+    std::set<std::string>
+        seen_out_of_order_;  // collectives of other groups; used by the inquiring thread
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
     WaitNotice notice_;
-    std::vector<Rank> untold_;  // of whoever ends the group
+    std::vector<Rank> untold_;  // used by the thread that ends the group
 };
 
 }  // namespace pccl::comm

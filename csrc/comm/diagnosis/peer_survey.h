@@ -1,4 +1,4 @@
-// How the other ranks of a group fare, by asking them.
+// Survey of the other ranks of a group by status requests.
 #pragma once
 
 #include <atomic>
@@ -11,27 +11,29 @@
 
 namespace pccl::comm {
 
-/// From any thread, once the peers are registered.
+/// Thread-safe once the peers are registered.
 class PeerSurvey {
    public:
-    /// Both outlive it.
+    /// Keeps references to both, which must outlive it.
     PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self);
 
-    /// How `rank` fares, from itself, this one too; kPeerLost where it is gone, kTimeout where it
-    /// is silent. What it waits for in another group is compared with the groups of this process.
-    /// Where it has a short notice of why the group is over, who gave that is asked for the whole.
+    /// Requests the status of `rank` (which may be this one) from itself; kPeerLost if it is gone,
+    /// kTimeout if it is silent. Its wait in another group is compared with the groups of this
+    /// process. If it has only a short notice of why the group is over, the sender of that notice
+    /// receives a request for the full reason.
     [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
-    /// The same, and when `rank` last gave a sign of life.
+    /// Requests the same, and adds the time of the last sign of life of `rank`.
     [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
 
    private:
-    /// Why the group is over, as the rank that has told the one with this `answer` says it.
+    /// Returns why the group is over, from the rank that notified the one with this `answer`.
     [[nodiscard]] Status at_first_hand(const RankStatus& answer, Deadline deadline) const;
     [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
 
     const DiagnosisSubject& subject_;
     const SelfReport& self_;
-    mutable std::vector<std::atomic<TimePoint>> answered_;  // by rank: the last time that it did
+    mutable std::vector<std::atomic<TimePoint>>
+        answered_;  // indexed by rank: time of the last answer
 };
 
 }  // namespace pccl::comm

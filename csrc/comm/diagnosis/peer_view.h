@@ -1,5 +1,5 @@
-// The other ranks of a group, as a diagnosis sees them: by what links and the segment show, and by
-// what they say when they are asked.
+// Interface to the other ranks of a group for a diagnosis: the state of links and segment, and
+// status requests.
 #pragma once
 
 #include "csrc/abi/wire.h"
@@ -14,33 +14,33 @@ class PeerView {
    public:
     virtual ~PeerView() = default;
 
-    // From any thread:
+    // These are thread-safe:
 
     [[nodiscard]] virtual const runtime::PeerDirectory& directory() const = 0;
-    /// The rank that a thread waits for, or has waited for in vain, while the group is being made;
-    /// or to which it connects. kNoRank: none.
+    /// Returns the rank that a thread waits for, or last waited for, while the group is created, or
+    /// to which it connects. kNoRank: none.
     [[nodiscard]] virtual Rank reaching() const = 0;
-    /// How `rank` fares, from itself: kPeerLost where it is gone, kTimeout where it is silent until
-    /// `deadline`. Once the peers are registered, as the next one.
+    /// Requests the status of `rank` from itself: kPeerLost if it is gone, kTimeout if it is silent
+    /// until `deadline`. The peers must be registered, as for the next function.
     [[nodiscard]] virtual Result<RankStatus> ask(Rank rank, Deadline deadline) const = 0;
-    /// Tells `rank`, on a connection of its own, why this rank leaves.
+    /// Sends `rank` the reason why this rank leaves, on a new connection.
     virtual Status tell(Rank rank, const Status& reason, Deadline deadline) const = 0;
 
-    // Under the group's lock:
+    // These require the group's lock:
 
-    /// Why a peer is gone, as far as the segment and the links show it: any, or this one.
+    /// Returns why a peer (any, or this one) is gone, by the segment and the links.
     [[nodiscard]] virtual Status look() = 0;
     [[nodiscard]] virtual Status look(Rank rank) = 0;
-    /// What made any peer leave that has a link to this one, where it was a failure: a peer that is
-    /// just done with the group is no concern of those who do not wait for it.
+    /// Returns the failure because of which a linked peer has left. A peer that finished with the
+    /// group is no failure for ranks that do not wait for it.
     [[nodiscard]] virtual Status look_for_failure() = 0;
-    /// Whether what ranks do shows in shared memory.
+    /// Returns whether the actions of ranks are visible in shared memory.
     [[nodiscard]] virtual bool has_segment() const = 0;
     [[nodiscard]] virtual bool has_link_from(Rank rank) = 0;
-    /// Whether a link has come from any rank since operations were last carried on.
+    /// Returns whether a link has arrived from any rank since operations last made progress.
     [[nodiscard]] virtual bool has_new_link() const = 0;
-    /// Of a rank that waits for nothing: kMismatch where another has given it something that the
-    /// rank did not take, as it called another collective under that number: `ours`.
+    /// Returns kMismatch if another rank has sent data that this rank did not take, because it
+    /// called another collective under the number of `ours`. This rank must not be waiting.
     [[nodiscard]] virtual Status compare_latest(const abi::CollectiveHeader& ours) = 0;
 };
 

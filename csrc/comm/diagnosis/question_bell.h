@@ -1,5 +1,5 @@
-// Rings when a rank asks this process how it fares: who rests between questions of its own may
-// have news to ask for.
+// Wakeup of threads that pause between status requests: a request from another rank means that it
+// may have news.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class QuestionBell {
    public:
     void ring();
     [[nodiscard]] std::uint64_t rings() const;
-    /// Until it has rung more often than that, but no longer than `longest`.
+    /// Waits until it has rung more often than `rings`, at most for `longest`.
     void rest(std::uint64_t rings, Duration longest);
 
    private:
@@ -23,7 +23,8 @@ class QuestionBell {
     std::uint64_t rings_ = 0;
 };
 
-/// Of all groups of this process: one question too many costs little, and few are asked.
+/// Returns the bell of all groups of this process. A superfluous request costs little, and requests
+/// are few.
 [[nodiscard]] QuestionBell& question_bell();
 
 }  // namespace pccl::comm

@@ -1,4 +1,4 @@
-// How a rank fares in a group, as it tells another that asks.
+// Status of a rank in a group, as it answers other ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,40 @@ namespace pccl::comm {
 /// A collective of another group that a thread of the same process waits for.
 struct OtherGroupWait {
     transport::GroupId group{};
-    std::string name{};           // of that group
-    Rank rank = 0;                // of this process there
+    std::string name{};           // name of that group
+    Rank rank = 0;                // rank of this process in that group
     std::string operation{};      // empty: it waits for none
-    std::uint64_t sequence = 0;   // of that
-    std::vector<Rank> awaited{};  // ranks there
-    // Known to who asked; these do not travel:
+    std::uint64_t sequence = 0;   // sequence number of the operation
+    std::vector<Rank> awaited{};  // ranks of that group
+    // The requesting rank sets these; they are not serialised:
     bool awaits_asker = false;
-    bool lacks_asker = false;  // who has not called the operation
-    bool is_known = true;      // false where a thread holds a group that this may be about
+    bool lacks_asker = false;  // the requesting rank has not called the operation
+    bool is_known = true;      // false if a thread holds the lock of a group that may be concerned
 };
 
 struct PCCL_API RankStatus {
-    Status broken{};              // why the group cannot be used there; ok while it can
-    Rank told_by = kNoRank;       // who knows all about that, where it has a short notice of it
+    Status broken{};              // why the group is unusable there; ok while it is usable
+    Rank told_by = kNoRank;       // rank with the full reason, if this one has a short notice of it
     std::uint64_t sequence = 0;   // collectives submitted so far
-    std::string operation{};      // the collective that it is in; empty: none
-    std::vector<Rank> awaited{};  // the ranks that this waits for
-    std::string gpu_operation{};  // what a kernel on its GPU waits in; empty: none does for long
+    std::string operation{};      // the collective in progress; empty: none
+    std::vector<Rank> awaited{};  // the ranks that it waits for
+    std::string
+        gpu_operation{};  // operation of a kernel that has waited for long on its GPU; empty: none
     std::vector<Rank> gpu_awaited{};
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;
     OtherGroupWait other_group_wait{};
     Shrinking shrinking{};
     Switching switching{};
-    // False where a thread holds a group so that `broken`, `operation`, `awaited` and
-    // `other_group_wait` may lack what is there; it does not for long.
+    // False if a thread holds a group's lock, so that `broken`, `operation`, `awaited` and
+    // `other_group_wait` may be incomplete. This is temporary.
     bool is_whole = true;
     bool has_one_thread = true;  // no second thread of the process has waited for any group
 
-    /// At most transport::kLongestAnswer bytes: long texts and lists are cut.
+    /// Serialises it to at most transport::kLongestAnswer bytes: long texts and lists are
+    /// truncated.
     [[nodiscard]] std::string serialise() const;
-    /// From bytes of any origin; kInvalidArgument names the place.
+    /// Parses untrusted bytes; kInvalidArgument names the position.
     static Result<RankStatus> parse(std::string_view bytes);
 };
 

@@ -1,5 +1,5 @@
-// How this rank fares in its group, as it tells those who ask: other ranks, other groups of this
-// process, its own diagnosis.
+// Status of this rank in its group for requests by other ranks, by other groups of this process,
+// and by its own diagnosis.
 #pragma once
 
 #include <atomic>
@@ -18,37 +18,39 @@
 
 namespace pccl::comm {
 
-/// Why a group is to end, before it does: found out by other groups of the process, or told.
+/// Reason with which a group is going to end: found by other groups of the process, or received.
 struct Heard {
     transport::StickyStatus why{};
-    std::atomic<Rank> from{kNoRank};  // the first that has told
+    std::atomic<Rank> from{kNoRank};  // first sender of a reason
 };
 
-/// From any thread. Nothing here waits longer than 20 ms for the group's lock: what lies behind it
-/// is missing then, and the answer says so.
+/// Thread-safe. No function waits longer than 20 ms for the group's lock: guarded fields are
+/// missing then, and the answer is marked as incomplete.
 class SelfReport final : public runtime::VisibleGroup {
    public:
-    /// Both outlive it.
+    /// Keeps references to both, which must outlive it.
     SelfReport(const DiagnosisSubject& subject, const Heard& heard)
         : subject_(subject), heard_(heard) {}
 
     [[nodiscard]] RankStatus rank_status() const;
-    /// With what its GPU waits in.
+    /// Adds the operation in which its GPU waits.
     [[nodiscard]] RankStatus whole_rank_status() const;
-    /// The same with its latest collectives and what its process waits for in other groups: a
-    /// RankStatus as `asker` parses it, which knows then how phases were switched.
+    /// Adds its latest collectives and the waits of its process in other groups. Returns a
+    /// serialised RankStatus for `asker`, and records that `asker` has received the result of the
+    /// phase switch.
     [[nodiscard]] std::string answer(Rank asker);
-    /// The collective that a thread of the user waits for in this group; no operation: none.
+    /// Returns the collective that a user's thread waits for in this group. It has no operation if
+    /// there is none.
     [[nodiscard]] OtherGroupWait blocked_in() const;
 
-    /// Of a thread of the user that waits for the group, until the value's end.
+    /// Counts a user's thread that waits for the group, until the returned value is destroyed.
     [[nodiscard]] auto note_waiter() {
         waiting_.fetch_add(1, std::memory_order_relaxed);
         return ScopeExit([this] { waiting_.fetch_sub(1, std::memory_order_relaxed); });
     }
     [[nodiscard]] bool has_waiter() const { return waiting_.load() > 0; }
 
-    // For onlookers:
+    // These implement VisibleGroup:
 
     [[nodiscard]] const transport::GroupId& id() const override {
         return subject_.peers.directory().identity().group;

@@ -1,5 +1,5 @@
-// How far a rank is on its way from its group into a smaller one: what it tells those who ask how
-// it fares in the old one (agreement.h says what the stages mean).
+// Progress of a rank from its group into a smaller one, as it answers requests in the old group
+// (agreement.h explains the stages).
 #pragma once
 
 #include <array>
@@ -17,39 +17,39 @@ namespace pccl::comm {
 struct Shrinking {
     enum class Stage : std::uint8_t {
         kNone,       // it is not shrinking the group
-        kProposed,   // it wants to go on with a list of ranks
-        kReady,      // all of them want the same; it takes connections of the smaller group
-        kConfirmed,  // all of them are ready; it goes on once all have confirmed
-        kDoubtful,   // it has confirmed, but `lost` cannot: it goes on only if another has
-        kDecided,    // it has gone on
+        kProposed,   // it proposes a list of ranks
+        kReady,      // all proposals are equal; it accepts connections of the smaller group
+        kConfirmed,  // all ranks are ready; it continues once all have confirmed
+        kDoubtful,   // it has confirmed, but `lost` cannot: it continues only if another rank has
+        kDecided,    // it has continued in the smaller group
     };
-    /// Told apart by a random number: a rank may call shrink again.
+    /// Random id of a call, because a rank may call shrink again.
     using Call = std::array<std::uint8_t, 16>;
     static constexpr std::size_t kMostNamed = 64;
 
     Stage stage = Stage::kNone;
     Rank lost = kNoRank;
     Call call{};
-    sys::Digest list{};            // of those who stay
-    sys::Digest pact{};            // of the list and the calls of all who stay; from kReady on
-    int staying = 0;               // how many that are
-    std::vector<Rank> left_out{};  // at most kMostNamed of the others
+    sys::Digest list{};  // of the remaining ranks
+    sys::Digest pact{};  // of the list and the calls of all remaining ranks; set from kReady on
+    int staying = 0;     // number of remaining ranks
+    std::vector<Rank> left_out{};  // at most kMostNamed of the excluded ranks
 
     bool operator==(const Shrinking&) const = default;
 };
 
-/// kUnavailable: `rank` has gone on, and not with this one.
+/// Returns kUnavailable: `rank` has continued in a group without this rank.
 [[nodiscard]] Status gone_on(Rank rank, const Shrinking& said);
 
-/// What a group keeps of its shrinks, for the thread that shrinks it and for ranks that ask.
+/// State of a group's shrinks, for the thread that shrinks it and for requests.
 class ShrinkState {
    public:
-    /// kInvalidArgument while another thread shrinks the group, once it has been shrunk, and where
-    /// `left_out` lacks one of those that this rank has confirmed to leave out before.
+    /// Starts a shrink. kInvalidArgument while another thread shrinks the group, after the group
+    /// was shrunk, and if `left_out` lacks a rank that this rank has confirmed to exclude before.
     [[nodiscard]] Status begin(std::span<const Rank> left_out);
-    /// Stage::kNone ends what began.
+    /// Publishes the progress. Stage::kNone ends the shrink.
     void tell(const Shrinking& now);
-    /// From now on all of them stay out, whatever becomes of this shrink.
+    /// Excludes these ranks permanently, even if this shrink fails.
     void renounce(std::span<const Rank> left_out);
 
     [[nodiscard]] Shrinking told() const;

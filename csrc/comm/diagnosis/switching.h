@@ -1,5 +1,5 @@
-// How far a rank is on its way to another phase of the network: what it tells those who ask how it
-// fares (phase_call.h says what the stages mean).
+// Progress of a rank to another phase of the network, as it answers requests (phase_call.h explains
+// the stages).
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,34 @@ namespace pccl::comm {
 
 struct PCCL_API Switching {
     enum class Stage : std::uint8_t {
-        kNone,      // it has called for no switch yet
-        kCalled,    // operations that it has issued are still under way
-        kReady,     // nothing is, and nothing new begins until it hears how this ended
-        kGivenUp,   // it will not take part, `why`
-        kOrphaned,  // rank 0 is gone, and has not told it how this ended; `why`: it was not ready
-        kDone,      // it knows how it ended, and goes on
+        kNone,      // it has not called a switch yet
+        kCalled,    // operations that it has issued are still in flight
+        kReady,     // none is in flight, and none starts until the outcome is received
+        kGivenUp,   // it does not take part, because of `why`
+        kOrphaned,  // rank 0 is gone without sending the outcome; `why`: this rank was not ready
+        kDone,      // it has the outcome, and continues
     };
-    /// What has gone through one of its groups.
+    /// Counts of operations in one of its groups.
     struct GroupProgress {
-        std::uint64_t group = 0;  // stands for its identity
-        std::uint32_t ranks = 0;  // of the group
+        std::uint64_t group = 0;  // derived from its identity
+        std::uint32_t ranks = 0;  // number of ranks of the group
         std::uint64_t collectives = 0;
         std::uint64_t sent = 0;  // messages
         std::uint64_t received = 0;
     };
     enum class Outcome : std::uint8_t {
         kStayed,
-        kSwitched,  // or prepared, in a dry run
-        kUnknown,   // rank 0 is gone, and nobody can read the switches
+        kSwitched,  // also: prepared, in a dry run
+        kUnknown,   // rank 0 is gone, and no rank can read the switches
     };
-    /// How a switch ended: rank 0 tells, or its successor; who has heard it, repeats it.
+    /// Result of a switch. Rank 0, or its successor, sends it; ranks that have received it forward
+    /// it.
     struct SwitchResult {
         std::uint64_t number = 0;  // of the switch; 0: none yet
         Outcome outcome = Outcome::kStayed;
         Status why{};          // why there is no report
-        bool had_all = true;   // false: some ranks had not called, so that nobody has told them
-        std::string report{};  // of the controller; empty where it is longer than kLongestReport
+        bool had_all = true;   // false: some ranks had not called, so that they were not notified
+        std::string report{};  // from the controller; empty if it is longer than kLongestReport
     };
     static constexpr std::size_t kMostGroups = 32;
     static constexpr std::size_t kLongestReport = 3072;
@@ -50,27 +51,27 @@ struct PCCL_API Switching {
     std::uint64_t number = 0;  // of its latest call
     Stage stage = Stage::kNone;
     std::string proposal{};    // "pairs"; "pairs, a dry run"
-    std::uint64_t phases = 0;  // digest of those that it knows
+    std::uint64_t phases = 0;  // digest of its phases
     Status why{};
-    std::vector<GroupProgress> groups{};  // at most kMostGroups of them
+    std::vector<GroupProgress> groups{};  // at most kMostGroups
     SwitchResult switch_result{};
 
     void write(ByteWriter& out) const;
-    /// From bytes of any origin; kInvalidArgument names the place.
+    /// Parses untrusted bytes; kInvalidArgument names the position.
     Status read(ByteReader& in);
 };
 
-/// What a group keeps of it, for the thread that switches and for ranks that ask.
+/// State of a group's switches, for the switching thread and for requests.
 class SwitchState {
    public:
     void tell(Switching now);
     [[nodiscard]] Switching told() const;
 
-    /// A rank has asked, and gets this answer.
+    /// Records that a rank has requested the status and receives this answer.
     void note_shown(Rank rank, const Switching::SwitchResult& switch_result);
-    /// Whether a rank has got how that switch, or a later one, ended.
+    /// Returns whether a rank has received the result of that switch, or of a later one.
     [[nodiscard]] bool has_shown(Rank rank, std::uint64_t number) const;
-    /// How often a rank has asked.
+    /// Returns the number of requests by a rank.
     [[nodiscard]] std::uint64_t questions_of(Rank rank) const;
 
    private:
@@ -78,7 +79,7 @@ class SwitchState {
     Switching told_;
     struct Asker {
         std::uint64_t questions = 0;
-        std::uint64_t shown = 0;  // the number of the latest switch whose end it has got
+        std::uint64_t shown = 0;  // number of the latest switch whose result it has received
     };
     std::map<Rank, Asker> askers_;
 };

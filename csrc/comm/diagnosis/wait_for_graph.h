@@ -1,5 +1,5 @@
-// Who is to blame when an operation does not end: found by asking the ranks that it waits for, then
-// those that these wait for, until one does not answer, has left, or has not come.
+// Wait-for graph of a stalled operation: requests go to the ranks that it waits for, then to the
+// ranks that these wait for, until a rank does not answer, has left, or has not called.
 #pragma once
 
 #include <functional>
@@ -10,41 +10,42 @@
 
 namespace pccl::comm {
 
-/// Of an operation of this rank.
+/// A stalled operation of this rank.
 struct Stall {
     Rank self = 0;
     int ranks = 1;
     std::string group{};
     std::uint64_t sequence = 0;      // of the collective
-    abi::CollectiveHeader header{};  // of that
+    abi::CollectiveHeader header{};  // of the collective
     AwaitedRanks awaited{};
     Deadline deadline = Deadline::never();
 };
 
-/// Asks a rank directly; kPeerLost where it is gone, kTimeout where it is silent.
+/// Request of a rank's status; kPeerLost if it is gone, kTimeout if it is silent.
 using Ask = std::function<Result<RankStatus>(Rank)>;
 
-/// Why `rank` can no longer take part, by what it answers: its own reason, as it is seen from here,
-/// or that it is gone. ok while it can, and where it is silent.
+/// Returns why `rank` can no longer take part, by its answer: its own reason, converted to the view
+/// of `self`, or that it is gone. ok while it can take part, and if it is silent.
 [[nodiscard]] PCCL_API Status why_lost(Rank rank, const Result<RankStatus>& answer, Rank self,
                                        int ranks);
 
-/// kMismatch where `rank` has called another collective under the number of ours: both may wait,
-/// for ever, for what neither sends.
+/// Returns kMismatch if `rank` has called another collective under our sequence number: both may
+/// wait forever for data that neither sends.
 [[nodiscard]] PCCL_API Status why_different(const Stall& stall, Rank rank,
                                             const RankStatus& answer);
 
-/// Whether a rank has not called our collective, and waits in one of another group that we have not
-/// called.
+/// Returns whether a rank has not called our collective, and waits in a collective of another group
+/// that we have not called.
 [[nodiscard]] PCCL_API bool is_out_of_order(const Stall& stall, const RankStatus& answer);
-/// The same, and it waits for us there: neither goes on by itself.
+/// Returns whether, in addition, it waits for us there: neither can continue.
 [[nodiscard]] PCCL_API bool is_crossed(const Stall& stall, const RankStatus& answer);
-/// What that is then: kMismatch about `rank`.
+/// Returns the error of that case: kMismatch about `rank`.
 [[nodiscard]] PCCL_API Status crossed(const Stall& stall, Rank rank,
                                       const OtherGroupWait& other_group_wait);
 
-/// The finding about an operation whose time is over: kTimeout that names the rank at the bottom of
-/// it, or what made another rank leave. Asks each rank at most once, and at most 16.
+/// Returns the cause of an operation that has timed out: kTimeout that names the rank at the end of
+/// the chain, or the reason why a rank has left. Sends at most one request to each rank, and at
+/// most 16.
 [[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const Ask& ask);
 
 }  // namespace pccl::comm

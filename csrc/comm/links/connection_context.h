@@ -1,7 +1,7 @@
-// A group's pool of links, keyed by peer and channel: connected when first needed.
+// Pool of a group's links, keyed by peer and channel; each is connected on first use.
 //
-// This side connects the links on which it sends; those on which it receives turn up when peers
-// connect. Members are called under the group's lock; accepted() comes from the background thread.
+// This side connects its send links; receive links arrive when peers connect. Members require the
+// group's lock; the background thread calls accepted().
 #pragma once
 
 #include <atomic>
@@ -22,65 +22,67 @@ namespace pccl::comm {
 
 class ConnectionContext final : public LinkTable {
    public:
-    /// `runtime` and `peers`, whose ranks are registered before any is connected to, outlive it.
+    /// Keeps references to `runtime` and `peers`, which must outlive it. The ranks of `peers` must
+    /// be registered before the first connect.
     ConnectionContext(runtime::Runtime& runtime, const runtime::PeerDirectory& peers);
 
     Result<transport::SendLink*> send_link(const schedule::Port& to) override;
     transport::RecvLink* receive_link(const schedule::Port& from) override;
-    /// The peers without a link of channel 0 to or from here. Nearest first: the neighbours of one
-    /// rank are not all of them those of another.
+    /// Returns the peers without a link of channel 0 in either direction, nearest first, so that
+    /// different ranks begin with different neighbours.
     [[nodiscard]] std::vector<Rank> unlinked();
 
-    // As PeerView has them, as far as links show it:
+    // These implement PeerView by the state of links:
 
     [[nodiscard]] Status look();
     [[nodiscard]] Status look(Rank peer);
     [[nodiscard]] Status look_for_failure();
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
 
-    /// Those that are under way go on with all links that have come so far.
+    /// Notes that operations in flight continue with all links that have arrived so far.
     void note_arrivals() { noted_arrivals_ = arrivals_.load(std::memory_order_acquire); }
-    /// Whether one has come from a peer since then.
+    /// Returns whether a link has arrived from a peer since then.
     [[nodiscard]] bool has_new_link() const {
         return arrivals_.load(std::memory_order_acquire) != noted_arrivals_;
     }
-    /// From now on links over a network are those of this generation: older ones are released, and
-    /// refused where a peer connects; of newer ones, which wait here until this is called, those
-    /// of this one come into use. Memory that ranks share has no generation. Nothing is under way.
+    /// Sets the generation of network links. Older links are released, and refused when a peer
+    /// connects. Newer links wait here; those of this generation come into use now. Shared memory
+    /// has no generation. No operation may be in flight.
     void renew(std::uint32_t generation);
-    /// Releases all links, for good; peers see this rank as lost once they have read what it sent.
+    /// Closes all links permanently. Peers detect the loss of this rank after they have read all
+    /// that it sent.
     void close(const Status& reason);
 
-    // From any thread:
+    // These are thread-safe:
 
-    /// The rank to which this one connects; kNoRank: none.
+    /// Returns the rank to which this one connects; kNoRank: none.
     [[nodiscard]] Rank reaching() const { return reaching_.load(std::memory_order_relaxed); }
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
 
    private:
-    /// Of a link that is being opened.
+    /// State of a link that is being opened.
     struct Attempt {
         runtime::Runtime::TransportRoute way;
         std::unique_ptr<transport::PendingConnect> pending_connect;
         Deadline deadline = Deadline::never();
         TimePoint looked{};
-        transport::TransportFlags failed{};  // before this one
-        Status failure{};                    // of those
+        transport::TransportFlags failed{};  // transports that failed before
+        Status failure{};                    // error of the failed transports
     };
     Result<Attempt> begin(const schedule::Port& to, transport::TransportFlags failed = {}) const;
-    /// Begins again by the next transport, after one by which the peer was not reached; false when
+    /// Retries with the next transport, after one that did not reach the peer. Returns false if
     /// there is none.
     bool try_next_transport(const schedule::Port& to, const Status& failure);
-    /// Null until the peer has accepted.
+    /// Returns null until the peer has accepted.
     Result<std::unique_ptr<transport::SendLink>> open(const schedule::Port& to);
     Result<std::unique_ptr<transport::SendLink>> go_on(const schedule::Port& to);
 
-    /// Whether it asks for a link of this group, to this rank, of no older phase of the network
-    /// than it is in.
+    /// Checks that the request is for a link of this group to this rank, and not from an older
+    /// phase of the network.
     [[nodiscard]] Status belongs(const transport::LinkRequest& request) const;
     [[nodiscard]] std::uint32_t generation() const { return generation_.load(); }
     void release_network_links();
-    // Under mutex_:
+    // These require mutex_:
     void take(const schedule::Port& from, std::unique_ptr<transport::RecvLink> link);
 
     runtime::Runtime& runtime_;
@@ -89,20 +91,20 @@ class ConnectionContext final : public LinkTable {
     std::map<schedule::Port, Attempt> attempts_;
     std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
-        first_senders_;  // of channel 0, by peer: no search on the hot path
+        first_senders_;  // channel 0, indexed by peer: the hot path needs no search
     std::atomic<std::uint32_t> generation_{0};
-    std::atomic<std::uint64_t> arrivals_{0};  // of links from peers, so far
+    std::atomic<std::uint64_t> arrivals_{0};  // number of links from peers so far
     std::uint64_t noted_arrivals_ = 0;
     std::mutex mutex_;  // guards receivers_, retired_, early_ and closed_
     std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
-    std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
+    std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, possibly still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
     struct Early {
         std::uint32_t generation = 0;
         std::unique_ptr<transport::RecvLink> link;
     };
-    std::map<schedule::Port, Early> early_;  // of a phase that this rank is not in yet
-    Status closed_;                          // why, for peers that connect later
+    std::map<schedule::Port, Early> early_;  // from a phase that this rank has not entered yet
+    Status closed_;                          // the reason, for peers that connect later
 };
 
 }  // namespace pccl::comm

@@ -1,7 +1,7 @@
-// A link program: one rank's part of a schedule, made ready to run over links.
+// Link program: one rank's part of a schedule, prepared to run over links.
 //
-// Ports replace (peer, channel) pairs, so that the executor looks a link up once an operation. Link
-// programs hold no buffers and are shared by all operations of a shape.
+// Ports replace (peer, channel) pairs, so that the executor looks up a link once an operation. Link
+// programs hold no buffers; all operations of a shape share them.
 #pragma once
 
 #include <memory>
@@ -22,20 +22,20 @@ struct LinkStep {
     int from = kNoPort;  // index into LinkProgram::receive_ports
     int to = kNoPort;    // index into LinkProgram::send_ports
     std::vector<schedule::Dependency> after;
-    /// Whose blocks the chunks are that it moves, where some lie in scratch; empty: the own one's.
+    /// Owners of the blocks of the moved chunks, if some lie in scratch; empty: this rank.
     schedule::MovedBlocks blocks{};
 };
 
 struct LinkProgram {
-    bool swaps_operands = false;  // ScheduleSource
+    bool swaps_operands = false;  // see ScheduleSource
     schedule::Shape shape;
-    Rank rank = 0;  // whose it is
+    Rank rank = 0;  // the rank that runs it
     std::vector<std::vector<LinkStep>> lanes;
     std::vector<schedule::Port> send_ports;
     std::vector<schedule::Port> receive_ports;
     int scratch_chunks = 0;
     int longest_message = 1;               // chunks in the largest message
-    bool has_a_link_for_each_step = true;  // of those that send or receive
+    bool has_a_link_for_each_step = true;  // for each step that sends or receives
     bool overwrites_output = false;        // with more than copies of the input
 };
 

@@ -1,6 +1,6 @@
-// When the steps of link programs happened on this rank: what a measured timeline is made of.
+// Record of the times of link program steps on this rank, for a measured timeline.
 //
-// Belongs to a group and is used under its lock. While it is off, a step costs one comparison more.
+// The group's lock guards it. While it is off, it costs one comparison a step.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ class Timeline {
    public:
     static constexpr std::size_t kMostSteps = std::size_t{1} << 22U;
 
-    /// Has room for so many steps from now on, and has forgotten all others. 0: it is off.
+    /// Starts recording up to `most` steps and discards older ones. 0 turns it off.
     void start(std::size_t most) {
         taken_ = {};
-        taken_.steps.resize(most);  // no page is touched for the first time by a step
+        taken_.steps.resize(most);  // touches all pages now, not during a step
         size_ = 0;
     }
     [[nodiscard]] bool is_on() const { return !taken_.steps.empty(); }
@@ -31,7 +31,7 @@ class Timeline {
             ++taken_.lost;
     }
 
-    /// What it has seen since start(); it is off then.
+    /// Returns the steps since start(), and turns it off.
     [[nodiscard]] TimedSteps take();
 
    private:

@@ -1,26 +1,28 @@
-// How the ranks that stay in a smaller group agree on it: all of them go on with one list of ranks,
-// or none does.
+// Agreement of the remaining ranks on a smaller group: either all of them continue with one list of
+// ranks, or none does.
 //
 //     Agreement agreement({...});
-//     identity = agreement.propose();     all who stay want the same list
-//     (make the group, enrol it, and whatever else may fail here)
-//     agreement.confirm();                all have come this far; this rank goes on
+//     identity = agreement.propose();     all remaining ranks propose the same list
+//     (create and register the group, and do all other work that may fail here)
+//     agreement.confirm();                all ranks have come this far; this rank continues
 //
-// A commit among exactly those who stay, who all confirm the list before any of them goes on. Each
-// tells how far it is to whoever asks, over connections that prove the old group's secret, and asks
-// all others; nobody leads, and no store is needed. A rank goes on when all have confirmed, or when
-// it hears of one that has gone on. Until then it may give up, and call shrink again: with the same
-// list, or a part of it, never with a rank that it has once confirmed to leave out.
+// This is a commit among exactly the remaining ranks, which all confirm the list before any of them
+// continues. Each rank answers requests for its stage, over connections that authenticate with the
+// old group's secret, and sends requests to all others; there is no leader, and no store is needed.
+// A rank continues when all have confirmed, or when it finds one that has continued. Until then it
+// may give up and call shrink again: with the same list or a part of it, never with a rank that it
+// has once confirmed to exclude.
 //
-// Why at most one side of a group that falls apart goes on: lists hold more than half of the group,
-// or half with its rank 0 (quorum.h), so any two have a rank in common, and by the rule above
-// one is a part of the other. Who goes on with the longer one, not knowing that the others have
-// given up on it, is fewer than half of it, and so gets no further: neither an operation nor
-// another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic voting algorithms
-// for maintaining the consistency of a replicated database", ACM TODS 15(2), 1990.)
+// Why at most one side of a partitioned group continues: lists hold more than half of the group, or
+// half with its rank 0 (quorum.h), so any two lists share a rank, and by the rule above one is a
+// part of the other. Ranks that continue with the longer list, because they did not detect that the
+// others gave up on it, are fewer than half of it. They cannot get further: neither an operation
+// nor another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic voting
+// algorithms for maintaining the consistency of a replicated database", ACM TODS 15(2), 1990.)
 //
-// What no protocol can rule out (two generals) is just that: a rank that dies or is cut off after
-// it has confirmed. The others may go on with it, and find it lost at their next operation.
+// One case remains, which no protocol can rule out (two generals): a rank dies or is disconnected
+// after it has confirmed. The others may continue with it, and detect its loss at their next
+// operation.
 #pragma once
 
 #include <functional>
@@ -38,37 +40,40 @@ namespace pccl::comm {
 struct AgreementOptions {
     Rank self = 0;
     bootstrap::GroupIdentity old{};
-    std::vector<Rank> staying{};   // of the old group, in order; `self` is one of them
-    std::vector<Rank> left_out{};  // the others
-    std::string terms{};           // of the smaller group, that all must have alike, too
-    Ask ask{};                     // how a rank fares in the old group
-    std::function<void(const Shrinking&)> tell{};  // what this rank answers from now on
-    std::function<Status()> interrupted{};         // asked between looks; may be empty
+    std::vector<Rank> staying{};   // ranks of the old group, in order; `self` is one of them
+    std::vector<Rank> left_out{};  // the other ranks
+    std::string terms{};           // settings of the smaller group that must be equal on all ranks
+    Ask ask{};                     // requests a rank's status in the old group
+    std::function<void(const Shrinking&)>
+        tell{};  // publishes the status that this rank answers from now on
+    std::function<Status()> interrupted{};  // called between requests; may be empty
     Deadline deadline = Deadline::never();
-    Duration answer_timeout = std::chrono::seconds(10);  // with a rank that does not answer
+    Duration answer_timeout = std::chrono::seconds(10);  // for a rank that does not answer
     Duration doubt = std::chrono::seconds(2);  // before a rank that has confirmed gives up
 };
 
 class PCCL_API Agreement {
    public:
     explicit Agreement(AgreementOptions options);
-    /// Unless this rank has gone on, it no longer shrinks the group.
+    /// Ends the shrink of the group, unless this rank has continued in the smaller one.
     ~Agreement();
     Agreement(const Agreement&) = delete;
     Agreement& operator=(const Agreement&) = delete;
 
-    // Errors: kTimeout names a rank that has not come, kMismatch one with another list, kPeerLost
-    // one that is gone; kUnavailable where others have gone on without this rank.
+    // Errors: kTimeout names a rank that has not called, kMismatch one with another list, kPeerLost
+    // one that is gone; kUnavailable means that others have continued without this rank.
 
-    /// Returns when all who stay propose the same: the identity of the smaller group, which only
-    /// they can derive.
+    /// Waits until all remaining ranks propose the same. Returns the identity of the smaller group,
+    /// which only they can derive.
     [[nodiscard]] Result<bootstrap::GroupIdentity> propose();
-    // False where one has given up meanwhile: propose() again, which waits for its next call.
+    // The next functions return false if a rank has given up in the meantime: call propose() again,
+    // which waits for that rank's next call.
 
-    /// Where ranks need each other's help to make the group: this one takes connections of it.
-    /// Returns when all do.
+    /// Declares that this rank accepts connections of the new group, for ranks that create it
+    /// together. Waits until all ranks do.
     [[nodiscard]] Result<bool> await_ready();
-    /// To be called when nothing else can fail. True: this rank has gone on, and says so.
+    /// Confirms; call it when nothing else can fail. Returns true once this rank has continued, and
+    /// publishes that.
     [[nodiscard]] Result<bool> confirm();
 
    private:
@@ -78,7 +83,7 @@ class PCCL_API Agreement {
         Shrinking said{};
         TimePoint asked{};
         TimePoint answered{};
-        std::string silence{};  // why the last question had no answer
+        std::string silence{};  // why the last request had no answer
     };
 
     void tell(Stage stage);
@@ -100,7 +105,8 @@ class PCCL_API Agreement {
     const TimePoint begun_;
     Shrinking own_;
     std::vector<Peer> peers_;
-    std::map<Rank, Shrinking::Call> calls_;  // of all who stay, that the pact counts on
+    std::map<Rank, Shrinking::Call>
+        calls_;  // calls of all remaining ranks, which the pact includes
 };
 
 }  // namespace pccl::comm

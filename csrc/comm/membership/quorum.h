@@ -1,4 +1,4 @@
-// How many ranks of a group may go on without the others.
+// Quorum: the minimum number of ranks of a group that may continue without the others.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace pccl::comm {
 
-/// Whether those who stay, in order, may go on as the group of `size` ranks: kUnavailable, naming
-/// who is missing, unless they are `least` at least or, where that is not given, more than half of
-/// it, or half of it with its rank 0. Of two sides of a group that falls apart, one may.
+/// Checks that the remaining ranks `staying`, in order, may continue a group of `size` ranks.
+/// Returns kUnavailable naming the missing ranks if they are fewer than `least`. Without `least`,
+/// more than half of the group must remain, or half with its rank 0. At most one side of a
+/// partitioned group may thus continue.
 [[nodiscard]] PCCL_API Status check_quorum(int size, std::span<const Rank> staying,
                                            std::optional<int> least);
 

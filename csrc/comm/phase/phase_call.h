@@ -1,17 +1,17 @@
-// One rank's part in a switch of phases: a two-phase commit, with rank 0 as its coordinator. Ranks
-// ask each other over the control plane, which no switch of the data plane touches.
+// One rank's part in a switch of phases: a two-phase commit with rank 0 as its coordinator. Ranks
+// send requests over the control plane, which no switch of the data plane affects.
 //
 //     others                                       rank 0, the controller
 //     kCalled  drains                              kCalled  the transaction prepares all switches
-//     kReady   asks rank 0 how it ended            drains; asks the others until all are ready
+//     kReady   requests the result from rank 0     drains; polls the others until all are ready
 //                                                  commits, settles, reads, confirms
-//     kDone    does as the result says             kDone    tells the result; asks until all know
+//     kDone    acts on the result                  kDone    publishes it; polls until all have it
 //
-// A rank that is ready may give up only while rank 0 has not called: it says so first, and asks
-// then. So either rank 0 finds out before anything is switched, or the rank finds that rank 0 is
-// there, and hears from it how it ended, whoever else is gone; if rank 0 goes, from its successor
-// (coordinator_failover.h). Calls are numbered, alike on all ranks; who comes when rank 0 has given
-// a number up hears why.
+// A ready rank may give up only while rank 0 has not called: it publishes that first, and then
+// sends one more request. So either rank 0 detects it before anything is switched, or the rank
+// finds that rank 0 has called, and receives the result from it, even if other ranks are gone. If
+// rank 0 is gone, its successor sends the result (coordinator_failover.h). Calls are numbered
+// equally on all ranks; a rank that calls after rank 0 has given up a number receives the reason.
 #pragma once
 
 #include <memory>
@@ -25,53 +25,54 @@
 namespace pccl::comm {
 
 struct PhaseCallOptions {
-    PhasedGroup& group;  // of all ranks
-    /// Of this process, `group` among them: all of them drain.
+    PhasedGroup& group;  // the group of all ranks
+    /// Groups of this process, `group` among them: all of them drain.
     std::vector<std::shared_ptr<PhasedGroup>> groups;
     std::string proposal;
     std::uint64_t phases = 0;
-    Status own{};                           // why this rank does not want it
-    Deadline deadline = Deadline::never();  // for all to come, with nothing under way
-    Duration answer_timeout{};              // with a rank that does not answer
-    ReadBack read_back{};                   // null: no switch can be read here
+    Status own{};                           // why this rank rejects the switch
+    Deadline deadline = Deadline::never();  // until which all ranks must have called and drained
+    Duration answer_timeout{};              // for a rank that does not answer
+    ReadBack read_back{};                   // null: this rank cannot read switches
 };
 
 class PhaseCall {
    public:
     explicit PhaseCall(PhaseCallOptions options);
 
-    /// Of a rank other than 0: how it ended. Errors: kTimeout, where rank 0 has not come, or
-    /// something stays under way; kPeerLost, kMismatch; kAborted, where this thread is interrupted.
+    /// Returns the result, on a rank other than 0. Errors: kTimeout if rank 0 has not called, or
+    /// operations stay in flight; kPeerLost, kMismatch; kAborted if this thread is interrupted.
     [[nodiscard]] Result<Switching::SwitchResult> follow();
 
-    // Of rank 0:
+    // Rank 0 calls these:
 
-    /// Waits until all ranks are ready. Errors name those that are not, and what they do.
+    /// Waits until all ranks are ready. Errors name the ranks that are not, and their state.
     [[nodiscard]] Status gather();
-    /// Tells how it ended, and waits until all who have called know, or are gone.
+    /// Publishes the result, and waits until all ranks that have called have it, or are gone.
     void tell(Switching::SwitchResult switch_result);
 
    private:
     using Stage = Switching::Stage;
 
-    /// Until nothing is under way here.
+    /// Waits until no operation is in flight here.
     [[nodiscard]] Status drain();
     [[nodiscard]] Status drain_once(std::string& under_way);
     [[nodiscard]] Result<Switching::SwitchResult> await_result();
     [[nodiscard]] Status leave(const Status& why);
     [[nodiscard]] Result<Switching::SwitchResult> go_on_without_controller(const Status& lost);
     [[nodiscard]] bool has_controller() const;
-    /// Why not to wait for a controller that has not called; ok: there is no reason yet.
+    /// Returns why this rank stops waiting for a controller that has not called; ok: there is no
+    /// reason yet.
     [[nodiscard]] Status why_leave(const Status& own) const;
-    /// Asks these; who is ready is missing no more.
+    /// Requests the status of `ranks`; removes ready ranks from `missing`.
     [[nodiscard]] Status hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing);
     [[nodiscard]] Result<bool> is_ready(Rank rank) const;
-    /// Not ok where the rank has given this number up, and waits for another: numbers that others
-    /// have given up are given up here, too.
+    /// Returns an error if the rank has given up this number and waits for another. Numbers that
+    /// others have given up are given up here, too.
     [[nodiscard]] Status catch_up(Rank rank);
     [[nodiscard]] Status compare_progress() const;
-    /// Why nothing comes of it any more, by what came of asking this rank: who is gone, or the end
-    /// of its group, or of the one here.
+    /// Returns why the switch can no longer succeed, by the result of a request to this rank: a
+    /// rank is gone, or its group or the one here has ended.
     [[nodiscard]] Status why_over(Rank rank, const Status& asked) const;
     [[nodiscard]] Status timed_out(const std::vector<Rank>& missing) const;
     [[nodiscard]] Status out_of_order(Rank rank) const;
@@ -81,7 +82,7 @@ class PhaseCall {
     const PhaseCallOptions options_;
     PhaseTalk talk_;
     std::uint64_t collectives_ = 0;  // of the group
-    bool was_ready_ = false;         // once: rank 0 may go by that for good
+    bool was_ready_ = false;         // stays set: rank 0 may rely on it permanently
 };
 
 }  // namespace pccl::comm

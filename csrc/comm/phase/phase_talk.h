@@ -1,4 +1,5 @@
-// What ranks say to one another while phases are switched: each shows how far it is, and asks.
+// Exchange of status between ranks during a phase switch: each rank publishes its progress, and
+// sends requests.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,20 @@
 
 namespace pccl::comm {
 
-/// Between two questions to the same ranks: longer each time, but only until a rank asks here, by
-/// which it says that it has news. Made before the first question.
+/// Pause between two requests to the same ranks. It grows each time, but ends early when a rank
+/// sends a request to this process, which indicates news. Create it before the first request.
 class AskingPause {
    public:
     AskingPause();
-    /// For ranks that are sure to ask here once they have news: as long as can be from the start.
+    /// Returns a pause with the maximum duration from the start, for ranks that send a request here
+    /// for certain when they have news.
     static AskingPause until_rung();
     void rest();
 
    private:
     explicit AskingPause(Duration first);
 
-    std::uint64_t rings_;  // of the bell, before the last question
+    std::uint64_t rings_;  // ring count before the last request
     Duration next_;
 };
 
@@ -30,45 +32,47 @@ class PhaseTalk {
    public:
     using Stage = Switching::Stage;
 
-    /// `answer_timeout`: with a rank that does not answer.
+    /// `answer_timeout`: for a rank that does not answer.
     PhaseTalk(PhasedGroup& group, Duration answer_timeout);
 
     [[nodiscard]] PhasedGroup& group() const { return group_; }
-    /// What say() shows.
+    /// Returns the state that say() publishes.
     [[nodiscard]] Switching& own() { return own_; }
     [[nodiscard]] const Switching& own() const { return own_; }
     void say(Stage stage);
 
-    /// Asks, and remembers the answer. ok, too, where the rank is silent for now; kPeerLost where
-    /// it is gone, kTimeout where it has been silent for too long.
+    /// Requests the status of a rank, and stores the answer. Returns ok also if the rank is
+    /// temporarily silent; kPeerLost if it is gone, kTimeout if it has been silent for too long.
     [[nodiscard]] Status ask(Rank rank);
-    /// The same of several, some at a time: what came of each.
+    /// Requests the status of several ranks, some of them concurrently. Returns one result each.
     [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
-    /// Those that have asked here since they were asked: they say by it that they have news.
+    /// Returns the ranks that have sent a request here since the last request to them, which
+    /// indicates news.
     [[nodiscard]] std::vector<Rank> with_news(const std::vector<Rank>& ranks) const;
-    /// As it last answered.
+    /// Returns the last answer of a rank.
     [[nodiscard]] const RankStatus& told_by(Rank rank) const {
         return told_[static_cast<std::size_t>(rank)];
     }
-    /// Whether it has shown how this switch ended.
+    /// Returns whether it has reported the result of this switch.
     [[nodiscard]] bool has_result(Rank rank) const;
-    /// All ranks but rank 0 and this one.
+    /// Returns all ranks but rank 0 and this one.
     [[nodiscard]] std::vector<Rank> others() const;
 
-    /// Shows how it ended, and waits until all others that have called know, or are gone.
+    /// Publishes the result, and waits until all others that have called have it, or are gone.
     void tell(Switching::SwitchResult switch_result);
 
    private:
     [[nodiscard]] bool is_told(Rank rank) const;
-    /// Leaves those that are not.
+    /// Removes the ranks that have the result from `untold`; waits for the others until `until`.
     void await_told(std::vector<Rank>& untold, Deadline until) const;
 
     PhasedGroup& group_;
     const Duration answer_timeout_;
     Switching own_;
-    std::vector<RankStatus> told_;  // by rank
+    std::vector<RankStatus> told_;  // indexed by rank
     std::vector<TimePoint> answered_;
-    std::vector<std::uint64_t> heard_;  // of each rank: its questions, before it was last asked
+    std::vector<std::uint64_t>
+        heard_;  // for each rank: the number of its requests before the last request to it
 };
 
 }  // namespace pccl::comm

@@ -1,4 +1,4 @@
-// What a switch of phases asks of a group of this process whose network is switched.
+// Interface of a group of this process for a switch of its network's phases.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace pccl::comm {
 
-/// The network as a group has it.
+/// Phase of the network for a group.
 struct GroupPhase {
-    std::string name;              // empty: none was switched to yet
-    std::uint32_t generation = 0;  // the number of the switch that led to it
-    /// Between its ranks; null: all of them reach each other.
+    std::string name;              // empty: no switch yet
+    std::uint32_t generation = 0;  // number of the switch that led to it
+    /// Links between its ranks; null: all of them reach each other.
     std::shared_ptr<const schedule::LinkGraph> links;
-    Status unusable{};  // why none of its collectives gets through
+    Status unusable{};  // why none of its collectives can run
 };
 
-/// From any thread, but where it says otherwise.
+/// Thread-safe, except where noted.
 class PhasedGroup {
    public:
     virtual ~PhasedGroup() = default;
@@ -29,34 +29,35 @@ class PhasedGroup {
     [[nodiscard]] virtual Rank rank() const = 0;
     [[nodiscard]] virtual int size() const = 0;
     [[nodiscard]] virtual const std::string& name() const = 0;
-    /// Whether these two ranks share memory, whatever the network does.
+    /// Returns whether these two ranks share memory, which is independent of the network.
     [[nodiscard]] virtual bool share_memory(Rank one, Rank other) const = 0;
 
-    /// ok where this rank has a route back to one whose link to it goes one way; `is_fixed`: which
-    /// does not change with the phase.
+    /// Returns ok if this rank has a return route to one whose link to it is one-way; `is_fixed`:
+    /// that link does not change with the phase.
     [[nodiscard]] virtual Status check_reverse_route(Rank source, bool is_fixed) const = 0;
 
-    /// Calls wait from now on until release(), up to their timeout.
+    /// Makes calls wait from now on until release(), up to their timeout.
     virtual void hold() = 0;
     virtual void release() = 0;
-    /// Moves what is under way, one step; true when nothing is. An error is the group's end.
+    /// Makes one step of progress. Returns true when no operation is in flight. An error ends the
+    /// group.
     [[nodiscard]] virtual Result<bool> drain() = 0;
-    /// What it is that is under way.
+    /// Describes the operations in flight.
     [[nodiscard]] virtual std::string under_way() const = 0;
-    /// Of a group where nothing is under way.
+    /// Returns the counts of a group without operations in flight.
     [[nodiscard]] virtual Switching::GroupProgress progress() const = 0;
-    /// Of a group on hold, where nothing is under way on any rank: links over the network are made
-    /// anew when they are next used, and those of older generations refused.
+    /// Enters a phase. The group must be on hold, without operations in flight on any rank: network
+    /// links are created anew on their next use, and links of older generations are refused.
     virtual void enter(GroupPhase phase) = 0;
 
     [[nodiscard]] virtual Result<RankStatus> ask(Rank rank, Deadline deadline) const = 0;
     [[nodiscard]] virtual SwitchState& switching() = 0;
     [[nodiscard]] virtual Status check_interrupt() const = 0;
-    /// ok, or the error that ended it.
+    /// Returns ok, or the error that ended it.
     [[nodiscard]] virtual Status health() const = 0;
     virtual void end(const Status& why) = 0;
-    /// How a switch has ended: where ranks disagreed, and nothing comes after it, who leaves says
-    /// so to those that had not called.
+    /// Records the result of a switch. If ranks disagreed and no operation follows, the group
+    /// notifies ranks that had not called when it closes.
     virtual void note_ended_switch(const Status& why) = 0;
 };
 

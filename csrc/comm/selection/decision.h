@@ -1,4 +1,4 @@
-// What a group decides about a collective: what it goes over, and how much at a time.
+// Decision of a group about a collective: its transport, algorithm and cut.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace pccl::comm {
 
-/// The same on all ranks, but for what each does in the program. Made by the selector, which keeps
-/// it for the next call alike; copied into the operation, which numbers its header.
+/// Equal on all ranks except for the program. The selector creates it and caches it for the next
+/// equal call; the operation copies it and sets the number in its header.
 struct Decision {
     abi::CollectiveHeader header{};
     std::shared_ptr<const LinkProgram> program{};  // null: over shared memory
-    Cut cut{};                                     // of the program's windows
+    Cut cut{};                                     // windows of the program
     ShmPlan on_shm{};
 
     [[nodiscard]] bool is_on_shm() const { return program == nullptr; }

@@ -1,5 +1,5 @@
-// The way from a host to that of a group's first rank: timed once, when a group of ranks on both is
-// made, and kept for a day.
+// Path from a host to the host of a group's first rank. It is timed once, when a group with ranks
+// on both is created, and cached for a day.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,24 @@
 namespace pccl::comm {
 
 struct SoughtWay {
-    std::string from;          // this host, as sys::host_identity() names it
-    std::string to;            // the other one
-    std::string name;          // of that, for messages
-    int hosts = 2;             // of the group: all but one seek a way to the same host at a time
-    double loopback_byte = 0;  // seconds, as MachineCosts::tcp_byte of the other host
-    /// A connection at whose other end echoes are answered (sys/socket/echo.h).
+    std::string from;  // this host, as sys::host_identity() names it
+    std::string to;    // the other host
+    std::string name;  // name of the other host, for messages
+    int hosts = 2;     // of the group: all but one measure a path to the same host concurrently
+    double loopback_byte = 0;  // seconds; MachineCosts::tcp_byte of the other host
+    /// Opens a connection whose other end answers echoes (sys/socket/echo.h).
     std::function<Result<UniqueFd>(Deadline)> connect{};
 };
 
-/// As it was found within a day, else as it is found now, in some 10 ms and 6 more for each further
-/// host of the group; of the last one, 250 ms at most. nullopt where that does not do, which the
-/// log says, and with PCCL_COSTS_FILE=off. What others disturbed counts once, and is not kept.
+/// Returns the cached path if it is less than a day old. Otherwise measures it, in about 10 ms plus
+/// 6 ms for each further host of the group, and at most 250 ms on the last one. Returns nullopt,
+/// with a log entry, if the measurement fails, and with PCCL_COSTS_FILE=off. A disturbed
+/// measurement is used once and not cached.
 [[nodiscard]] std::optional<topo::HostWay> way_between(const SoughtWay& sought,
                                                        const Config& config = process_config());
 
-/// Where this user's ways from this host are kept; empty where the environment names no place.
+/// Returns the cache file of this user's paths from this host; empty if the environment names no
+/// place.
 [[nodiscard]] std::string ways_path(const Config& config = process_config());
 
 }  // namespace pccl::comm

@@ -1,4 +1,4 @@
-// What a group would choose that exists nowhere.
+// Choices of a hypothetical group.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 namespace pccl::comm {
 
 struct ImaginedChoice {
-    std::vector<Prediction> ways;  // as Communicator::explain() gives them
+    std::vector<Prediction> ways;  // as Communicator::explain() returns them
     bootstrap::LinksCountedOn counted_on;
 };
 
-/// What `catalogue` has for a collective whose largest buffer has `bytes`, of ranks that lie on
-/// hosts as `job` says, by the algorithm that PCCL_ALGORITHM wants. Ranks of one host share memory,
-/// and read each other's directly; each has a core to itself; hosts reach each other over TCP.
-/// kInvalidArgument where the job's ranks are not numbered from 0 on, or an algorithm is wanted
-/// that does not fit.
+/// Returns the algorithms of `catalogue` for a collective whose largest buffer has `bytes` bytes,
+/// with the ranks placed on hosts by `job`, and with the algorithm that PCCL_ALGORITHM requests. It
+/// assumes that ranks of one host share memory and read each other's memory directly, that each
+/// rank has its own core, and that hosts use TCP. kInvalidArgument if the job's ranks are not
+/// numbered from 0, or if a requested algorithm does not fit.
 [[nodiscard]] PCCL_API Result<ImaginedChoice> explain(
     const topo::JobTopology& job, CollectiveKind kind, std::size_t bytes,
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in());

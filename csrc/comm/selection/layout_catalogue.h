@@ -1,4 +1,4 @@
-// Schedules that are made for a group's own layout.
+// Schedules for a group's own layout.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace pccl::comm {
 
-/// `known`, and the hierarchical schedules where the group has several hosts, of which one at least
-/// has several ranks. Their names and tags are free, or else they are left out.
+/// Returns `known` plus the hierarchical schedules if the group has several hosts, at least one of
+/// them with several ranks. A hierarchical schedule is skipped if its name or tag is in use.
 [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue_for(
     std::shared_ptr<const schedule::Catalogue> known, const bootstrap::Layout& layout);
 
-/// Of `known` what sends along `links` alone, and schedules that are made for them, which pass
-/// blocks on where there is no link (schedule/generators/along_links.h).
+/// Returns the schedules of `known` that use only `links`, plus schedules generated for these
+/// links, which forward blocks where there is no direct link (schedule/generators/along_links.h).
 [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue_along(
     const schedule::LinkGraph& links, const schedule::Catalogue& known,
     const bootstrap::Layout& layout);

@@ -1,5 +1,5 @@
-// What the links of a group cost, within a host and between hosts: as `pccl topo --measure` found
-// them on its hosts, else as the steps of rank 0's machine make likely.
+// Costs of a group's links, within a host and between hosts: measured by `pccl topo --measure` on
+// its hosts, or else derived from the costs of rank 0's machine.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,29 @@
 
 namespace pccl::comm {
 
-/// Bytes that a channel of a TCP link holds at least, also with the buffers that Linux grants to
-/// processes without privileges: data of a power of two, and the head of its call.
+/// Minimum capacity in bytes of a channel of a TCP link, also with the buffers that Linux grants to
+/// unprivileged processes: a power of two for data, plus the header of its call.
 inline constexpr std::size_t kTcpCapacity = 257 * kKiB;
 
-/// How the ranks of a group reach each other.
+/// Reachability between the ranks of a group.
 struct Reach {
     int ranks = 1;
-    bool is_on_one_host = false;  // all of them, and they may use its memory
-    bool shares_memory = false;   // those of one host may use its memory
-    int most_on_a_host = 1;       // ranks
-    int ranks_on_core = 1;        // the most that take turns on one
+    bool is_on_one_host = false;  // all ranks, with access to shared memory
+    bool shares_memory = false;   // ranks of one host have access to shared memory
+    int most_on_a_host = 1;       // maximum number of ranks on one host
+    int ranks_on_core = 1;        // maximum number of ranks that share one core
 };
 [[nodiscard]] Reach reach_of(const bootstrap::Roster& roster, const costs::MachineCosts& costs);
 
-/// Where two rings of so many bytes lie, one each way: in the caches of both ends.
+/// Returns the cache level of two rings of `bytes` bytes, one in each direction: in the caches of
+/// both ends.
 [[nodiscard]] costs::Level level_of_rings(std::size_t bytes, const costs::MachineCosts& costs);
 
-/// The same on every rank of a group.
+/// Returns the model of the links; equal on all ranks of a group.
 [[nodiscard]] schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
                                              const costs::MachineCosts& costs);
 
-/// What predictions rest on.
+/// Returns the properties that predictions are based on.
 [[nodiscard]] bootstrap::LinksCountedOn counted_on(const bootstrap::Layout& layout,
                                                    const costs::MachineCosts& costs);
 

@@ -1,8 +1,9 @@
-// What every way to make a collective takes, in seconds by the cost model: over shared memory
-// (comm/shm/shm_cost.h) and by schedules over links (schedule/simulator/link_model.h), whose
-// ranks of one host share memory, too: which of the two is faster is the machine's to say.
+// Predictor of the time of every algorithm for a collective, in seconds by the cost model: over
+// shared memory (comm/shm/shm_cost.h) and by schedules over links
+// (schedule/simulator/link_model.h). Ranks of one host also use memory for links; which of the two
+// is faster depends on the machine.
 //
-// A pure function of what all ranks know.
+// It is a pure function of data that all ranks share.
 #pragma once
 
 #include <map>
@@ -26,12 +27,12 @@
 
 namespace pccl::comm {
 
-/// A call, and the algorithm that is wanted; empty where the choice is free.
+/// A call and the requested algorithm; empty: the choice is free.
 using Asked = std::pair<Signature, std::string>;
 
 class Predictor {
    public:
-    /// A group, which may exist nowhere.
+    /// A group, which may be hypothetical.
     struct Setting {
         Reach reach;
         std::optional<ShmShape> segment;
@@ -40,79 +41,80 @@ class Predictor {
     Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
               const costs::MachineCosts& costs);
 
-    /// Predicts what `catalogue` has from now on.
+    /// Predicts the algorithms of `catalogue` from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
-    /// Predicts what goes over these links alone from now on; null: over any, or the segment.
+    /// Restricts predictions to these links from now on; null: any links, and the segment.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
     [[nodiscard]] const schedule::LinkGraph* links() const { return followed_.get(); }
 
-    /// Every way to make `call`, best first; the segment's before those over links that take as
-    /// long. Who wants a schedule for a collective of which only pairs know the lengths says that
-    /// all have one.
+    /// Returns all algorithms for `call`, fastest first; for equal times, those of the segment come
+    /// before those over links. Requesting a schedule for a collective whose lengths only pairs
+    /// have implies that all lengths are equal.
     [[nodiscard]] std::vector<Prediction> predict(const Signature& call,
                                                   std::string_view wanted = {});
-    /// What predict() says of a call of about this length, in which no bits after the first five
-    /// count: it is kept, for programs whose calls differ each time. Valid until the next call.
+    /// Returns the predictions for a call of about this length, in which only the first five bits
+    /// count. They are cached, for programs whose calls differ each time. The reference is valid
+    /// until the next call.
     [[nodiscard]] const std::vector<Prediction>& predict_about(const Signature& call,
                                                                std::string_view wanted);
-    /// Why a schedule that is there cannot make the call; empty where there is none.
+    /// Returns why an existing schedule cannot make the call; empty if there is no such schedule.
     [[nodiscard]] std::string why_not(const Signature& call, std::string_view wanted) const;
-    /// Whether it can make the call, with messages of as many blocks as there are. `wanted`: as
-    /// predict() has it.
+    /// Returns whether the schedule can make the call, with messages of any number of blocks.
+    /// `wanted`: as for predict().
     [[nodiscard]] bool fits(const schedule::ScheduleSource& source, const Signature& call,
                             std::string_view wanted = {}) const;
 
     [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source, Rank root,
                                             int aggregation) const;
-    /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
-    /// longest has more chunks than would fit with one element each.
+    /// Returns the maximum number of elements in a chunk with which the messages in a FIFO fit into
+    /// a channel. 0: the longest message has too many chunks even at one element each.
     [[nodiscard]] std::size_t most_in_chunk(const schedule::ScheduleSource& source,
                                             const schedule::Shape& shape,
                                             std::size_t element_bytes) const;
-    /// Of an element as it goes over links, where halves may be widened.
+    /// Returns the bytes of an element on links, where 16-bit floats may be widened.
     [[nodiscard]] std::size_t link_element_bytes(const Signature& call) const;
 
     [[nodiscard]] int ranks() const { return ranks_; }
     [[nodiscard]] bool shares_cores() const { return turns_ > 1; }
     [[nodiscard]] const std::optional<ShmShape>& segment() const { return segment_; }
     [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
-    /// With what was made for this layout.
+    /// Returns the catalogue, with the schedules for this layout.
     [[nodiscard]] const schedule::Catalogue& catalogue() const { return *catalogue_; }
 
    private:
     [[nodiscard]] bool suits(const schedule::ScheduleSource& source, const Signature& call,
                              std::string_view wanted) const;
-    /// Of all shapes that a source may choose; nullopt where it cannot make the call.
+    /// Returns the best of all shapes of a source; nullopt if it cannot make the call.
     [[nodiscard]] std::optional<Prediction> best_shape(const schedule::SourcePtr& source,
                                                        const Signature& call);
-    /// Of one shape; nullopt where its longest message fits into no channel.
+    /// Returns the prediction for one shape; nullopt if its longest message fits into no channel.
     [[nodiscard]] std::optional<Prediction> over_links(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
-    /// How a source makes a call over links, window after window.
+    /// A source's execution of a call over links, window by window.
     struct Course {
         const schedule::ScheduleSource& source;
         ShmCall call;
         double length = 0;  // bytes of a block
         std::size_t windows = 1;
         schedule::Cost cost{};
-        bool is_from_root = false;  // over sockets, or to it
-        bool goes_on = false;       // which does not wait for the others
-        double longest_bytes = 0;   // that the longest chain of messages carries
+        bool is_from_root = false;  // over sockets; also: to the root
+        bool goes_on = false;       // without waiting for other ranks
+        double longest_bytes = 0;   // bytes on the longest chain of messages
     };
     [[nodiscard]] Course course_of(const schedule::ScheduleSource& source,
                                    const schedule::Shape& shape, const Signature& call,
                                    std::size_t window) const;
-    /// Seconds where all ranks share a host; `crossed` may be null.
+    /// Returns seconds when all ranks share a host; `crossed` may be null.
     [[nodiscard]] double on_one_host(const Course& course, const schedule::Traffic* crossed) const;
     [[nodiscard]] double between_hosts(const Course& course,
                                        const schedule::Traffic& traffic) const;
     [[nodiscard]] RootedCall rooted(const Course& course) const;
-    /// For a call that is made again and again.
+    /// Returns the model for repeated calls.
     [[nodiscard]] schedule::LinkModel model_for(const Course& course) const;
-    /// Seconds for a byte of a block that the busiest rank sends `sent` times, where all share a
-    /// host.
+    /// Returns seconds for a byte of a block of which the busiest rank sends `sent`, when all ranks
+    /// share a host.
     [[nodiscard]] double near_byte(const ShmCall& call, double sent, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
@@ -120,13 +122,14 @@ class Predictor {
     const int ranks_;
     const std::optional<ShmShape> segment_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
-    const bool shares_a_host_;  // as far as the layout knows
+    const bool shares_a_host_;  // by the layout
     const costs::MachineCosts costs_;
     const double turns_;  // ranks that share a core
     const schedule::LinkModel links_;
-    std::shared_ptr<const schedule::Catalogue> known_;      // for this layout, over any links
-    std::shared_ptr<const schedule::LinkGraph> followed_;   // null: any links do
-    std::shared_ptr<const schedule::Catalogue> catalogue_;  // of these, what follows those
+    std::shared_ptr<const schedule::Catalogue> known_;     // for this layout, over any links
+    std::shared_ptr<const schedule::LinkGraph> followed_;  // null: any links
+    std::shared_ptr<const schedule::Catalogue>
+        catalogue_;  // those of known_ that use only followed_
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
     std::map<Asked, std::vector<Prediction>> ways_;
 };

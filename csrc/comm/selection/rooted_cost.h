@@ -1,8 +1,8 @@
-// What a collective with a root takes over sockets.
+// Cost of a collective with a root over sockets.
 //
-// A root may make call after call, which take as long as the busiest rank's own messages; or it has
-// other work between calls, and all wait until the last rank has what was sent, or the root what
-// the last one sent. Half of the calls are taken for such ones.
+// A root may call repeatedly, so that a call takes as long as the busiest rank's own messages. Or
+// it works between calls, and all wait until the last rank has its data, or the root has the data
+// of the last rank. The model assumes half of the calls of either kind.
 #pragma once
 
 #include "csrc/schedule/simulator/link_model.h"
@@ -14,17 +14,18 @@ struct RootedCall {
     int ranks = 1;
     double length = 0;  // bytes of a block
     double windows = 1;
-    schedule::Cost cost{};  // of the first window where the root goes on, else of all
-    /// Whether a rank that has sent a window goes on with the next one while others are still busy
-    /// with it.
+    schedule::Cost
+        cost{};  // of the first window if the root does not wait, otherwise of all windows
+    /// Whether a rank that has sent a window starts the next one while others are still busy with
+    /// it.
     bool goes_on = false;
 };
 
-/// Seconds.
+/// Returns seconds.
 [[nodiscard]] double seconds_with_root(const RootedCall& call, const schedule::LinkModel& links,
                                        const schedule::Traffic& traffic);
 
-/// Of two children one waits for the other.
+/// Returns the cost of a link when one of two children waits for the other.
 [[nodiscard]] schedule::LinkCost with_two_children(schedule::LinkCost link);
 
 }  // namespace pccl::comm

@@ -1,9 +1,9 @@
-// Chooses the algorithm and the cut of a collective, alike on every rank.
+// Selector of the algorithm and the cut of a collective; the choice is equal on every rank.
 //
-// The choice is a pure function of what all ranks know: the roster, the collective, and the lengths
-// of blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter)
-// it depends on the group alone. Choices are kept: a repeated call costs one look, and one that is
-// nearly like an earlier one (predict_about()) no prediction.
+// The choice is a pure function of data that all ranks share: the roster, the collective, and the
+// lengths of blocks that every rank has. If ranks have different lengths (all_to_all, gather,
+// scatter), it depends on the group alone. Choices are cached: a repeated call costs one lookup,
+// and a call similar to an earlier one (predict_about()) needs no prediction.
 #pragma once
 
 #include <functional>
@@ -29,58 +29,58 @@
 
 namespace pccl::comm {
 
-/// What comes before the cost model; the same on all ranks.
+/// Settings that take precedence over the cost model; equal on all ranks.
 struct Preferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted{};  // by the user: "all_reduce=ring,all_gather=bruck"
-    Tuning tuning{};       // of groups on one host
+    Tuning tuning{};       // for groups on one host
     costs::MachineCosts costs{};
 };
 
-/// With what rank 0 tells all in `roster`.
+/// Returns the preferences, with the data that rank 0 has published in `roster`.
 [[nodiscard]] Result<Preferences> preferences_of(
     const bootstrap::Roster& roster, std::shared_ptr<const schedule::Catalogue> catalogue,
     std::string wanted);
 
-/// Of each block of a collective whose largest buffer has `bytes`.
+/// Returns the bytes of each block of a collective whose largest buffer has `bytes` bytes.
 [[nodiscard]] PCCL_API std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
 
 class Selector {
    public:
     struct GroupPlace {
         Rank rank = 0;
-        const ShmSegment* segment = nullptr;  // null in groups that have none
+        const ShmSegment* segment = nullptr;  // null if the group has none
         std::shared_ptr<const bootstrap::Layout> layout;
     };
     Selector(const bootstrap::Roster& roster, const GroupPlace& place,
              const Preferences& preferences);
     Selector(Rank rank, Predictor::Setting setting, Preferences preferences);
 
-    /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
-    /// fit.
+    /// Returns a decision that is valid until the next call. kInvalidArgument names a requested
+    /// algorithm that does not fit.
     Result<const Decision*> choose(const Collective& collective);
 
-    /// Chooses from `catalogue` from now on, which must be the same on all ranks.
+    /// Chooses from `catalogue` from now on; it must be equal on all ranks.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
     [[nodiscard]] const std::shared_ptr<const schedule::Catalogue>& catalogue() const {
         return preferences_.catalogue;
     }
 
-    /// Whether the call names a part of a program that switches phases: its own links decide
-    /// whether it can run, not those of the group.
+    /// Returns whether the call names a part of a program that switches phases: the links of that
+    /// part decide whether it can run, not those of the group.
     [[nodiscard]] bool is_part(const Collective& collective) const {
         return !collective.algorithm.empty() &&
                preferences_.catalogue->part(collective.algorithm) != nullptr;
     }
 
-    /// Chooses what goes over these links alone from now on; null: over any, or the segment.
+    /// Restricts choices to these links from now on; null: any links, and the segment.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
 
-    /// Every way to make a collective of uint8 blocks of equal length, best first.
+    /// Returns all algorithms for a collective of uint8 blocks of equal length, fastest first.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t block_bytes);
     [[nodiscard]] const bootstrap::Layout& layout() const { return predictor_.layout(); }
-    /// What predictions count on, alike on all ranks.
+    /// Returns the costs for predictions; equal on all ranks.
     [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
    private:
@@ -90,34 +90,36 @@ class Selector {
         }
     };
 
-    /// `wanted`: by the user; empty where the choice is free.
+    /// `wanted`: by the user; empty: the choice is free.
     Result<Decision> decide(const Signature& call, std::string_view wanted);
     Result<Decision> decide_part(const Signature& call, const schedule::SourcePtr& part);
     [[nodiscard]] Decision decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const;
     Result<Decision> decide_on_links(const Signature& call, const Prediction& way);
-    /// What is wanted, or else was measured to be the fastest, or else is predicted to be.
+    /// Returns the requested algorithm, or else the fastest one measured, or else the fastest one
+    /// predicted.
     Result<Prediction> best_way(const Signature& call, std::string_view wanted);
-    /// By pccl tune, on one host; empty where nothing was.
+    /// Returns the algorithm that pccl tune measured as the fastest, on one host; empty: none.
     [[nodiscard]] std::string_view measured_for(const Signature& call) const;
     [[nodiscard]] Status none_of(const std::vector<Prediction>& ways, const Signature& call,
                                  std::string_view wanted) const;
-    /// The schedule that was loaded for calls of this size; null where there is none that can make
-    /// it. Ranks that know different sizes have none.
+    /// Returns the schedule that was loaded for calls of this size; null if there is none that can
+    /// make the call. If ranks have different sizes, there is none.
     [[nodiscard]] schedule::SourcePtr loaded_for(const Signature& call) const;
     Result<std::shared_ptr<const LinkProgram>> program(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape);
-    /// Of a collective of which only pairs know the lengths: of all its blocks, where the schedule
-    /// that the user wants passes them through other ranks; else 0.
+    /// Returns the length of all blocks, for a collective whose lengths only pairs have, if the
+    /// user requests a schedule that forwards blocks through other ranks; otherwise 0.
     [[nodiscard]] Result<std::uint64_t> relayed_length(const Collective& collective,
                                                        std::string_view wanted) const;
-    /// The algorithm that the user wants, for this call or for all of its kind.
+    /// Returns the algorithm that the user requests, for this call or for all of its kind.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind,
                                               std::string_view by_call = {}) const;
 
     const Rank rank_;
     Preferences preferences_;
     Predictor predictor_;
-    std::unordered_map<Asked, Decision, HashOfCall> made_;  // wanted: by this call alone
+    std::unordered_map<Asked, Decision, HashOfCall>
+        made_;  // key: the call and the algorithm that it requests itself
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };

@@ -1,10 +1,10 @@
-// What `pccl tune` measured: the fastest algorithm by collective, ranks and size.
+// Measurements of `pccl tune`: the fastest algorithm by collective, ranks and size.
 //
-// Lines of text, each "all_reduce 4 65536 shm_two_shot": from blocks of 65536 bytes on, that
-// algorithm is the fastest among 4 ranks of one host. "topology 0f3a..." says on which machine that
-// was found (topology_hash()), "capsule ring4@85d1..." that this capsule, by its digest, was
-// among what was measured; so is one called where it is the fastest. Lines that start with # say
-// nothing.
+// The file consists of lines of text such as "all_reduce 4 65536 shm_two_shot": for blocks of 65536
+// bytes and more, that algorithm is the fastest among 4 ranks of one host. "topology 0f3a..." names
+// the measured machine (topology_hash()). "capsule ring4@85d1..." lists a capsule, by its digest,
+// that was measured; lines name a capsule alike if it is the fastest. Lines that start with # are
+// comments.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +19,29 @@
 
 namespace pccl::comm {
 
-/// 16 hexadecimal digits, alike where the speed of what ranks of a host do is: of the model and
-/// number of its processors, those that this process may use, its caches and nodes of memory.
+/// Returns 16 hexadecimal digits that are equal on machines of equal speed within a host. They
+/// cover the model and number of processors, the processors that this process may use, the caches
+/// and the memory nodes.
 [[nodiscard]] PCCL_API std::string topology_hash();
 
-/// "ring4@85d1...": what a tuning calls a capsule.
+/// Returns the name of a capsule in a tuning, "ring4@85d1...".
 [[nodiscard]] std::string tuned_name(const schedule::ScheduleSource& capsule);
 
 class Tuning {
    public:
     static constexpr std::size_t kMostBytes = bootstrap::kMostTuningBytes;
 
-    /// kInvalidArgument names the line and what is wrong with it.
+    /// Parses a tuning. kInvalidArgument names the line and the error.
     [[nodiscard]] static Result<Tuning> parse(std::string_view text);
 
-    /// The name of the fastest algorithm for blocks of `bytes` (0 where ranks see different
-    /// lengths), as measured with the most ranks that are no more than `ranks`. Empty where nothing
-    /// was.
+    /// Returns the fastest algorithm for blocks of `bytes` bytes (0 if ranks have different
+    /// lengths), measured with the largest number of ranks up to `ranks`. Empty: there is no
+    /// measurement.
     [[nodiscard]] std::string_view fastest(CollectiveKind kind, int ranks, std::size_t bytes) const;
 
-    /// Whether this capsule was among what was measured.
+    /// Returns whether this capsule was measured.
     [[nodiscard]] bool has_measured(const schedule::ScheduleSource& capsule) const;
-    /// Where; empty where that is not said.
+    /// Returns the measured machine; empty: not stated.
     [[nodiscard]] const std::string& topology() const { return topology_; }
 
    private:
@@ -58,13 +59,13 @@ class Tuning {
     std::string topology_;
 };
 
-/// Where this machine's tuning is kept: PCCL_TUNING_FILE, or else a file in the user's cache that
-/// is named after the machine. Empty where the environment names no such place.
+/// Returns the file of this machine's tuning: PCCL_TUNING_FILE, or else a file in the user's cache
+/// that is named after the machine. Empty if the environment names no such place.
 [[nodiscard]] PCCL_API std::string tuning_path();
 
-/// What is kept there; empty without a file. What is no tuning, or that of another machine, is
-/// named in a warning, and empty. kUnavailable where a file that PCCL_TUNING_FILE names cannot be
-/// read; one in the cache is named in a warning, too.
+/// Returns the contents of that file; empty without a file. An invalid file, or one of another
+/// machine, is reported in a warning, and the result is empty. kUnavailable if the file that
+/// PCCL_TUNING_FILE names cannot be read; for the file in the cache that is a warning, too.
 [[nodiscard]] Result<std::string> load_tuning();
 
 }  // namespace pccl::comm

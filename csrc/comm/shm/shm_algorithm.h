@@ -1,4 +1,4 @@
-// How a collective goes over shared memory: its windows, and what ranks do in a round.
+// Plan of a collective over shared memory: its windows, and the actions of ranks in a round.
 #pragma once
 
 #include <algorithm>
@@ -11,44 +11,45 @@
 
 namespace pccl::comm {
 
-/// How one collective goes over shared memory, the same on all ranks.
+/// Plan of one collective over shared memory; equal on all ranks.
 struct ShmPlan {
-    bool scatters_first = false;  // it is reduce_scatter and all_gather in turn
-    bool is_direct = false;       // ranks read one another's memory
-    // Results go past the caches, which they would leave before anybody reads them.
+    bool scatters_first = false;  // runs reduce_scatter, then all_gather
+    bool is_direct = false;       // ranks read each other's memory
+    // Results bypass the caches, because they would be evicted before they are read.
     bool streams_results = false;
     // Elements of a block (two_shot: of a rank's part) that a round moves; all of them if it is
     // direct.
     std::size_t window = 1;
-    // If it is direct, where only two ranks know the length of what they exchange: no more goes
-    // over shared memory all the same.
+    // If it is direct and only two ranks have the length of their exchange: up to this many bytes
+    // still go through the segment.
     std::size_t inline_bytes = 0;
-    std::size_t own_cache = 0;  // bytes of the second level
+    std::size_t own_cache = 0;  // bytes of the second-level cache
 };
 
-/// Of equal slots in a buffer, no more are used in turn.
+/// Maximum number of equal slots in a buffer that are used in turn.
 inline constexpr std::size_t kMostSlots = 64;
-/// Bytes of a buffer through which slots of so many bytes move: so many that a slot has left its
-/// reader's own cache before it is written again, and no more, so that all stay in the shared one.
+/// Returns the bytes of a buffer that slots of `slot_bytes` cycle through: enough for a slot to
+/// leave its reader's own cache before it is written again, but no more, so that all slots stay in
+/// the shared cache.
 [[nodiscard]] constexpr std::size_t bytes_in_turn(std::size_t slot_bytes, std::size_t own_cache) {
     return std::min(kMostSlots * slot_bytes, std::max(own_cache, 2 * slot_bytes));
 }
 
-/// Bytes that are read of each rank's memory at a time before they are added up: with those of all
-/// others, and the result, they stay in the reader's own cache.
+/// Returns the bytes that are read of each rank's memory before they are reduced: together with
+/// those of all others and the result they fit into the reader's own cache.
 [[nodiscard]] constexpr std::size_t reduced_at_once(std::size_t own_cache, int ranks) {
     const std::size_t lines = own_cache / 4 / static_cast<std::size_t>(ranks) / kCacheLine;
     return std::max<std::size_t>(lines, 1) * kCacheLine;
 }
 
-/// What ranks do in one round, the same on all of them.
+/// Actions of ranks in one round; equal on all ranks.
 struct Round {
     static constexpr Rank kEach = -2;
 
     Rank giver = kEach;
-    Rank reader = kEach;    // of what others give
-    bool in_parts = false;  // to each reader its own; else the same to all
-    bool reduces = false;   // readers add up what they and all others have
+    Rank reader = kEach;    // reads the data of the givers
+    bool in_parts = false;  // each reader has its own part; otherwise all read the same data
+    bool reduces = false;   // readers reduce their own data and those of all others
 
     [[nodiscard]] bool gives(Rank rank) const {
         return (giver == kEach || giver == rank) && reader != rank;
@@ -58,16 +59,17 @@ struct Round {
     }
 };
 
-/// The rounds of a collective repeat for each window: one, or two of a two-shot all_reduce.
+/// Returns a round of a collective. The rounds repeat for each window: one, or two for a two-shot
+/// all_reduce.
 [[nodiscard]] Round round_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
                              std::size_t round);
 
-/// Whether the collective is reduce_scatter and all_gather in turn.
+/// Returns whether the collective runs as reduce_scatter and then all_gather.
 [[nodiscard]] constexpr bool scatters_first(schedule::CollectiveKind kind, ShmAlgorithm algorithm) {
     return kind == schedule::CollectiveKind::kAllReduce && algorithm != ShmAlgorithm::kOneShot;
 }
 
-/// Whether a buffer of the segment is divided among the readers.
+/// Returns whether a buffer of the segment is divided among the readers.
 [[nodiscard]] constexpr bool divides_buffers(schedule::CollectiveKind kind,
                                              ShmAlgorithm algorithm) {
     using schedule::CollectiveKind;

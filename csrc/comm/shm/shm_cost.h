@@ -1,4 +1,4 @@
-// What a collective over shared memory costs, and so which way is best.
+// Costs of a collective over shared memory, and the choice of the best algorithm.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,36 @@
 
 namespace pccl::comm {
 
-/// What matters of a segment for the choice; the same on all ranks.
+/// Properties of a segment that affect the choice; equal on all ranks.
 struct ShmShape {
     int ranks = 1;
     std::size_t buffer_bytes = 0;
     std::size_t part_bytes = 0;
     bool reads_directly = false;
-    int ranks_on_core = 1;  // the most that share one
+    int ranks_on_core = 1;  // the maximum number that share a core
 };
 
 struct ShmCall {
     schedule::CollectiveKind kind = schedule::CollectiveKind::kAllReduce;
     std::size_t element_bytes = 1;
-    std::size_t count = 0;  // of the longest block, as far as all ranks know it
+    std::size_t count = 0;  // of the longest block, if all ranks have its length
     bool is_of_pairs = false;
 };
 [[nodiscard]] ShmCall shm_call(const Signature& call);
 
-/// Where the buffers of a call lie that is made again and again, by ranks that share the last
+/// Returns the cache level of the buffers of a repeated call, for ranks that share the last-level
 /// cache.
 [[nodiscard]] costs::Level level_of(const ShmCall& call, int ranks,
                                     const costs::MachineCosts& costs);
-/// Seconds for a rank's own block, from its input to its output.
+/// Returns seconds for copying a rank's own block from its input to its output.
 [[nodiscard]] double keeping(const ShmCall& call, costs::Level level,
                              const costs::MachineCosts& costs);
 
-/// Every algorithm that can make the call, best first.
+/// Returns all algorithms that can make the call, fastest first.
 [[nodiscard]] std::vector<Prediction> shm_predictions(const ShmShape& segment, const ShmCall& call,
                                                       const costs::MachineCosts& costs);
 
-/// The cut of an algorithm.
+/// Returns the plan of an algorithm.
 [[nodiscard]] ShmPlan plan_on_shm(const ShmShape& segment, const ShmCall& call,
                                   ShmAlgorithm algorithm, const costs::MachineCosts& costs);
 

@@ -1,10 +1,10 @@
-// The executor for shared memory: one rank's part in a collective over shared memory, as far as it
-// goes without waiting.
+// Executor for shared memory: it runs one rank's part of a collective over shared memory without
+// blocking.
 //
-// The schedules are the all-pairs ones of csrc/schedule (one_shot, two_shot), but what a rank sends
-// to all is written once. Data pass in windows through the buffers of the segment, or, with
-// kDirect, are read from where they lie; then every rank stays until its readers are through.
-// Nothing is allocated once an executor has run a collective of the same size.
+// The schedules are the all-pairs ones of csrc/schedule (one_shot, two_shot), but data for all
+// ranks are written once. Data pass in windows through the buffers of the segment. With kDirect
+// they are read from the owner's memory; every rank then stays until its readers are done. An
+// executor that has run a collective of the same size allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,25 +24,25 @@ namespace pccl::comm {
 
 class ShmExecutor {
    public:
-    /// `segment` outlives it.
+    /// Keeps a reference to `segment`, which must outlive it.
     explicit ShmExecutor(ShmSegment& segment) : segment_(segment) {}
 
-    /// `collective` and its blocks stay where they are until it is done.
+    /// Starts a collective. `collective` and its blocks must stay valid until it is done.
     void start(const ShmPlan& plan, const abi::CollectiveHeader& header,
                const Collective& collective);
 
-    /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
+    /// Makes progress; sets `moved` if anything moved, and returns true when all is done.
     Result<bool> progress(bool& moved);
 
-    /// Everything that this rank has to give is posted, and need not be kept.
+    /// Returns whether all data of this rank is posted, and its buffers may be reused.
     [[nodiscard]] bool is_flushed() const { return stage_ == Stage::kDone; }
-    /// The peers it waits for: "rank 2 (to send), rank 3 (to receive)".
+    /// Returns the peers it waits for: "rank 2 (to send), rank 3 (to receive)".
     [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
     enum class Stage : std::uint8_t { kGive, kTake, kLinger, kDone };
 
-    /// False where it has to wait.
+    /// Returns false if it has to wait.
     Result<bool> step(bool& moved);
     Result<bool> give(bool& moved);
     void publish();
@@ -70,7 +70,7 @@ class ShmExecutor {
     [[nodiscard]] std::span<std::byte> outgoing(Rank reader) const;
     [[nodiscard]] std::span<std::byte> incoming(Rank giver) const;
     [[nodiscard]] std::span<std::byte> own_contribution() const;
-    /// Which part of what `giver` gives is for this rank.
+    /// Returns the index of this rank's part in the data of `giver`.
     [[nodiscard]] Rank own_part(Rank giver) const;
 
     ShmSegment& segment_;
@@ -78,14 +78,14 @@ class ShmExecutor {
     abi::CollectiveHeader header_{};
     const Collective* collective_ = nullptr;
     std::size_t element_bytes_ = 1;
-    arithmetic::Reduction reduction_;  // of collectives that reduce
+    arithmetic::Reduction reduction_;  // for collectives that reduce
     std::uint64_t sequence_ = 0;
     std::size_t rounds_ = 0;
     std::size_t round_ = 0;
     Round doing_;
     Stage stage_ = Stage::kDone;
-    std::size_t taken_ = 0;      // sources of this round that were ready
-    bool lends_memory_ = false;  // others read this rank's own
+    std::size_t taken_ = 0;      // number of sources of this round that were ready
+    bool lends_memory_ = false;  // others read this rank's own memory
     std::vector<const std::byte*> contributions_;
     std::vector<std::byte> scratch_;
 };

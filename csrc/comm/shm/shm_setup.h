@@ -1,5 +1,5 @@
-// How the ranks of one host get a shared-memory segment: rank 0 shares a region of memory, all of
-// them open it.
+// Setup of the shared-memory segment of one host: rank 0 shares a region of memory, and all ranks
+// open it.
 #pragma once
 
 #include <atomic>
@@ -20,40 +20,40 @@ namespace pccl::comm {
 
 class ShmSetup {
    public:
-    /// Asks rank 0 how it fares; kPeerLost where it is gone.
+    /// Requests the status of rank 0; kPeerLost if it is gone.
     using AskFirst = std::function<Status(Deadline)>;
 
-    /// By which the ranks agree, through the store that they met at, that they share no memory
-    /// though their addresses let it seem so. Each may be empty: then they do not.
+    /// Vote of the ranks, through the store that they met at, that they share no memory although
+    /// their addresses suggest it. Each function may be empty: then there is no vote.
     struct MemoryVote {
-        /// Rank 0 tells all others why.
+        /// Publishes the reason from rank 0 to all others.
         std::function<Status(const Status& why)> call_off{};
-        /// What rank 0 has told; ok while it has not. Does not wait.
+        /// Returns the reason that rank 0 has published; ok before. Does not wait.
         std::function<Status()> called_off{};
-        /// Whether a rank answers over the network.
+        /// Returns whether a rank answers over the network.
         std::function<bool(Rank, Deadline)> is_there{};
     };
 
-    /// `runtime` and `peers` outlive it.
+    /// Keeps references to `runtime` and `peers`, which must outlive it.
     ShmSetup(runtime::Runtime& runtime, const runtime::PeerDirectory& peers)
         : runtime_(runtime), peers_(peers) {}
 
-    /// Whether a group of these ranks has a segment.
+    /// Returns whether a group of these ranks has a segment.
     [[nodiscard]] static bool has_segment(const bootstrap::Roster& roster);
-    /// Returns a segment that all ranks have opened, or null on all of them when rank 0 has called
-    /// it off. Rank 0 gives its memory to all; others wait for that, and ask after rank 0
-    /// meanwhile. kTimeout and kPeerLost name a rank; a segment that was made stays in `segment`,
-    /// good for leave().
+    /// Creates a segment that all ranks have opened, or null on all of them when rank 0 has called
+    /// it off. Rank 0 sends its memory to all; others wait for it, and check rank 0 meanwhile.
+    /// kTimeout and kPeerLost name a rank; a segment that was created stays in `segment`, for
+    /// leave().
     Status make(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
                 std::unique_ptr<ShmSegment>& segment);
 
-    // From any thread:
+    // These are thread-safe:
 
-    /// The rank that is waited for, or was in vain; kNoRank: none.
+    /// Returns the rank that is waited for, or that a failed wait was for; kNoRank: none.
     [[nodiscard]] Rank awaited() const { return awaited_.load(std::memory_order_relaxed); }
-    /// The memory of rank 0 has arrived.
+    /// Accepts the memory of rank 0.
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
-    /// Nothing more will be accepted: ends the wait for rank 0's memory.
+    /// Ends the wait for rank 0's memory, because no region will be accepted.
     void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
 
    private:
@@ -65,9 +65,9 @@ class ShmSetup {
                                                             Deadline deadline);
     Status make_and_open(const AskFirst& ask_first, const MemoryVote& vote, Deadline deadline,
                          std::unique_ptr<ShmSegment>& segment);
-    /// What rank 0 makes of an error: kUnsupported once it has called the segment off.
+    /// Converts an error on rank 0: kUnsupported once it has called the segment off.
     Status call_off(const Status& why, const MemoryVote& vote);
-    /// How long `rank` is waited for, if it is time to say so.
+    /// Logs how long `rank` has been waited for, from time to time.
     void warn_if_slow(TimePoint since, Rank rank, std::string_view act);
 
     runtime::Runtime& runtime_;
@@ -75,7 +75,7 @@ class ShmSetup {
     std::atomic<Rank> awaited_{kNoRank};
     transport::StickyStatus shortage_;
     std::mutex mutex_;
-    std::unique_ptr<transport::Region> region_;  // arrived, not taken yet; guarded by mutex_
+    std::unique_ptr<transport::Region> region_;  // received, not taken yet; guarded by mutex_
     WaitNotice notice_;
 };
 
