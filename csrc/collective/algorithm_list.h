@@ -1,4 +1,4 @@
-// The algorithms that a user asks for, by collective: "all_reduce=ring,all_gather=bruck".
+// List of requested algorithms by collective: "all_reduce=ring,all_gather=bruck".
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace pccl {
 
-/// kInvalidArgument names the item that is not a collective and an algorithm, or whose algorithm,
-/// a built-in one, makes other collectives alone. Other names may be those of capsules.
+/// Returns kInvalidArgument naming an item that is not "collective=algorithm", or a built-in
+/// algorithm that does not make that collective. Other names may be those of capsules.
 [[nodiscard]] PCCL_API Status check_algorithm_list(std::string_view list);
 
-/// A line for each algorithm that is neither a segment's nor in `catalogue`, with what there is.
+/// Returns a line for each algorithm that is neither one for a segment nor in `catalogue`, with the
+/// available ones.
 [[nodiscard]] PCCL_API std::vector<std::string> unknown_algorithms(
     std::string_view list, const schedule::Catalogue& catalogue);
 
-/// What `list` asks for; empty where it does not name `kind`.
+/// Returns the algorithm that `list` requests for `kind`; empty: none.
 [[nodiscard]] std::string_view algorithm_listed(std::string_view list, CollectiveKind kind);
 
 }  // namespace pccl

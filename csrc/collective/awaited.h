@@ -1,4 +1,4 @@
-// Whom an operation waits for.
+// Ranks that an operation waits for.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Awaited {
     enum class Act { kSend, kReceive, kJoin };
 
     Rank rank = kNoRank;   // kNoRank: any rank
-    Act act = Act::kSend;  // it must do first
+    Act act = Act::kSend;  // the awaited action of that rank
 };
 
 using AwaitedRanks = std::vector<Awaited>;
@@ -23,7 +23,7 @@ using AwaitedRanks = std::vector<Awaited>;
     return act == Awaited::Act::kSend ? " (to send)" : " (to receive)";
 }
 
-/// "rank 2 (to send), rank 3 (to receive)", "nobody".
+/// Returns "rank 2 (to send), rank 3 (to receive)", or "nobody".
 [[nodiscard]] inline std::string to_string(const AwaitedRanks& ranks) {
     std::string text;
     for (const Awaited& awaited : ranks) {

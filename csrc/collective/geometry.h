@@ -1,11 +1,11 @@
-// How a block is cut: into the chunks that a program's slices name, and each chunk into windows
-// that the program runs over one after the other.
+// Cut of a block: into the chunks that a program's slices name, and of each chunk into windows that
+// the program processes one after the other.
 //
-// Every rank computes the same cut from the same numbers. Which chunk an element is in depends on
-// the length of its block alone, not on windows, and so not on links: a program adds it up in one
-// order, and gives the same bits, on whatever links and GPUs it runs. Chunks begin at multiples of
-// kChunkAlignment bytes, unless there are too many in a message; the last ones may be shorter, or
-// empty, and messages of no bytes are not sent.
+// Every rank computes the same cut from the same numbers. The chunk of an element depends on the
+// length of its block alone, not on windows, and thus not on links: a program reduces an element in
+// one order, with bitwise equal results on all links and GPUs. Chunks begin at multiples of
+// kChunkAlignment bytes, unless a message has too many; the last ones may be shorter or empty, and
+// messages of zero bytes are not sent.
 #pragma once
 
 #include <algorithm>
@@ -22,40 +22,41 @@ struct Extent {
     std::size_t count = 0;
 };
 
-/// Elements between places where a chunk may begin.
+/// Returns the number of elements between possible chunk boundaries.
 constexpr std::size_t chunk_grain(std::size_t element_bytes) {
     return std::max<std::size_t>(abi::kChunkAlignment / element_bytes, 1);
 }
 
 struct Cut {
-    std::size_t window = 1;           // elements of a block in one round: so many of each chunk
-    int chunks = 1;                   // of a block
-    std::size_t grain = 1;            // chunks have a multiple of so many elements
-    std::size_t windows_at_once = 1;  // under way
+    std::size_t window = 1;  // elements of a block in one round, an equal share for each chunk
+    int chunks = 1;          // number of chunks in a block
+    std::size_t grain = 1;   // chunk lengths are multiples of this number of elements
+    std::size_t windows_at_once = 1;  // maximum in flight
 
-    /// Elements of every chunk but the last ones.
+    /// Returns the elements of every chunk but the last ones.
     [[nodiscard]] std::size_t chunk_length(std::size_t block_count) const {
         if (chunks == 1) return block_count;
         const auto parts = static_cast<std::size_t>(chunks);
         const std::size_t even = (block_count + parts - 1) / parts;
         return (even + grain - 1) / grain * grain;
     }
-    /// Elements of a chunk in one round, at most.
+    /// Returns the maximum elements of a chunk in one round.
     [[nodiscard]] std::size_t piece_length() const {
         return window / static_cast<std::size_t>(chunks);
     }
     [[nodiscard]] std::size_t rounds(std::size_t block_count) const {
         return (chunk_length(block_count) + piece_length() - 1) / piece_length();
     }
-    /// The window with which a block takes as many rounds, none much shorter than the others: a
-    /// step costs the same in each.
+    /// Returns the window with which a block takes as many rounds, but of nearly equal lengths,
+    /// because the cost of a step is the same in each.
     [[nodiscard]] std::size_t even_window(std::size_t block_count) const {
         const std::size_t all = rounds(block_count);
         if (all <= 1) return window;
         const std::size_t piece = (chunk_length(block_count) + all - 1) / all;
         return (piece + grain - 1) / grain * grain * static_cast<std::size_t>(chunks);
     }
-    /// What round `round` has of a chunk of a block of `block_count` elements.
+    /// Returns the elements that round `round` covers in a chunk of a block of `block_count`
+    /// elements.
     [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int chunk) const {
         const std::size_t length = chunk_length(block_count);
         const std::size_t begin = static_cast<std::size_t>(chunk) * length;

@@ -1,4 +1,4 @@
-// The blocks of a collective whose lengths all ranks know.
+// Blocks of a collective whose lengths all ranks have.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace pccl {
 
-/// Those of one side.
+/// Returns the blocks of one side.
 [[nodiscard]] constexpr std::span<const Block> known_blocks(const Collective& collective) {
     return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
                ? collective.inputs

@@ -1,4 +1,4 @@
-// How large a collective is, as sizes of capsules and users' questions count it.
+// Size of a collective, as capsules and users' queries count it.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace pccl {
 
-/// Bytes of the largest buffer of a collective over `ranks`, all of whose blocks have one length.
+/// Returns the bytes of the largest buffer of a collective over `ranks` ranks with blocks of equal
+/// length.
 inline std::uint64_t largest_buffer(schedule::CollectiveKind kind, int ranks,
                                     std::uint64_t block_bytes) {
     const int blocks = std::max(schedule::blocks(kind, schedule::Buffer::kInput, ranks),

@@ -1,4 +1,4 @@
-// One way to make a collective, and what the cost model says of it.
+// One algorithm for a collective, with its prediction by the cost model.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pccl {
 
-/// What made a group take a way, first to last: the call or PCCL_ALGORITHM; a capsule that was
-/// loaded for the size; what pccl tune measured; the predictions.
+/// Reasons for a choice, in order of precedence: the call or PCCL_ALGORITHM; a capsule that was
+/// loaded for the size; a measurement of pccl tune; the predictions.
 namespace chosen_by {
 inline constexpr std::string_view kRequested = "request";
 inline constexpr std::string_view kCapsule = "capsule";
@@ -19,22 +19,22 @@ inline constexpr std::string_view kPrediction = "prediction";
 }  // namespace chosen_by
 
 struct Prediction {
-    schedule::SourcePtr source{};  // of a schedule over links; null: over shared memory
-    int aggregation = 0;           // of its shape, where it has a choice
+    schedule::SourcePtr source{};  // schedule over links; null: over shared memory
+    int aggregation = 0;           // of its shape, if there is a choice
     ShmAlgorithm on_shm = ShmAlgorithm::kOneShot;
     double seconds = 0;
-    // Over links, that may be late: of the rank that sends most, or, with a root, one after the
-    // other where these are more, and where ranks take turns on cores.
+    // Number of messages over links that may be delayed: those of the rank that sends most; with a
+    // root, or when ranks share cores, the length of a sequence of messages if that is more.
     long long messages = 0;
-    std::string busiest{};  // the link that ranks share most: "eth0 of node7, 1.25 GB/s"; or empty
+    std::string busiest{};  // the link that most ranks share: "eth0 of node7, 1.25 GB/s"; or empty
     bool is_chosen = false;
-    std::string_view chosen_by{};  // why, of the one that is; else empty
+    std::string_view chosen_by{};  // the reason, if it is chosen; otherwise empty
 
-    /// As PCCL_ALGORITHM has it.
+    /// Returns the name for PCCL_ALGORITHM.
     [[nodiscard]] std::string_view algorithm() const {
         return source == nullptr ? to_string(on_shm) : source->name;
     }
-    /// "shm" or "links".
+    /// Returns "shm" or "links".
     [[nodiscard]] std::string_view over() const { return source == nullptr ? "shm" : "links"; }
 };
 

@@ -1,4 +1,4 @@
-// Blocks that share memory.
+// Check for blocks that share memory.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace pccl {
 
-/// Whether some byte belongs to two of the blocks, whose elements have `element_bytes`.
+/// Returns whether any byte belongs to two of the blocks, whose elements have `element_bytes`
+/// bytes.
 [[nodiscard]] inline bool share_memory(std::span<const Block> blocks, std::size_t element_bytes) {
     std::vector<Block> sorted(blocks.begin(), blocks.end());
     std::erase_if(sorted, [](const Block& block) { return block.count == 0; });

@@ -1,4 +1,4 @@
-// The ways in which a collective can go over shared memory, by name and number.
+// Algorithms for collectives over shared memory, by name and number.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 namespace pccl {
 
 enum class ShmAlgorithm : std::uint8_t {
-    kOneShot,  // everybody publishes, everybody reads: every collective
-    kTwoShot,  // reduce_scatter, then all_gather: all_reduce
-    kDirect,   // as these two, but read from the other's memory, with no copy in shared memory
+    kOneShot,  // every rank publishes, every rank reads; for every collective
+    kTwoShot,  // reduce_scatter, then all_gather; for all_reduce
+    kDirect,   // as these two, but ranks read each other's memory, without a copy in the segment
 };
 inline constexpr std::array kShmAlgorithms{ShmAlgorithm::kOneShot, ShmAlgorithm::kTwoShot,
                                            ShmAlgorithm::kDirect};
 
-/// As PCCL_ALGORITHM and messages have them.
+/// Returns the name for PCCL_ALGORITHM and messages.
 [[nodiscard]] constexpr std::string_view to_string(ShmAlgorithm algorithm) {
     constexpr std::array<std::string_view, 3> kNames{"shm_one_shot", "shm_two_shot", "shm_direct"};
     return kNames.at(static_cast<std::size_t>(algorithm));
 }
 
-/// The others make every collective.
+/// Returns whether the algorithm can make the collective; only kTwoShot is restricted.
 [[nodiscard]] constexpr bool makes(ShmAlgorithm algorithm, schedule::CollectiveKind kind) {
     return algorithm != ShmAlgorithm::kTwoShot || kind == schedule::CollectiveKind::kAllReduce;
 }

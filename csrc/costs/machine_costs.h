@@ -1,11 +1,11 @@
-// What the steps of a collective cost on a machine: times that predictions are made of.
+// Costs of the steps of a collective on a machine: times that predictions are based on.
 //
-// Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte" and "reader":
-// nanoseconds); or "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds
-// what is touched, the last one for memory; "-" where a level was not measured. "caches 32768
-// 1048576 33554432" says how large the levels are, and "machine", "cores", "boot", "date", "took",
-// "load", "tries", "spread" and "quiet" how the figures came about. Figures that no line gives keep
-// their defaults. Lines that start with # say nothing.
+// The format consists of lines of text. A line "beat 0.21" gives microseconds of a step ("tcp_byte"
+// and "reader": nanoseconds). A line "copy 0.02 0.03 0.05 0.11" gives nanoseconds a byte, by the
+// cache level of the data, memory last; "-" means not measured. "caches 32768 1048576 33554432"
+// lists the sizes of the levels; "machine", "cores", "boot", "date", "took", "load", "tries",
+// "spread" and "quiet" describe the measurement. Figures without a line keep their defaults. Lines
+// that start with # are comments.
 #pragma once
 
 #include <array>
@@ -27,76 +27,82 @@ struct Figure {
     friend bool operator==(const Figure&, const Figure&) = default;
 };
 
-/// Where the bytes lie that a step touches: in a core's own caches, in the cache that cores share,
-/// or in memory.
+/// Location of the bytes that a step touches: a core's own caches, the cache that cores share, or
+/// memory.
 enum class Level { kFirst, kSecond, kLast, kMemory };
 inline constexpr std::size_t kLevels = 4;
 
-/// Seconds a byte, by Level.
+/// Seconds a byte, indexed by Level.
 using ByteFigures = std::array<Figure, kLevels>;
 
-/// How measured figures came about.
+/// Origin of measured figures.
 struct Origin {
-    std::string machine{};  // its processors, and how many cores may be used; empty: any
+    std::string machine{};  // its processors and number of usable cores; empty: any
     std::string boot{};     // empty: any
-    std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: unknown
-    int cores = 0;          // that its processes may use; 0: unknown
-    double took = 0;        // milliseconds, to measure them; 0: unknown
-    double load = 0;    // mean number of runnable threads in the minute before; of tries, the least
-    int tries = 0;      // the best of so many measurements
-    double spread = 0;  // how much longer a repeated step took mostly than at best: from 1 on
-    bool is_quiet = false;  // nobody else took the cores meanwhile
+    std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: not recorded
+    int cores = 0;          // usable by its processes; 0: not recorded
+    double took = 0;        // milliseconds of measuring; 0: not recorded
+    double load =
+        0;  // mean number of runnable threads in the minute before; the minimum over the tries
+    int tries = 0;          // number of measurements, of which the best counts
+    double spread = 0;      // median over minimum time of a repeated step, 1 or more
+    bool is_quiet = false;  // no other process used the cores meanwhile
 
     friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-/// A value. The default one holds figures that are typical of servers.
+/// Value type. Its default contains figures that are typical of servers.
 struct MachineCosts {
     MachineCosts();
 
-    Figure core_round_trip;         // a cache line handed to another core and back
+    Figure core_round_trip;         // a cache line to another core and back
     Figure shared_core_round_trip;  // a wake-up and back, between threads that share a core
     Figure wake;          // from the call that wakes a sleeper on another core until it runs
     Figure direct_start;  // of process_vm_readv(2)
-    Figure tcp_round;     // over loopback: from a send until a receiver that looks has it
-    Figure tcp_message;   // of that, the sender's own time
-    Figure tcp_byte;      // of its time, while the other end keeps up
-    ByteFigures copy;     // within one core's reach
-    ByteFigures sum;      // float32, onto others
-    ByteFigures write;    // what another core has read, plainly, as that core does, too
-    ByteFigures take;     // copied, when another core has written it so, as that core does, too
-    ByteFigures stream;   // what another core has read, past the caches, as that core does, too
+    Figure tcp_round;     // over loopback: from a send until a polling receiver has it
+    Figure tcp_message;   // the sender's own part of that time
+    Figure tcp_byte;      // sender's time while the receiver keeps up
+    ByteFigures copy;     // within one core's caches
+    ByteFigures sum;      // float32, added to other numbers
+    ByteFigures
+        write;  // regular stores to data that another core has read, with its own cost included
+    ByteFigures
+        take;  // copies of data that another core has written so, with its own cost included
+    ByteFigures stream;  // non-temporal stores to data that another core has read, with its own
+                         // cost included
     ByteFigures take_streamed;
-    ByteFigures direct;        // process_vm_readv(2) of what another core has written
-    ByteFigures direct_again;  // of what this core has read so before, and nobody written since
-    std::array<std::size_t, kLevels - 1> cache_bytes;  // of Levels but memory
+    ByteFigures direct;        // process_vm_readv(2) of data that another core has written
+    ByteFigures direct_again;  // the same data again, unchanged since this core's last such read
+    std::array<std::size_t, kLevels - 1> cache_bytes;  // of all levels but memory
     Origin origin;
 
     static constexpr std::size_t kMostBytes = 4 * kKiB;
 
-    /// kInvalidArgument names the line and what is wrong with it.
+    /// Parses figures. kInvalidArgument names the line and the error.
     [[nodiscard]] PCCL_API static Result<MachineCosts> parse(std::string_view text);
-    /// What parse() takes; empty where nothing was measured.
+    /// Returns text for parse(); empty if nothing was measured.
     [[nodiscard]] PCCL_API std::string text() const;
 
-    /// Whether any figure was.
+    /// Returns whether any figure was measured.
     [[nodiscard]] PCCL_API bool is_measured() const;
-    /// Whether what passes between two cores was: the round trip, the wake-up and TCP.
+    /// Returns whether figures between two cores were measured: the round trip, the wake-up and
+    /// TCP.
     [[nodiscard]] PCCL_API bool is_of_two_cores() const;
-    /// The level that holds `bytes`; the last one, which others use, too, no more than its half.
+    /// Returns the level that holds `bytes`; for the last level, which is shared, only half its
+    /// size counts.
     [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
-    /// Takes what `other` has measured and this has not.
+    /// Takes the figures that `other` has measured and this has not.
     PCCL_API void fill_up_from(const MachineCosts& other);
 
     friend bool operator==(const MachineCosts&, const MachineCosts&) = default;
 };
 
-/// Seconds a byte.
+/// Returns seconds a byte.
 [[nodiscard]] inline double at(const ByteFigures& figures, Level level) {
     return figures[static_cast<std::size_t>(level)].seconds;
 }
 
-/// Seconds a byte that goes through memory which ranks share.
+/// Seconds a byte through memory that ranks share.
 struct CoreTransfer {
     double give = 0;
     double take = 0;
@@ -104,7 +110,7 @@ struct CoreTransfer {
     [[nodiscard]] double both() const { return give + take; }
 };
 
-/// Plainly or past the caches, whichever is faster: SharedCopy finds it.
+/// Returns the faster of regular and non-temporal stores; SharedCopy finds it at run time.
 [[nodiscard]] inline CoreTransfer core_transfer_at(Level level, const MachineCosts& costs) {
     const CoreTransfer plain{at(costs.write, level), at(costs.take, level)};
     const CoreTransfer streamed{at(costs.stream, level), at(costs.take_streamed, level)};
@@ -114,9 +120,9 @@ struct CoreTransfer {
 struct NamedFigure {
     std::string_view name;
     std::string_view what;
-    double unit;  // seconds
+    double unit;  // in seconds
     Figure MachineCosts::*figure;
-    bool takes_two_cores;  // to be measured
+    bool takes_two_cores;  // requires two cores
 };
 struct NamedByteFigures {
     std::string_view name;
@@ -126,11 +132,11 @@ struct NamedByteFigures {
 [[nodiscard]] PCCL_API std::span<const NamedFigure> named_figures();
 [[nodiscard]] PCCL_API std::span<const NamedByteFigures> named_byte_figures();
 
-/// "measured 2026-11-25T21:40:03Z in 30 ms, load 0.1", "... on a busy machine", and why nothing
-/// that passes between cores was; or "defaults, nothing was measured".
+/// Returns the origin: "measured 2026-11-25T21:40:03Z in 30 ms, load 0.1", "... on a busy machine",
+/// with the reason if nothing between cores was measured; or "defaults, nothing was measured".
 [[nodiscard]] PCCL_API std::string source_of(const MachineCosts& costs);
-/// A line for each figure, with its source: "beat: 0.21 us, measured (a cache line handed to
-/// another core and back)"; then the caches.
+/// Returns a line for each figure, with its source: "beat: 0.21 us, measured (a cache line handed
+/// to another core and back)"; then the caches.
 [[nodiscard]] PCCL_API std::vector<std::string> lines_of(const MachineCosts& costs);
 
 }  // namespace pccl::costs

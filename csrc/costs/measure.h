@@ -1,4 +1,4 @@
-// Measures what the steps of a collective cost on this machine.
+// Measures the costs of a collective's steps on this machine.
 #pragma once
 
 #include "csrc/base/clock.h"
@@ -7,10 +7,11 @@
 
 namespace pccl::costs {
 
-/// In about `budget`, on two cores that this process may use; on one where it may use no other. The
-/// last cache takes its least number of turns also when the time is over: with 26 ms all took 27 to
-/// 33 on Xeons whose cores have 2 MiB each. What could not be measured, or only so that it cannot
-/// be, keeps its default. Leaves machine, boot and date to others.
+/// Takes about `budget`, on two cores that this process may use, or on one if there is only one.
+/// The last-level cache gets its minimum number of repetitions even after that time: with 26 ms the
+/// whole took 27 to 33 ms on Xeons whose cores have 2 MiB each. Figures that could not be measured
+/// keep their defaults, also when a measured value is impossible. The caller sets machine, boot and
+/// date.
 [[nodiscard]] PCCL_API MachineCosts measure(Duration budget = std::chrono::milliseconds(23));
 
 }  // namespace pccl::costs

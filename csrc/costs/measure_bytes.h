@@ -1,4 +1,4 @@
-// What a byte costs that is copied, added, or handed to another core, by where it lies.
+// Measures the cost of a byte that is copied, added, or passed to another core, by its location.
 #pragma once
 
 #include "csrc/base/clock.h"
@@ -7,8 +7,8 @@
 
 namespace pccl::costs {
 
-/// `peer_thread` runs on another core, or is null: then only what one core does by itself. How
-/// unlike repeated measurements were is added to `spread`.
+/// `peer_thread` runs on another core; null: only figures of a single core are measured. Adds the
+/// variation of repeated measurements to `spread`.
 void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline deadline,
                    double& spread);
 

@@ -1,4 +1,4 @@
-// What it costs to hand something to another thread: over a cache line, or by waking it.
+// Measures the latency between two threads: over a cache line, or by a wake-up.
 #pragma once
 
 #include "csrc/base/clock.h"
@@ -7,13 +7,13 @@
 
 namespace pccl::costs {
 
-/// Binds `peer_thread` to another core than this thread's, at a middling distance, and measures
-/// `core_round_trip`; false, and nothing, where there is none.
+/// Binds `peer_thread` to another core than this thread's, at a medium distance, and measures
+/// `core_round_trip`. Returns false, without effect, if there is none.
 [[nodiscard]] bool meet_on_another_core(PingPongThread& peer_thread, MachineCosts& into,
                                         Deadline deadline);
-/// On the core of `peer_thread`.
+/// Measures the wake-up of `peer_thread` on its core.
 void measure_wake(PingPongThread& peer_thread, MachineCosts& into, Deadline deadline);
-/// Binds `peer_thread` to this thread's core.
+/// Binds `peer_thread` to this thread's core and measures a wake-up between the two.
 void measure_shared_core(PingPongThread& peer_thread, MachineCosts& into, Deadline deadline);
 
 }  // namespace pccl::costs

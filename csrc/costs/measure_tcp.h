@@ -1,4 +1,4 @@
-// What TCP costs: on loopback, and by a connection to another host.
+// Measures the costs of TCP on loopback, and on a connection to another host.
 #pragma once
 
 #include "csrc/base/clock.h"
@@ -7,24 +7,24 @@
 
 namespace pccl::costs {
 
-/// As MachineCosts has them of loopback.
+/// Costs of one connection, as MachineCosts has them for loopback.
 struct TcpCosts {
     Figure round;
     Figure message;
     Figure byte;
-    bool is_steady = false;  // repeated exchanges took much the same: nobody disturbed them
+    bool is_steady = false;  // repeated exchanges took about equal times, without disturbance
 };
 
 struct MeasuringTime {
-    Duration budget;    // for exchanges, once the other end has answered
-    Deadline deadline;  // of each of them
+    Duration budget;    // for exchanges, after the first answer
+    Deadline deadline;  // of each exchange
 };
 
-/// Of a connection whose other end answers echoes (sys/socket/echo.h). Errors: kTimeout, and as the
-/// calls of sys/socket/socket.h.
+/// Measures a connection whose other end answers echoes (sys/socket/echo.h). Errors are kTimeout
+/// and those of sys/socket/socket.h.
 [[nodiscard]] PCCL_API Result<TcpCosts> measure_connection(int fd, const MeasuringTime& time);
 
-/// `peer_thread` runs on another core. kUnavailable where there is no loopback.
+/// Measures loopback; `peer_thread` must run on another core. kUnavailable if there is no loopback.
 [[nodiscard]] Status measure_tcp(PingPongThread& peer_thread, MachineCosts& into,
                                  Deadline deadline);
 

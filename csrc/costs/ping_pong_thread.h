@@ -1,4 +1,4 @@
-// Another thread on another core, which does what it is told while this one waits.
+// Thread on another core that runs tasks while the measuring thread waits.
 #pragma once
 
 #include <sched.h>
@@ -13,8 +13,8 @@
 
 namespace pccl::costs {
 
-/// Looks again and again, for most of what is waited for comes within a microsecond; where both
-/// sides share a core, they take turns.
+/// Polls until `is_there` returns true. It spins first, because most waits take less than a
+/// microsecond, and then yields, because both sides may share a core.
 template <typename Look>
 void spin_until(const Look& is_there) {
     constexpr int kLooks = 2000;
@@ -35,13 +35,13 @@ class PingPongThread {
     PingPongThread(const PingPongThread&) = delete;
     PingPongThread& operator=(const PingPongThread&) = delete;
 
-    /// `task` must outlive end().
+    /// Starts `task`, which must stay valid until end() returns.
     void begin(const Task& task) { task_.store(&task); }
     void end();
     void run(const Task& task);
-    /// Where it runs from now on; kUnavailable where it may run on none of them.
+    /// Sets the cores that it runs on; kUnavailable if it may run on none of them.
     [[nodiscard]] Status run_on(const sys::CoreSet& cores);
-    /// How often others took its core away.
+    /// Returns how often other threads preempted it.
     [[nodiscard]] long interruptions();
 
    private:
@@ -49,10 +49,10 @@ class PingPongThread {
 
     std::atomic<const Task*> task_{nullptr};
     std::atomic<bool> is_over_{false};
-    BackgroundThread thread_;  // last: it uses the others
+    BackgroundThread thread_;  // last: it uses the other members
 };
 
-/// How often others took this thread's core away.
+/// Returns how often other threads preempted this thread.
 [[nodiscard]] long interruptions_of_this_thread();
 
 }  // namespace pccl::costs

@@ -1,4 +1,4 @@
-// Times of one step, taken several times.
+// Repeated times of one step.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +24,16 @@ class TimingSamples {
    public:
     void add(double seconds) { seconds_.push_back(seconds); }
     [[nodiscard]] bool is_empty() const { return seconds_.empty(); }
-    /// What others disturb takes longer, never shorter.
+    /// Returns the minimum: disturbances only make a step slower.
     [[nodiscard]] double least() const { return *std::ranges::min_element(seconds_); }
-    /// What a quarter of them stays below: of times of which some are too short, for what was
-    /// waited for was there already, or two cores happened to be near each other.
+    /// Returns the lower quartile, for steps of which some times are too short: the awaited value
+    /// had already arrived, or two cores happened to be close to each other.
     [[nodiscard]] double quartile() const {
         std::vector<double> sorted = seconds_;
         std::ranges::sort(sorted);
         return sorted[sorted.size() / 4];
     }
-    /// How much longer the one in the middle took than the least: 1 where all took the same, much
-    /// where there are too few to tell.
+    /// Returns median over minimum: 1 if all are equal, a large value if there are too few samples.
     [[nodiscard]] double spread() const {
         constexpr std::size_t kFewest = 3;
         constexpr double kUnknown = 100;
@@ -43,18 +42,18 @@ class TimingSamples {
         std::ranges::sort(sorted);
         return sorted[sorted.size() / 2] / sorted.front();
     }
-    /// Whether the least has another near it, at most so many times as long.
+    /// Returns whether the second-smallest sample is at most `times` times the minimum.
     [[nodiscard]] bool agree(double times) const {
         std::vector<double> sorted = seconds_;
         std::ranges::sort(sorted);
         return sorted.size() > 1 && sorted[1] <= times * sorted[0];
     }
-    /// The least, of one of `units`.
+    /// Returns the minimum, for one of `units`.
     [[nodiscard]] Figure least_of(double units = 1) const {
         if (seconds_.empty()) return {};
         return {.seconds = least() / units, .is_measured = true};
     }
-    /// The quartile likewise, without what `beside` takes.
+    /// Returns the quartile for one of `units`, after subtraction of `beside`.
     [[nodiscard]] Figure quartile_of(double units = 1, double beside = 0) const {
         if (seconds_.empty() || quartile() <= beside) return {};
         return {.seconds = (quartile() - beside) / units, .is_measured = true};

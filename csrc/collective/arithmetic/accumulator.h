@@ -1,8 +1,8 @@
-// What a reduction keeps its partial results in.
+// Accumulator type of a reduction.
 //
-// Sums of halves would be rounded at every hop, and averages of integers would wrap before they are
-// divided: these accumulate in a wider type, and are rounded once, at the end. All others
-// accumulate in the type that they have.
+// Sums of 16-bit floats would be rounded at every hop, and averages of integers would wrap before
+// the division. These accumulate in a wider type and are rounded once, at the end. All others
+// accumulate in their own type.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,26 @@ namespace pccl::arithmetic {
 class Accumulator {
    public:
     Accumulator() = default;
-    /// For contributions of `ranks` ranks, at most 65535: kAvg divides by that. `type` and `op`
-    /// must be a pair that combine_for() takes. The sum of two halves needs nothing wider: it is
-    /// computed in float32 and rounded once anyway.
+    /// Prepares for contributions of `ranks` ranks, at most 65535: kAvg divides by that number.
+    /// combine_for() must support the pair of `type` and `op`. The sum of two 16-bit floats needs
+    /// no wider type: it is computed in float32 and rounded once anyway.
     Accumulator(DataType type, ReduceOp op, int ranks);
 
-    /// Whether that is wider than the type itself.
+    /// Returns whether the accumulator is wider than the type itself.
     [[nodiscard]] static bool is_wide_for(DataType type, ReduceOp op, int ranks);
     [[nodiscard]] bool is_wide() const { return is_wide_; }
-    /// Of one partial result.
+    /// Returns the bytes of one partial result.
     [[nodiscard]] std::size_t element_bytes() const { return element_bytes_; }
-    /// Adds partial results.
+    /// Returns the function that adds partial results.
     [[nodiscard]] Combine combine() const { return combine_; }
 
-    /// Where it is wide: partial results of single contributions. dst and src may not overlap.
+    /// Converts single contributions to partial results, if it is wide. dst and src must not
+    /// overlap.
     void widen(std::byte* dst, const std::byte* src, std::size_t count) const;
-    /// Elements of the type it accumulates from partial results, which are used up. Where it is
-    /// wide, dst and partial may not overlap; else they are the same.
+    /// Converts partial results to elements of the type, and overwrites them. If it is wide, dst
+    /// and partial must not overlap; otherwise they must be equal.
     void finish(std::byte* dst, std::byte* partial, std::size_t count) const;
-    /// unify_nans() of partial results.
+    /// Applies arithmetic::unify_nans() to partial results.
     void unify_nans(std::byte* partial, std::size_t count) const;
 
    private:

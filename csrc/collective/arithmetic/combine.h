@@ -4,7 +4,7 @@
 
 namespace pccl::arithmetic {
 
-/// dst[i] = a[i] (op) b[i]; dst may be a or b, but may not overlap them otherwise.
+/// Kernel for dst[i] = a[i] (op) b[i]; dst may be a or b, but must not overlap them otherwise.
 using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count);
 
 }  // namespace pccl::arithmetic

@@ -1,8 +1,8 @@
-// Element types and operators as the loops of loops.h see them.
+// Element types and operators for the loops of loops.h.
 //
-// Compiled once for each instruction set. Everything is in an unnamed namespace, and nothing calls
-// an inline function of the standard library: the linker keeps one copy of those for all sets,
-// perhaps one that this machine cannot run.
+// This file is compiled once for each instruction set. Everything is in an unnamed namespace, and
+// nothing calls an inline function of the standard library: the linker keeps one copy of such a
+// function for all sets, possibly one that this machine cannot run.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace pccl::arithmetic {
 namespace {
 
-/// A T at any address.
+/// A T at any address, without alignment.
 template <typename T>
 struct [[gnu::packed, gnu::may_alias]] Loose {
     T value;
@@ -22,9 +22,9 @@ inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bit
 inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 inline std::uint64_t bits_of(double value) { return __builtin_bit_cast(std::uint64_t, value); }
 
-/// A processor passes on the payload of one operand or the other, so that ranks which swap the two
-/// would have different NaNs. (Not constexpr: with a literal in its place, GCC 12 makes Max half as
-/// slow again.)
+/// Returns one fixed NaN. A processor keeps the payload of one of the operands, so that ranks with
+/// swapped operands would have different NaNs. (Not constexpr: with a literal instead, GCC 12 makes
+/// Max 1.5 times as slow.)
 template <typename V>
 V one_nan() {
     return V{} + __builtin_nanf("");
@@ -34,7 +34,7 @@ V with_one_nan(V value) {
     return value == value ? value : one_nan<V>();
 }
 
-/// Types that compute as they are stored.
+/// Types that compute in their stored type.
 template <typename T>
 struct Plain {
     using Stored = T;
@@ -52,7 +52,7 @@ struct Bfloat16 {
     static float load(std::uint16_t stored) {
         return float_of(static_cast<std::uint32_t>(stored) << 16);
     }
-    /// Round to nearest even; a NaN stays one, and becomes quiet.
+    /// Rounds to nearest even; a NaN becomes quiet.
     static std::uint16_t store(float value) {
         const std::uint32_t bits = bits_of(value);
         const std::uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
@@ -62,8 +62,8 @@ struct Bfloat16 {
     }
 };
 
-/// Without tables or branches, so that it vectorises; no step meets a subnormal result, so the
-/// answer does not depend on the processor's flush-to-zero modes.
+/// Conversion without tables or branches, so that it vectorises. No step has a subnormal result, so
+/// the result does not depend on the processor's flush-to-zero modes.
 struct Float16 {
     using Stored = std::uint16_t;
     using Value = float;
@@ -114,8 +114,8 @@ struct Truth {
     static std::uint8_t store(std::uint8_t value) { return value; }
 };
 
-// The operators give the same bits when their operands are swapped, but for the NaNs of Sum and
-// Product. Those two take numbers, or GCC vectors of floats.
+// The operators give bitwise equal results when their operands are swapped, except for NaNs of Sum
+// and Product. Those two take numbers, or GCC vectors of floats.
 struct Sum {
     template <typename V>
     static V apply(V a, V b) {
@@ -128,8 +128,8 @@ struct Product {
         return static_cast<V>(a * b);
     }
 };
-/// minimum and maximum of IEEE 754-2019: a NaN on either side gives NaN, as torch.amin and
-/// torch.amax do, and -0 is less than +0.
+/// minimum and maximum of IEEE 754-2019: a NaN on either side gives NaN, as for torch.amin and
+/// torch.amax, and -0 is less than +0.
 struct Min {
     template <typename V>
     static V apply(V a, V b) {
@@ -137,7 +137,8 @@ struct Min {
         if constexpr (std::is_integral_v<V>) {
             return first;
         } else {
-            // Both or neither are less: these are one operand each, two zeros or a NaN among them.
+            // If neither operand is less, first and second are one operand each: two zeros, equal
+            // numbers, or a NaN among them.
             const V second = b < a ? b : a;
             return with_one_nan(__builtin_bit_cast(V, bits_of(first) | bits_of(second)));
         }

@@ -1,5 +1,5 @@
-// float16 by the conversion instructions of F16C and AVX-512, which GCC does not find by itself.
-// See elements.h for the rules of this file.
+// float16 by the conversion instructions of F16C and AVX-512, which GCC does not generate from the
+// loops. The rules of elements.h apply to this file.
 #pragma once
 
 #if defined(__F16C__)
@@ -14,7 +14,7 @@ namespace {
 #if defined(__AVX512F__)
 using Floats = __m512;
 using Halves = __m256i;
-// The forms without a mask make GCC 12 warn of an uninitialised variable of its own (PR 105593).
+// The forms without a mask make GCC 12 warn about an uninitialised variable of its own (PR 105593).
 constexpr __mmask16 kEvery = 0xFFFF;
 inline Floats floats_of(Halves halves) { return _mm512_maskz_cvtph_ps(kEvery, halves); }
 inline Halves halves_of(Floats floats) {
@@ -30,7 +30,7 @@ inline Halves halves_of(Floats floats) {
 #endif
 constexpr std::size_t kLanes = sizeof(Floats) / sizeof(float);
 
-/// The first `lanes` halves at `src`; the other lanes are zero.
+/// Loads the first `lanes` 16-bit floats at `src`; the other lanes are zero.
 inline Floats load_halves(const std::byte* src, std::size_t lanes) {
     Halves halves{};
     __builtin_memcpy(&halves, src, lanes * 2);
@@ -41,7 +41,7 @@ inline void store_halves(std::byte* dst, Floats floats, std::size_t lanes) {
     __builtin_memcpy(dst, &halves, lanes * 2);
 }
 
-/// Calls step(first, lanes) for whole vectors, then for what is left.
+/// Calls step(first, lanes) for whole vectors, then for the rest.
 template <typename Step>
 void for_vectors(std::size_t count, Step step) {
     std::size_t first = 0;

@@ -1,4 +1,4 @@
-// A reduction of many contributions in one pass over memory.
+// Reduction of several contributions in one pass over memory.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace pccl::arithmetic {
 class Reduction {
    public:
     Reduction() = default;
-    /// For contributions of `ranks` ranks: kAvg divides by that. `type` and `op` must be a pair
-    /// that combine_for() knows.
+    /// Prepares for contributions of `ranks` ranks: kAvg divides by that number. combine_for() must
+    /// support the pair of `type` and `op`.
     Reduction(DataType type, ReduceOp op, int ranks)
         : element_bytes_(size_of(type)), accumulator_(type, op, ranks) {}
 
-    /// dst[i] = the contributions' i-th elements reduced in the order of `sources`, at least two.
-    /// What accumulates in a wider type (accumulator.h) is rounded once. dst may be exactly one of
-    /// the sources, and may not overlap them otherwise.
+    /// Computes dst[i] as the reduction of the contributions' i-th elements in the order of
+    /// `sources`, of which there must be at least two. Wide accumulators (accumulator.h) are
+    /// rounded once. dst may be exactly one of the sources, and must not overlap them otherwise.
     void apply(std::byte* dst, std::span<const std::byte* const> sources, std::size_t count) const;
     [[nodiscard]] std::size_t element_bytes() const { return element_bytes_; }
 

@@ -1,5 +1,5 @@
-// Fills a table of kernels with the loops, as compiled for one instruction set.
-// See elements.h for the rules of this file.
+// Builder of the kernel table from the loops, for one instruction set. The rules of elements.h
+// apply to this file.
 #pragma once
 
 #include "csrc/collective/arithmetic/float16_vectors.h"
@@ -23,7 +23,7 @@ class TableBuilder {
         set(type, ReduceOp::kProduct, product);
     }
 
-    /// `Unsigned` has the width of `Integer`: what does not look at the sign is compiled once. A
+    /// `Unsigned` has the width of `Integer`: kernels that ignore the sign are compiled once. A
     /// `Wide` has room for averages.
     template <typename Integer, typename Unsigned, typename Wide>
     constexpr void add_integer(DataType type) {
@@ -115,7 +115,7 @@ class TableBuilder {
     Kernels kernels_{.add_split_integers = add_split_integers};
 };
 
-/// To be called in constant expressions only: its own code must not reach the linker.
+/// Call it in constant expressions only: its own code must not reach the linker.
 constexpr Kernels make_kernels() {
     TableBuilder table;
     table.add_integer<std::uint8_t, std::uint8_t, std::uint32_t>(DataType::kUint8);
