@@ -21,7 +21,7 @@ bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
            begin_b < begin_a + a.count * element_bytes;
 }
 
-/// From the first byte of all to the last, in bytes.
+/// Returns the bytes from the first byte of all blocks to the last.
 Block hull_of(std::span<const Block> blocks, std::size_t element_bytes) {
     std::byte* begin = nullptr;
     std::byte* end = nullptr;
@@ -34,7 +34,7 @@ Block hull_of(std::span<const Block> blocks, std::size_t element_bytes) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// Whether an input lies on an output other than exactly where a schedule's in-place form has it.
+/// Returns whether an input overlaps an output in another way than a schedule's in-place form.
 bool overlaps_badly(const Collective& collective) {
     const std::size_t element = size_of(collective.type);
     const Block in = hull_of(collective.inputs, element);
@@ -156,7 +156,7 @@ Result<bool> CollectiveOperation::progress(bool& moved) {
 void CollectiveOperation::finish_results() {
     if (!reduces(executed_.kind)) return;
     const ReduceOp op = executed_.op;
-    // Min and Max give one NaN whatever their operands' are.
+    // Min and Max return one fixed NaN for any NaN operands.
     const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
     const bool unifies = decision_.program->swaps_operands && !is_extreme;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {

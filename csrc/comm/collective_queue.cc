@@ -7,7 +7,7 @@
 namespace pccl::comm {
 
 std::shared_ptr<CollectiveOperation> CollectiveQueue::take_spare() {
-    // A spare that somebody still holds an event of must keep its result.
+    // A spare that an event still refers to must keep its result.
     if (spare_ && spare_.use_count() == 1) return std::exchange(spare_, nullptr);
     return std::make_shared<CollectiveOperation>(executors_, flight_group_);
 }
@@ -52,8 +52,8 @@ void CollectiveQueue::end_front(const Status& status, runtime::EndedOperations& 
     auto operation = std::move(collectives_.front());
     collectives_.pop_front();
     operation->finish(status);
-    // Only the caller of Group::run() holds the other reference of a synchronous operation, and it
-    // is looking.
+    // A synchronous operation has one other reference, that of the caller of Group::run(), which
+    // polls it.
     if (operation->has_callbacks()) ended.add(std::move(operation));
 }
 

@@ -73,7 +73,7 @@ Result<std::vector<Capsule>> environment_capsules(std::string_view paths, int ra
     std::vector<Capsule> capsules;
     for (const std::string& path : files) {
         const auto file = CapsuleFile::read(path);
-        // Proving takes long, and whoever has many groups has capsules for each.
+        // Proving takes long, and users with many groups list capsules for each.
         if (file.is_ok() && !file->has(ranks)) continue;
         const auto usable = usable_in(file, ranks);
         if (!usable.is_ok())
@@ -81,7 +81,7 @@ Result<std::vector<Capsule>> environment_capsules(std::string_view paths, int ra
         else
             capsules.push_back(*usable);
     }
-    // Whatever the files are called on each host.
+    // The order must not depend on the file names, which may differ between hosts.
     std::ranges::sort(capsules, {}, [](const Capsule& each) {
         return std::pair(each.description().name, each.file_digest());
     });

@@ -13,7 +13,8 @@
 namespace pccl::comm {
 namespace {
 
-/// Once, by rank 0 of the first group: further groups of these processes fare alike.
+/// Warns once, on rank 0 of the first group: further groups of these processes have the same
+/// problem.
 void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std::string& group) {
     static std::atomic<bool> is_told{false};
     const std::string why = bootstrap::why_memory_is_apart(roster);
@@ -105,7 +106,7 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
         collectives_.push(operation);
         lock.unlock();
         if (const Status status = progress(*operation, Deadline::never()); !status.is_ok()) {
-            // The caller's memory must not be used once it has returned.
+            // The caller's memory must not be used after the return.
             if (!operation->is_done()) abort(status);
             return status;
         }
@@ -117,12 +118,14 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     return Status::ok();
 }
 
-/// Most collectives of a segment are done at the first try, with nothing in the queue.
+/// Tries to finish at once: most collectives of a segment are done at the first step, if the queue
+/// is empty.
 bool Group::try_at_once(CollectiveOperation& operation) {
     if (peers_.segment() == nullptr) return false;
     bool moved = false;
     const Result<bool> done = operation.progress(moved);
-    // An error ends it, and the group: to go on after half a step could give wrong results.
+    // An error ends the operation and the group: continuing after half a step could give wrong
+    // results.
     if (!done.is_ok()) diagnosis_.conclude(done.status());
     return done.is_ok() && *done;
 }
@@ -168,7 +171,7 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
 
 void Group::leave_to_background(const std::shared_ptr<runtime::Operation>& operation) {
     unattended_.fetch_add(1);
-    // A first step here spares short operations the hand-off.
+    // A first step here saves short operations the hand-off.
     operation->on_done([this](const Status&) { unattended_.fetch_sub(1); });
     progress();
     if (!operation->is_done()) runtime_.notify();
@@ -283,18 +286,19 @@ AwaitedRanks Group::awaited() const {
 }
 
 void Group::break_with(const Status& cause) {
-    // Who aborts ends a connection attempt, which then looks as if it had timed out.
+    // abort() ends a connection attempt, whose error then looks like a timeout.
     end_.cause = aborted_.load() && cause.code() == StatusCode::kTimeout
                      ? Status::aborted("abort was called on this group")
                      : cause;
-    // A mismatch says itself what each side does.
+    // The text of a mismatch contains the operations of both sides.
     const bool says_what = collectives_.is_empty() || end_.cause.code() == StatusCode::kMismatch;
     end_.shown = explained(end_.cause, directory(),
                            says_what ? std::string() : collectives_.front().describe());
     is_over_.store(true);
     const bool has_failed = end_.cause.code() != StatusCode::kAborted;
     diagnosis_.note_untold(has_failed ? peers_.out_of_reach() : std::vector<Rank>());
-    // Before anything ends: then its caller uses its memory, which a peer may be reading.
+    // Close before operations end: then their callers may reuse memory that a peer is still
+    // reading.
     peers_.close(end_.cause);
     collectives_.fail_all(end_.shown, ended_);
     mailbox_.fail_all(end_.shown, ended_);
@@ -326,10 +330,10 @@ Status Group::leave() {
     Status found;
     Status reason = Status::aborted(concat("group ", name(), " was shut down"));
     {
-        // Who holds the lock is in the middle of something.
+        // The owner of the lock may be in the middle of an operation.
         const std::unique_lock lock(mutex_, std::try_to_lock);
         const bool is_idle = lock.owns_lock() && !is_over() && collectives_.is_empty();
-        // Its caller knows it.
+        // The caller of the failed switch has received this error already.
         const Status disagreement = is_idle ? phases_.disagreement() : Status::ok();
         if (is_idle && disagreement.is_ok() && collectives_.latest().magic != 0)
             found = diagnosis_.compare_latest(collectives_.latest());

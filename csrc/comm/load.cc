@@ -1,4 +1,4 @@
-// Capsules that a group loads and unloads while it lives: all of its ranks do, or none.
+// Capsules that a group loads and unloads at run time: either all of its ranks do, or none.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -24,13 +24,13 @@ using schedule::SizeRange;
 
 enum class Change : std::uint8_t { kLoad, kUnload };
 
-/// What each rank tells all others. Without padding.
+/// Vote of one rank for all others. It has no padding.
 struct Vote {
     sys::Digest digest{};  // of the capsule, or of its name
     SizeRange sizes{};
     Change change{};
     std::uint8_t is_able = 0;
-    ShortText<190> reason{};  // of one that is not
+    ShortText<190> reason{};  // why the rank is unable
 };
 static_assert(sizeof(Vote) == 240);
 
@@ -40,7 +40,8 @@ Vote vote_for(Change change, const Status& able) {
             .reason = ShortText<190>(able.message())};
 }
 
-/// ok where all ranks are able, and want what `own` does. The same error on all that are able.
+/// Returns ok if all ranks are able, and vote as `own` does. Returns one error on all ranks that
+/// are able.
 Status agree(const Vote& own, const std::vector<Vote>& votes) {
     const auto unable = ranks_where(votes, [](const Vote& vote) { return vote.is_able != 1; });
     if (!unable.empty()) {

@@ -6,14 +6,16 @@
 namespace pccl::comm {
 namespace {
 
-// On a core of 3 GHz or so. Of a message of 32 runs, 31 take 5 to 6 us more than one of a run: two
-// cores exchange two of them in 19 to 22 us by TCP, and two of one run each in 9.5.
+// Measured on a core of about 3 GHz. In a message of 32 runs, 31 runs take 5 to 6 us more than a
+// message of one run: two cores exchange two of them in 19 to 22 us by TCP, and two of one run each
+// in 9.5 us.
 constexpr double kRunSeconds = 0.09e-6;
-// A system call that finds nothing; in shared memory it is a line of the own cache.
+// Cost of a system call without a result; over shared memory a poll reads a line in the own cache.
 constexpr double kLookSeconds = 0.3e-6;
 
-/// Adds what a receiver does itself over TCP. There is no wire: but for a wake-up, what follows the
-/// sender's time is the receiver's system calls, which copy what another core has written.
+/// Adds the receiver's own time over TCP. There is no wire: apart from a wake-up, the time after
+/// the sender's consists of the receiver's system calls, which copy data that another core has
+/// written.
 void add_receipt(schedule::MessageWork& work, const schedule::LinkModel& model,
                  const costs::MachineCosts& costs) {
     work.receipt_seconds = model.near.round_seconds;
@@ -30,7 +32,8 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
                 .is_on_one_host = ranks.by_shared_memory,
                 .shares_memory = ranks.by_shared_memory,
                 .most_on_a_host = ranks.by_shared_memory ? ranks.ranks : 1};
-    // The network has them take turns with all else, but not be woken for each message.
+    // The network model makes ranks share cores with all other work, but does not add a wake-up for
+    // each message.
     const schedule::LinkModel model = link_model(reach, *layout, costs);
     reach.ranks_on_core = (ranks.ranks + ranks.cores - 1) / ranks.cores;
     const double travel_seconds = link_model(reach, *layout, costs).near.round_seconds;

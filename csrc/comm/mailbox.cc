@@ -23,7 +23,7 @@ abi::MessageHeader header_of(const MessageOperation::Envelope& envelope) {
             .bytes = envelope.bytes};
 }
 
-/// "float32", "type 77" where a peer says what is none.
+/// Returns "float32", or "type 77" for an invalid type of a peer.
 std::string type_of(const abi::MessageHeader& header) {
     if (header.data_type <= kDataTypes)
         return std::string(to_string(static_cast<DataType>(header.data_type - 1)));
@@ -181,7 +181,7 @@ Status Mailbox::progress_source(Rank rank, LinkTable& links, bool& moved, EndedO
         if (link == nullptr) return Status::ok();
         if (source.header_received < sizeof source.header) {
             const Status read = read_header(rank, source, *link, moved);
-            // Any source may still send when one of them has left.
+            // An any-source receive can still match others when one source has left.
             const bool others =
                 source.header_received == 0 && receives_.front()->envelope().peer == kAnySource;
             if (!read.is_ok()) return others && sources_.size() > 2 ? Status::ok() : read;

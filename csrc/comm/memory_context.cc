@@ -89,7 +89,7 @@ Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline)
             parts.push_back(mine);
             continue;
         }
-        // Once one rank is missing the time is up: the others are only looked for.
+        // After one missing rank the time is over: the others are only polled once.
         auto part = fetch(key, rank, missing.empty() ? deadline : Deadline::after({}));
         if (part.is_ok())
             parts.push_back(*part);

@@ -1,4 +1,5 @@
-// A barrier that names who is missing: every rank reports to rank 0, which answers when all have.
+// Barrier that names missing ranks: every rank reports to rank 0, which answers when all have
+// reported.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +22,7 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
                           comm.receive(0, kGoTag, {&token, 1}, {.timeout = timeout}));
     const Status sent = arrived.wait();
     const Status answered = sent.is_ok() ? go.wait() : sent;
-    // The words are Gloo's, which programs look for.
+    // Programs match this text, which is Gloo's.
     const std::string failed =
         concat("Rank ", comm.rank(), " successfully reached monitoredBarrier, but received errors",
                " while waiting for send/recv from rank 0");

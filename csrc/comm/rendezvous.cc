@@ -28,7 +28,8 @@
 namespace pccl::comm {
 namespace {
 
-/// The address from which this process reaches the store comes first: the others reach that, too.
+/// Moves the address from which this process reaches the store to the front: peers can reach that
+/// one, too.
 void prefer_way_to_store(transport::PeerAddress& own, const CommunicatorOptions& options) {
     const auto tcp = own.links.find(transport::TransportKind::kTcp);
     if (options.store == nullptr || tcp == own.links.end() || tcp->second.size() < 2) return;
@@ -76,7 +77,7 @@ Status check(const CommunicatorOptions& options) {
     return check_algorithm_list(options.algorithm);
 }
 
-/// Takes the runtime and the place of this process where the options name none.
+/// Sets the runtime and the placement of this process, if the options name none.
 Status use_this_process(CommunicatorOptions& options) {
     PCCL_TRY(check_settings());
     PCCL_TRY(capsule::check_trust());
@@ -93,8 +94,9 @@ Status use_this_process(CommunicatorOptions& options) {
     return Status::ok();
 }
 
-/// Rank 0 says for all which names a capsule must still be loaded for. A rank alone needs no
-/// algorithm, and knows none of the capsules that are given to groups.
+/// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
+/// A single rank needs no algorithm, and does not load the capsules that groups get from the
+/// environment.
 void tell_of_unknown_algorithms(const CommunicatorOptions& options,
                                 const schedule::Catalogue& catalogue) {
     const bool knows_all = options.size > 1 || process_config().capsules.empty();
@@ -104,14 +106,15 @@ void tell_of_unknown_algorithms(const CommunicatorOptions& options,
             "; calls raise until a capsule of that name is loaded");
 }
 
-// For a server that may be that of an earlier group, whose end is not told from this rank 0's.
+// For a server that may belong to an earlier group, whose end looks like the end of this rank 0.
 constexpr Duration kStoreTimeout = std::chrono::seconds(5);
-// For rank 0 to notice that a process has ended which had another's place, and to meet anew.
+// For rank 0 to detect that the process that had another's place has ended, and to open a new
+// incarnation.
 constexpr Duration kPlaceTimeout = std::chrono::seconds(5);
 constexpr Duration kNextIncarnationTimeout = std::chrono::milliseconds(300);
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
-/// Of a rank that lacks what it takes to be found.
+/// Returns the endpoint of a rank that failed before it could be reached.
 bootstrap::Endpoint unreachable(Rank rank) {
     bootstrap::Endpoint endpoint;
     endpoint.rank = rank;
@@ -121,7 +124,7 @@ bootstrap::Endpoint unreachable(Rank rank) {
     return endpoint;
 }
 
-/// Through the store that the group has met at; null: a group of one.
+/// Returns a vote through the store that the group met at; null: a group of one rank.
 ShmSetup::MemoryVote memory_vote(const std::shared_ptr<bootstrap::Store>& store) {
     constexpr const char* kKey = "pccl/no-shared-memory";
     constexpr std::size_t kLongest = 1000;
@@ -184,14 +187,15 @@ Status Rendezvous::given_up(const Status& met) {
         return failed(
             is_past_deadline ? timeout_cause(*options_.runtime, options_.global_ranks, met) : met);
     }
-    // Those who hear from this rank that it leaves look into the store for the reason.
+    // Ranks that receive this rank's close reason read the full reason from the store.
     Status why = failed(met);
     group_->end(cause_of(met));
     return why;
 }
 
-/// A process of an earlier attempt, alive while this one begins, may have taken the place of one of
-/// this attempt, and have ended since. Then rank 0 opens another incarnation, with the new one.
+/// Checks for a new incarnation. A process of an earlier attempt that was still alive when this one
+/// began may have taken the place of a process of this attempt, and have ended since. Rank 0 then
+/// opens another incarnation with the new process.
 Status Rendezvous::looked_for_another(const Status& met) {
     const bool is_about_ranks =
         met.code() == StatusCode::kPeerLost || met.code() == StatusCode::kMismatch;
@@ -242,7 +246,7 @@ Status Rendezvous::meet() {
 Status Rendezvous::announce() {
     PCCL_ASSIGN_OR_RETURN(own_, bootstrap::announcement_of(roster_.endpoints.front()));
     Status told = bootstrap::announce(*rendezvous_.pre_join, own_);
-    // The connection may be of an earlier group, which rank 0 served from another process.
+    // The connection may belong to an earlier group, which rank 0 served from another process.
     if (told.code() == StatusCode::kUnavailable &&
         rendezvous_.pre_join->reopen(rendezvous_.deadline).is_ok())
         told = bootstrap::announce(*rendezvous_.pre_join, own_);
@@ -274,8 +278,8 @@ Status Rendezvous::meet_others() {
     }
 }
 
-/// One that served groups of another time may end before rank 0 serves this one; or rank 0 has
-/// ended.
+/// Returns whether the store may return. A server of earlier groups may end before rank 0 serves
+/// this one; or rank 0 has ended.
 bool Rendezvous::may_store_come_again(const Status& met) const {
     return met.code() == StatusCode::kUnavailable && options_.rank != 0 &&
            rendezvous_.incarnation != nullptr && !incarnations_->counts();
@@ -301,8 +305,8 @@ Status Rendezvous::meet_in(const bootstrap::GroupIdentity& identity) {
     const Status met = exchange_roster();
     if (met.code() == StatusCode::kTimeout) return incarnations_->timeout_cause(met);
     PCCL_TRY(met);
-    // Whoever is in the roster was there after this rank had come: from now on, all that ends
-    // counts.
+    // All ranks in the roster were present after this rank had come: from now on the end of any of
+    // them counts.
     rendezvous_.incarnation = nullptr;
     PCCL_TRY(bootstrap::withdraw(*rendezvous_.pre_join, options_.rank));
     return check_same_capsules(roster_.endpoints);
@@ -341,7 +345,7 @@ Status Rendezvous::exchange_roster() {
 Status Rendezvous::offer_as_first() {
     PCCL_TRY(costs::check_costs_file());
     PCCL_ASSIGN_OR_RETURN(rendezvous_.tuning, load_tuning());
-    // Where they are measured, now: before the other ranks have anything to do.
+    // Measures the costs now, if necessary: before the other ranks are busy.
     rendezvous_.costs = costs::process_costs().text();
     rendezvous_.describe = [this](const bootstrap::Roster& met) {
         return job_on_one_host(*options_.locality, met);
@@ -411,7 +415,7 @@ Status Rendezvous::failed(const Status& met) const {
 }
 
 Status Rendezvous::agreed(const Status& why) const {
-    // What this attempt leaves must not count to the next.
+    // Remains of this attempt must not count for the next one.
     bootstrap::begin_attempt();
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);

@@ -11,7 +11,7 @@
 namespace pccl::comm {
 namespace {
 
-/// Empty where nobody has named the management network.
+/// Returns the management network's device; empty if none is configured.
 std::string management_device() {
     const std::string& spec = process_config().management_ifname;
     const auto interfaces = sys::list_interfaces();
@@ -20,7 +20,7 @@ std::string management_device() {
     return chosen.is_ok() ? chosen->name : std::string();
 }
 
-/// "via 10.78.0.2": where the control plane of a peer listens for other hosts.
+/// Returns "via 10.78.0.2": the address on which a peer's control plane listens for other hosts.
 std::string gateway_to(const transport::PeerAddress& peer) {
     for (const std::string& door : peer.control.doors)
         if (const auto address = sys::Address::parse(door); address.is_ok() && address->is_ip())

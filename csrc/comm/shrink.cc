@@ -1,5 +1,5 @@
-// A smaller group out of one that has lost ranks, without a store: the store may have been lost
-// too. What the survivors know is enough: they have one another's endpoints.
+// Creates a smaller group out of one that has lost ranks. It uses no store, because the store may
+// be lost, too: the survivors already have each other's endpoints.
 #include <algorithm>
 #include <set>
 
@@ -18,7 +18,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kAnswerTimeout = std::chrono::milliseconds(500);
-constexpr std::chrono::milliseconds kSurvey{1000};  // of each rank
+constexpr std::chrono::milliseconds kSurvey{1000};  // for each rank
 constexpr std::chrono::milliseconds kLongestRendezvous = std::chrono::minutes(1);
 
 Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank> excluded) {
@@ -46,7 +46,7 @@ Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>&
     return roster;
 }
 
-/// What a rank of the smaller group is blamed for, as one of the old group.
+/// Converts an error about a rank of the smaller group to one about its rank in the old group.
 Status in_old_ranks(const Status& status, const std::vector<Rank>& survivors) {
     const Rank rank = status.peer();
     if (rank < 0 || static_cast<std::size_t>(rank) >= survivors.size()) return status;
@@ -56,14 +56,14 @@ Status in_old_ranks(const Status& status, const std::vector<Rank>& survivors) {
         concat("rank ", old, ", as rank ", rank, " of the smaller group: ", status.message()), old);
 }
 
-/// For ranks that come to ask when this process has left the group.
+/// Returns the answer for ranks that send requests after this process has left the group.
 std::string last_word(const Shrinking& shrinking) {
     const Status why = Status::aborted(
         concat("it has gone on in a group of ", shrinking.staying, " without others"));
     return RankStatus{.broken = why, .shrinking = shrinking}.serialise();
 }
 
-/// Whether another list of ranks may help.
+/// Returns whether another list of ranks may help.
 bool is_about_others(const Status& status) {
     return status.code() == StatusCode::kPeerLost || status.code() == StatusCode::kMismatch;
 }
@@ -115,7 +115,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
                                            LeaveToParent());
         runtime_->register_rank({identity.group, options.rank}, identity.secret, group);
         comm.reset(new Communicator(options, group));
-        // Where ranks share memory, one hands it to the others.
+        // If ranks share memory, one of them sends it to the others.
         if (is_on_one_host(roster)) {
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
             if (!all_are_ready) continue;
@@ -133,7 +133,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
 
 Result<std::vector<Rank>> Communicator::missing() const {
     const Deadline last = Deadline::after(process_config().peer_timeout);
-    // What made the group fail was silent for as long already.
+    // The rank that made the group fail has already been silent for this time.
     const Status broken = health();
     const Rank blamed = broken.code() == StatusCode::kPeerLost ? broken.peer() : kNoRank;
     PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));

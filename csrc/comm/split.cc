@@ -1,4 +1,4 @@
-// Smaller groups out of one, each of the ranks that ask for the same, as MPI_Comm_split makes them.
+// Splits a group into smaller ones, each of the ranks with one color, as MPI_Comm_split does.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace pccl::comm {
 namespace {
 
-/// What each rank tells all others.
+/// Request of one rank for all others.
 struct SplitRequest {
-    std::int64_t color = -1;  // negative: in no group
+    std::int64_t color = -1;  // negative: no group
     std::int64_t key = 0;
-    std::int64_t sequence = 0;  // of the old group, which makes the place to meet another each time
+    std::int64_t sequence = 0;  // of the old group, which makes each meeting place unique
 };
 constexpr std::size_t kFields = sizeof(SplitRequest) / sizeof(std::int64_t);
 
@@ -34,7 +34,8 @@ std::vector<Rank> members_of(std::int64_t color, const std::vector<SplitRequest>
     return members;
 }
 
-/// One of its own for each call, and no longer for parts of parts.
+/// Returns a place that is unique for each call, and not longer for groups that were split
+/// repeatedly.
 std::string place_to_meet(const transport::GroupId& parent, std::int64_t sequence, int color) {
     Digest digest;
     digest.add({reinterpret_cast<const char*>(parent.data()), parent.size()});

@@ -1,4 +1,4 @@
-// Workspaces that all ranks of a group allocate together: all do, or none.
+// Allocates workspaces on all ranks of a group together: either all ranks do, or none.
 #include <array>
 #include <cstring>
 #include <string>
@@ -15,16 +15,16 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kLongestPart = 256;  // of transport::serialise()
+constexpr std::size_t kLongestPart = 256;  // maximum size from transport::serialise()
 
-/// What each rank tells all others.
+/// Offer of one rank for all others.
 struct Offer {
     std::uint64_t bytes = 0;
     std::uint16_t part_bytes = 0;
     std::uint16_t is_able = 0;
     std::array<char, kLongestPart> part{};  // a memory descriptor
     ShortText<kLongestWorkspaceName + 1> name;
-    ShortText<195> reason;  // of one that is not able
+    ShortText<195> reason;  // why the rank is unable
 };
 static_assert(sizeof(Offer) == 592);
 
@@ -51,7 +51,8 @@ std::string described(const Offer& offer) {
     return concat(offer.bytes, " bytes named \"", offer.name.text(), "\"");
 }
 
-/// ok where all are able, and allocate the same. The same error on all ranks that are able.
+/// Returns ok if all ranks are able, and allocate equally. Returns one error on all ranks that are
+/// able.
 Status agree_on_workspace(const std::vector<Offer>& offers) {
     const auto unable = ranks_where(offers, [](const Offer& offer) { return offer.is_able != 1; });
     if (!unable.empty())
@@ -81,7 +82,7 @@ Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& of
     return parts;
 }
 
-/// What all ranks offer, where that is the same, and all are able.
+/// Returns the offers of all ranks, if they are equal and all ranks are able.
 Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
                                          OptionalTimeout limit) {
     PCCL_ASSIGN_OR_RETURN(auto offers,

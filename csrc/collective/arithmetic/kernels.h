@@ -1,4 +1,4 @@
-// The kernels of one instruction set, and the sets that this machine can run.
+// Kernels of one instruction set, and the sets that this machine can run.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ using WidenIntegers = void (*)(std::byte* dst, const std::byte* src, std::size_t
 using Average = void (*)(std::byte* dst, const std::byte* sums, std::size_t count, int divisor);
 using Scale = void (*)(std::byte* dst, const std::byte* src, std::size_t count, double factor);
 
-/// Null where a type does not have the operation.
+/// Kernels of one instruction set; null if a type does not have the operation.
 struct Kernels {
     std::array<std::array<Combine, kReduceOps>, kDataTypes> combine{};
     std::array<Widen, kDataTypes> widen{};
@@ -36,8 +36,8 @@ struct Level {
     const Kernels* kernels;
 };
 
-/// The levels that this machine can run, slowest first; never empty. All give the same bits for the
-/// same input, but for the NaNs of sums and products.
+/// Returns the levels that this machine can run, slowest first; never empty. All give bitwise equal
+/// results, except for NaNs of sums and products.
 [[nodiscard]] std::span<const Level> levels();
 
 extern const Kernels kBaselineKernels;

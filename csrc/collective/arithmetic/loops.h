@@ -1,9 +1,9 @@
-// The loops of the kernels, written so that GCC vectorises them. See elements.h for the rules of
-// this file.
+// Loops of the kernels, written so that GCC vectorises them. The rules of elements.h apply to this
+// file.
 //
-// `ivdep` is what the contract of Combine allows: dst may be exactly a or b, which is no dependence
-// between rounds of a loop, and may not overlap them otherwise. `unroll` makes up for the
-// instructions with which Min and Max look for NaNs.
+// The contract of Combine allows `ivdep`: dst may be exactly a or b, which creates no dependence
+// between iterations, and must not overlap them otherwise. `unroll` compensates for the
+// instructions with which Min and Max check for NaNs.
 #pragma once
 
 #include "csrc/collective/arithmetic/elements.h"
@@ -33,16 +33,16 @@ void combine(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t
             Element::store(Op::apply(Element::load(left[i].value), Element::load(right[i].value)));
 }
 
-/// The upper half of the result is bfloat16: round to nearest even. A NaN that an operator made of
-/// two bfloat16 has its payload there already, and must not be rounded away.
+/// Rounds to nearest even; the upper half of the result is bfloat16. A NaN made of two bfloat16
+/// values has its payload there already, and must not be rounded.
 inline std::uint32_t rounded_to_upper_half(float value) {
     const std::uint32_t bits = bits_of(value);
     const std::uint32_t increment = 0x7FFF + ((bits >> 16) & 1);
     return bits + (value == value ? increment : 0);
 }
 
-/// bfloat16 is the upper half of float32: a word of two needs a shift and a mask, and no lane
-/// changes its width. Twice as fast as element by element.
+/// Combines two bfloat16 values per word: bfloat16 is the upper half of float32, so that a shift
+/// and a mask suffice, and no lane changes its width. This is twice as fast as element by element.
 template <typename Op>
 void combine_bfloat16(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::uint32_t kUpper = 0xFFFF'0000;
@@ -62,13 +62,14 @@ void combine_bfloat16(std::byte* dst, const std::byte* a, const std::byte* b, st
     combine<Bfloat16, Op>(dst + done, a + done, b + done, count % 2);
 }
 
-/// A half's bits to an integer that has its place in the order from -infinity to infinity, -0
-/// before +0 and NaNs beyond both ends; and back.
+/// Converts the bits of a 16-bit float to an integer of the same order from -infinity to infinity,
+/// with -0 before +0 and NaNs beyond both ends; and back.
 inline std::int16_t in_order(std::int16_t bits) {
     return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7FFF));
 }
 
-/// Min or Max of halves, which so need not become float32: twice as many fit into a register.
+/// Computes Min or Max of 16-bit floats without a conversion to float32: twice as many fit into a
+/// register.
 template <typename Half, typename Op>
 void combine_in_order(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr auto kLowest = static_cast<std::int16_t>(~Half::kInfinity);
@@ -105,7 +106,7 @@ void unify_nans_of_halves(std::byte* data, std::size_t count) {
 
 constexpr std::size_t kComplexBlock = 64;
 
-/// Sums of complex numbers are sums of twice as many reals.
+/// Adds complex numbers as twice as many reals.
 template <typename Real>
 void combine_pairs(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
     combine<Plain<Real>, Sum>(dst, a, b, 2 * count);
@@ -126,8 +127,9 @@ void multiply_complex_block(Loose<Real>* out, const Loose<Real>* a, const Loose<
     }
 }
 
-/// In blocks, with the parts kept apart: where they alternate, GCC 12 fuses multiplications and
-/// additions in spite of -ffp-contract=off, and the levels no longer round alike.
+/// Multiplies in blocks, with separate real and imaginary parts: if they alternate, GCC 12 fuses
+/// multiplications and additions in spite of -ffp-contract=off, and the levels no longer round
+/// equally.
 template <typename Real>
 void multiply_complex(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
     auto* const out = loose<Real>(dst);
@@ -165,7 +167,7 @@ void divide_pairs(std::byte* data, std::size_t count, int divisor) {
     divide_real<Plain<Real>>(data, 2 * count, divisor);
 }
 
-/// Integers as a Wide, which has room for the sum over every rank of a group.
+/// Converts integers to a Wide, which has room for the sum over every rank of a group.
 template <typename Integer, typename Wide>
 void widen_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     auto* const out = loose<Wide>(dst);
@@ -173,7 +175,7 @@ void widen_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) out[i].value = static_cast<Wide>(in[i].value);
 }
 
-/// Sums of what widen_integers() gives, divided. C++ rounds quotients towards zero.
+/// Divides sums of widen_integers() results. C++ rounds quotients towards zero.
 template <typename Integer, typename Wide>
 void average_integers(std::byte* dst, const std::byte* sums, std::size_t count, int divisor) {
     auto* const out = loose<Integer>(dst);
@@ -184,7 +186,7 @@ void average_integers(std::byte* dst, const std::byte* sums, std::size_t count, 
 
 constexpr std::uint64_t kLowerHalf = 0xFFFF'FFFF;
 
-/// Integers of 64 bits as two numbers each: upper * 2^32 + lower.
+/// Splits 64-bit integers into two numbers each: upper * 2^32 + lower.
 template <typename Integer>
 void split_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     auto* const out = loose<std::uint64_t>(dst);
@@ -196,12 +198,13 @@ void split_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     }
 }
 
-/// (upper * 2^32 + lower) / divisor, which fits 64 bits; lower and divisor fit 32.
+/// Returns (upper * 2^32 + lower) / divisor, which fits into 64 bits; lower and divisor fit into
+/// 32.
 inline std::uint64_t quotient(std::uint64_t upper, std::uint64_t lower, std::uint64_t divisor) {
     return ((upper / divisor) << 32) + ((upper % divisor << 32) | lower) / divisor;
 }
 
-/// Sums of what split_integers() gives, divided; quotients are rounded towards zero.
+/// Divides sums of split_integers() results; quotients are rounded towards zero.
 template <typename Integer>
 void average_split_integers(std::byte* dst, const std::byte* sums, std::size_t count, int divisor) {
     auto* const out = loose<Integer>(dst);
@@ -218,7 +221,7 @@ void average_split_integers(std::byte* dst, const std::byte* sums, std::size_t c
     }
 }
 
-/// Adds numbers that split_integers() gives.
+/// Adds results of split_integers().
 inline void add_split_integers(std::byte* dst, const std::byte* a, const std::byte* b,
                                std::size_t count) {
     combine<Modular<std::uint64_t>, Sum>(dst, a, b, 2 * count);
