@@ -53,7 +53,7 @@ std::optional<LostMember> DiagnosedGroupProbe::look_for_holdup(std::uint64_t sus
     if (rank == kNoRank || !is_made()) return std::nullopt;
     Status found = known_end(rank);
     if (found.is_ok()) found = whom_awaits(rank, deadline);
-    // Who has left instead of answering has said why before.
+    // A rank that has left instead of answering has sent its close reason before.
     if (found.code() == StatusCode::kPeerLost) found = known_end(rank);
     const Rank last = found.peer();
     if (found.code() != StatusCode::kTimeout || last < 0 || last >= members.size())
@@ -70,7 +70,7 @@ Status DiagnosedGroupProbe::known_end(Rank rank) const {
 }
 
 bool DiagnosedGroupProbe::is_made() const {
-    // Whoever makes the group holds it for long.
+    // The thread that creates the group holds the lock for long.
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
     return lock.owns_lock() && subject_.peers.directory().knows_peers();
 }

@@ -93,7 +93,7 @@ Status HangDiagnosis::judge(Rank rank, const Result<RankStatus>& answer) {
     if (!answer.is_ok()) return Status::ok();
     const Stall own = stall_or_none();
     PCCL_TRY(why_different(own, rank, *answer));
-    // Another thread could still call what is waited for: only time can tell then.
+    // Another thread could still call the awaited collective: then only the deadline can decide.
     const bool is_certain = report_.has_waiter() && subject_.runtime.has_one_thread() &&
                             answer->has_one_thread && is_crossed(own, *answer);
     if (!stays_out_of_order(own, *answer) || !is_certain) return Status::ok();
@@ -138,7 +138,8 @@ void HangDiagnosis::on_deadline() {
         if (answer->other_group_wait.lacks_asker) there = answer->other_group_wait;
         return answer;
     });
-    subject_.group.progress();  // what a rank did before it left still counts, and ends it
+    subject_.group
+        .progress();  // data that a rank sent before it left still counts, and ends the operation
     const std::optional<Stall> still = timed_out_stall();
     if (!still || still->sequence != stall->sequence) return;
     if (there.lacks_asker) fail_crossed(*stall, there);
@@ -149,18 +150,19 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     if (cause.code() == StatusCode::kAborted) return cause;
     const runtime::PeerDirectory& members = subject_.peers.directory();
     const Rank told_by = heard_.from.load();
-    // Both sides of it may lie here, and say more than the word of another rank.
+    // Both headers of a mismatch may be here, which gives more detail than another rank's report.
     if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
         PCCL_TRY(subject_.peers.compare_latest(latest));
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
-    // What another has found says more than that it did not come.
+    // A finding of another rank gives more detail than its absence.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
     if (may_be_known && members.knows_peers()) PCCL_TRY(subject_.peers.look_for_failure());
     const Rank reporter = told_by == kNoRank && is_lost ? cause.peer() : told_by;
     const bool is_peer = reporter >= 0 && reporter < members.size() && reporter != members.rank();
     if (!is_peer || !members.knows_peers()) return cause;
     const bool shows_all = shows_all_of(reporter);
-    // Where the reporter differs from a third, this rank's own call tells from whom it differs.
+    // If the reporter differs from a third rank, a comparison with this rank's own call gives the
+    // side that differs.
     const bool is_mismatch = cause.code() == StatusCode::kMismatch;
     const DiagnosisTiming& timing = subject_.timing;
     const auto answer = subject_.peers.ask(
@@ -170,7 +172,7 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     if (answer.is_ok()) PCCL_TRY(why_lost(reporter, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
     if (is_gone || !shows_all) PCCL_TRY(last_words_of(reporter));
-    // What it sent before it left lies in a link that has only come now.
+    // The reporter's last data are in a link that has arrived only now.
     const bool has_come = is_lost && told_by == kNoRank && subject_.peers.has_new_link();
     return has_come ? Status::ok() : cause;
 }
@@ -183,9 +185,10 @@ bool HangDiagnosis::shows_all_of(Rank rank) const {
 Status HangDiagnosis::last_words_of(Rank reporter) {
     const Deadline soon = within(subject_.timing.last_words);
     for (transport::Backoff backoff(*subject_.runtime.waiter()); !soon.passed(); backoff.pause()) {
-        // A rank tells the others before it forgets the group.
+        // A rank notifies the others before it releases the group.
         if (has_heard()) return heard();
-        // Words may lie behind data that nobody reads any more: they show a moment later.
+        // A close reason may follow data that no operation reads any more: it becomes visible a
+        // moment later.
         const bool has_ended = shows_all_of(reporter) && !subject_.peers.look(reporter).is_ok();
         PCCL_TRY(subject_.peers.look_for_failure());
         if (has_ended) return Status::ok();

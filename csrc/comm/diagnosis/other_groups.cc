@@ -10,7 +10,7 @@
 namespace pccl::comm {
 namespace {
 
-/// Holds the group while it is asked.
+/// Keeps the group alive during a query.
 using ProbePtr = std::shared_ptr<GroupProbe>;
 
 std::vector<ProbePtr> probes(runtime::Runtime& runtime) {

@@ -21,7 +21,7 @@ void QuestionBell::rest(std::uint64_t rings, Duration longest) {
 }
 
 QuestionBell& question_bell() {
-    // Never destroyed: threads answer others, and ring it, while the process ends.
+    // Never destroyed: threads answer other ranks, and ring it, during process exit.
     static auto* const bell = new QuestionBell;
     return *bell;
 }

@@ -19,7 +19,8 @@ RankStatus SelfReport::rank_status() const {
                            .sequence = group.sequence(),
                            .shrinking = shrinking_.told(),
                            .switching = switching_.told()};
-    // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
+    // Another thread may hold the lock while the group is created: the acceptor must not wait for
+    // that.
     const Rank reaching = subject_.peers.reaching();
     if (reaching != kNoRank) rank_status.awaited = {reaching};
     const auto lock = lock_soon(group);

@@ -88,7 +88,7 @@ Status find_culprit(const Stall& stall, const Ask& ask) {
         if (is_out_of_order(stall, *answer)) return crossed(stall, rank, answer->other_group_wait);
         const bool is_behind = answer->is_whole && answer->sequence < stall.sequence;
         if (is_behind && answer->awaited.empty()) return not_called(stall, rank, *answer);
-        // It may be held up in an earlier one, by the rank that holds up all.
+        // It may be delayed in an earlier collective, by the rank that delays all.
         if (is_behind && behind.is_ok()) behind = not_called(stall, rank, *answer);
         for (const Rank further : answer->awaited) suspect(further);
     }

@@ -15,7 +15,7 @@ using schedule::Port;
 
 namespace {
 
-// Less than peers allow for a handshake (handshake_server.h).
+// Shorter than the time that peers allow for a handshake (handshake_server.h).
 constexpr Duration kLeft = std::chrono::milliseconds(400);
 
 }  // namespace
@@ -83,7 +83,7 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
         abi::CollectiveHeader theirs{};
         if (!waiting.is_ok() || waiting->size() < sizeof theirs) continue;
         std::memcpy(&theirs, waiting->data(), sizeof theirs);
-        // A later one may just not have been called here.
+        // A later collective may just not have been called here.
         if (theirs.sequence != ours.sequence) continue;
         PCCL_TRY(compare(common_part(ours), common_part(theirs),
                          {.self = peers_.rank(), .peer = port.peer}));
@@ -144,14 +144,15 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port
     const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
     auto link = attempt.pending_connect->advance();
     if (!link.is_ok() && was_left) {
-        // The peer has given up on a connection that nobody here went on with: the next look
-        // begins another.
+        // The peer has closed a connection on which this rank made no progress: the next call
+        // starts another.
         attempts_.erase(to);
         return std::unique_ptr<transport::SendLink>();
     }
     if (!link.is_ok()) {
         if (try_next_transport(to, link.status())) return std::unique_ptr<transport::SendLink>();
-        // Where no transport leads to the peer, the fastest one has failed as it would have alone.
+        // If no transport reaches the peer, the error of the fastest one is returned, as without
+        // fallbacks.
         return attempt.failure.is_ok() ? link.status() : attempt.failure;
     }
     if (*link == nullptr && attempt.deadline.passed())

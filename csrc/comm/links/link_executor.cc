@@ -23,7 +23,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     const std::size_t count = longest(collective);
     rounds_ = cut_.rounds(count);
     scratch_count_ = collective.outputs.size() == 1 ? collective.outputs.front().count : count;
-    // Where blocks differ in length, a place has room for a chunk of any.
+    // If blocks differ in length, each scratch chunk has room for a chunk of the longest one.
     scratch_stride_ = std::min(cut_.piece_length(), cut_.chunk_length(count)) * element_bytes_;
     scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
@@ -83,7 +83,8 @@ Status LinkExecutor::progress_lane(LaneCursor& lane, std::size_t index, bool& mo
         if (!complete) return Status::ok();
         moved = true;
         next_step(lane, index);
-        // What came may be what another lane has to send: that goes before a look for more.
+        // Another lane may have to send the received data: that has precedence over a poll for
+        // more.
         if (step.from != kNoPort && lanes_.size() > 1 && looks_for_more(lane, index)) {
             others_first_ = true;
             return Status::ok();

@@ -1,4 +1,4 @@
-// The bytes of LinkExecutor: where a step's memory lies, and how it meets the links.
+// Data movement of LinkExecutor: locations of a step's memory, and transfers over links.
 #include <algorithm>
 
 #include "csrc/collective/arithmetic/arithmetic.h"
@@ -24,7 +24,7 @@ std::size_t LinkExecutor::length(const LinkStep& step, std::size_t round) const 
 }
 
 int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
-    // Scratch has its chunks at fixed strides, and a round a part of each.
+    // Scratch has chunks at fixed strides; a round covers a part of each chunk.
     if (slice.buffer == Buffer::kScratch || rounds_ > 1) return 1;
     const int first = slice.offset + chunk;
     const int end_of_block = (first / cut_.chunks + 1) * cut_.chunks;
@@ -81,7 +81,7 @@ MutableBytes LinkExecutor::piece(const LinkStep& step, const Slices& slices, std
     return {};
 }
 
-/// Calls move(to, from, bytes) for each run that adjoins both in src and in dst.
+/// Calls move(to, from, bytes) for each run that is contiguous both in src and in dst.
 template <typename Move>
 void LinkExecutor::for_each_run(const LinkStep& step, std::size_t round, Move move) {
     SliceCursor read;
@@ -191,7 +191,7 @@ std::span<const transport::Bytes> LinkExecutor::outgoing(LaneCursor& lane, const
     };
     if (lane.sent == end) return {};
     pieces_[0] = bytes_at(lane.sent, lane.outgoing);
-    // The link may take less, so that the next call looks at these again.
+    // The link may accept fewer bytes, and the next call then starts from lane.outgoing again.
     SliceCursor ahead = lane.outgoing;
     std::size_t number = 1;
     for (std::size_t at = lane.sent + pieces_[0].size(); at < end && number < kMostPieces;

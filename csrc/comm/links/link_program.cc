@@ -40,7 +40,8 @@ bool overwrites_output(const schedule::Step& step) {
     return !copies_input && uses(schedule::Buffer::kOutput, step.dst);
 }
 
-/// Only lengths of blocks differ, and only scratch does not tell whose block a place is.
+/// Stores the owners of blocks, whose lengths may differ, for steps that use scratch: other buffers
+/// imply the owner.
 void name_blocks(LinkProgram& bound, const schedule::Program& program) {
     auto blocks = moved_blocks(program, bound.shape, bound.rank);
     for (std::size_t lane = 0; lane < blocks.size(); ++lane)

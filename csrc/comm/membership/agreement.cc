@@ -15,7 +15,8 @@ namespace {
 constexpr Duration kShortestPause = std::chrono::microseconds(200);
 constexpr Duration kLongestPause = std::chrono::milliseconds(5);
 constexpr Duration kLinger = std::chrono::milliseconds(50);
-constexpr Duration kFresh = std::chrono::milliseconds(500);  // an answer; more in large groups
+constexpr Duration kFresh =
+    std::chrono::milliseconds(500);  // maximum age of an answer; more in large groups
 constexpr Duration kFreshPerRank = std::chrono::milliseconds(2);
 
 sys::Digest digest(const bootstrap::GroupIdentity& old, std::string_view label,
@@ -37,7 +38,7 @@ std::string_view view(const sys::Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-/// One-way: members of the smaller group learn nothing that they do not know of the old one.
+/// Derives the identity one-way: members of the smaller group cannot derive the old group's secret.
 bootstrap::GroupIdentity derive(const bootstrap::GroupIdentity& old, const sys::Digest& pact) {
     bootstrap::GroupIdentity identity;
     const sys::Digest group = digest(old, "pccl-shrink-group", view(pact));
@@ -77,7 +78,7 @@ void Agreement::tell(Stage stage) {
 }
 
 Result<bootstrap::GroupIdentity> Agreement::propose() {
-    // The same for as long as this call of shrink lasts: others count on it.
+    // The id stays fixed during this call of shrink, because others rely on it.
     if (own_.stage == Stage::kNone) PCCL_TRY(sys::fill_random(own_.call));
     tell(Stage::kProposed);
     PCCL_TRY(gather(Stage::kProposed).status());
@@ -104,8 +105,9 @@ Result<bool> Agreement::confirm() {
     return true;
 }
 
-/// Asks until all have come as far, and have said so not long ago: who has waited for a late rank
-/// knows by then whether the others still are there. False where one has given up.
+/// Sends requests until all ranks have reached the stage and have answered recently: a rank that
+/// waited for a delayed rank thereby checks that the others are still present. Returns false if one
+/// has given up.
 Result<bool> Agreement::gather(Stage stage) {
     Duration pause = kShortestPause;
     while (Peer* const peer = next_to_ask(stage)) {
@@ -123,13 +125,14 @@ Result<bool> Agreement::gather(Stage stage) {
     return true;
 }
 
-/// Two ranks with different lists both hear of it: this one, when it takes its own back.
+/// Waits a moment before the error is returned, so that two ranks with different lists both detect
+/// it.
 Status Agreement::let_see(Status found) const {
     if (found.code() == StatusCode::kMismatch) system_clock().sleep_for(kLinger);
     return found;
 }
 
-/// The one that was asked the longest ago; null when all is known.
+/// Returns the rank with the oldest request; null when no request is needed.
 Agreement::Peer* Agreement::next_to_ask(Stage stage) {
     const TimePoint now = system_clock().now();
     Peer* next = nullptr;
@@ -161,13 +164,14 @@ Status Agreement::look_at(Peer& peer) {
     return cannot_go_on(peer.rank, peer.silence);
 }
 
-/// What does not become right by waiting.
+/// Returns errors that waiting cannot resolve.
 Status Agreement::judge(const Peer& peer) const {
     const Shrinking& said = peer.said;
     if (said.stage == Stage::kDecided && !has_gone_on(said)) return gone_on(peer.rank, said);
     if (names(said.left_out, options_.self))
         return Status::mismatch(peer.rank, concat("rank ", peer.rank, " leaves out this rank"));
-    // The one with fewer ranks left may wait for the other, who sees now who else is missing.
+    // The rank with the shorter list may wait for the other one, which detects more missing ranks
+    // later.
     if (said.stage != Stage::kNone && said.list != own_.list && said.staying <= own_.staying)
         return Status::mismatch(peer.rank, differs(peer));
     if (said.stage != Stage::kDoubtful || !has_our_pact(said)) return Status::ok();
@@ -192,8 +196,8 @@ bool Agreement::is_here(const Peer& peer, Stage stage) const {
     return said.stage >= stage && said.stage != Stage::kDoubtful && has_our_pact(said);
 }
 
-/// The call of shrink that the pact counts on, or is about to: whether it calls again or not, what
-/// all have proposed no longer holds.
+/// Returns whether the peer has ended the call of shrink that the pact includes or is about to
+/// include: whether it calls again or not, the proposal of all ranks is then void.
 bool Agreement::has_given_up(const Peer& peer) const {
     const bool is_doubtful = peer.said.stage == Stage::kDoubtful && has_our_pact(peer.said);
     return is_doubtful || peer.said.call != calls_.at(peer.rank);
@@ -203,13 +207,15 @@ bool Agreement::has_gone_on(const Shrinking& said) const {
     return said.stage == Stage::kDecided && has_our_pact(said) && own_.stage >= Stage::kConfirmed;
 }
 
-/// A rank that has confirmed must not give up before it knows whether the others count on that:
-/// they may have gone on. Asks until one has, or none can any more.
+/// Returns whether another rank has continued. A rank that has confirmed must not give up before it
+/// has checked whether others rely on that: they may have continued. Sends requests until one has
+/// continued, or none can any more.
 bool Agreement::others_have_gone_on(Rank lost) {
     own_.lost = lost;
     tell(Stage::kDoubtful);
     const Deadline latest = Deadline::after(options_.doubt);
-    const Deadline stale = Deadline::after(fresh());  // what others have heard of this rank
+    const Deadline stale =
+        Deadline::after(fresh());  // age at which the others' answers from this rank expire
     for (bool can_go_on = true; can_go_on && !latest.passed();) {
         can_go_on = false;
         for (const Peer& peer : peers_) {

@@ -11,7 +11,7 @@
 namespace pccl::comm {
 namespace {
 
-/// Of questions to ranks that have not come.
+/// Interval of requests to ranks that have not called.
 constexpr Duration kBetweenRounds = std::chrono::milliseconds(20);
 
 std::string what_it_does(const RankStatus& rank, std::uint64_t number) {
@@ -34,7 +34,7 @@ PhaseCall::PhaseCall(PhaseCallOptions options)
 }
 
 Status PhaseCall::drain() {
-    // Each look moves what is under way, too.
+    // Each iteration also makes progress on operations in flight.
     constexpr Duration kBetweenLooks = std::chrono::microseconds(200);
     for (std::string under_way;; system_clock().sleep_for(kBetweenLooks)) {
         PCCL_TRY(drain_once(under_way));
@@ -61,7 +61,7 @@ Status PhaseCall::why_over(Rank rank, const Status& asked) const {
     PCCL_TRY(asked);
     const RankStatus& theirs = told_by(rank);
     if (theirs.broken.code() != StatusCode::kAborted) return theirs.broken;
-    // What it ended itself has been ended for the others.
+    // A group that the rank ended itself is over for the other ranks, too.
     return why_lost(rank, theirs, options_.group.rank(), options_.group.size());
 }
 
@@ -89,12 +89,13 @@ Result<Switching::SwitchResult> PhaseCall::follow() {
 
 Result<Switching::SwitchResult> PhaseCall::await_result() {
     Status leaving;
-    // Rank 0 asks all when it comes, and when it tells.
+    // Rank 0 sends requests to all when it calls, and when it has the result.
     for (AskingPause pause = AskingPause::until_rung();; pause.rest()) {
         const Status asked = talk_.ask(0);
         if (talk_.has_result(0)) return told_by(0).switching.switch_result;
         if (!asked.is_ok()) return go_on_without_controller(asked);
-        // It ends what it has begun, whoever else is gone, and then tells.
+        // Rank 0 completes a switch that it has started, even if other ranks are gone, and then
+        // publishes the result.
         if (has_controller()) continue;
         if (!leaving.is_ok()) return leave(leaving);
         leaving = why_leave(talk_.own().why);
@@ -105,9 +106,9 @@ Result<Switching::SwitchResult> PhaseCall::await_result() {
 }
 
 Status PhaseCall::leave(const Status& why) {
-    // Rank 0 will not look for a reason here: its group is over, too.
+    // Rank 0 will not request a reason from here: its group is over, too.
     if (why.code() == StatusCode::kPeerLost) talk_.say(Stage::kDone);
-    // All refuse what one does by itself.
+    // A local error takes precedence: every rank reports the same one.
     return options_.own.is_ok() ? why : options_.own;
 }
 
@@ -124,7 +125,7 @@ Status PhaseCall::gather() {
     std::vector<Rank> missing = talk_.others();
     Deadline round = Deadline::after(Duration::zero());
     for (AskingPause pause = AskingPause::until_rung(); !missing.empty(); pause.rest()) {
-        // Who is ready asks; who is gone does not.
+        // Ready ranks send requests here; ranks that are gone do not.
         const bool asks_all = round.passed();
         if (asks_all) round = Deadline::after(kBetweenRounds);
         PCCL_TRY(hear_from(asks_all ? missing : talk_.with_news(missing), missing));
@@ -190,7 +191,7 @@ Status PhaseCall::compare_progress() const {
         add(rank, told_by(rank).switching.groups);
     for (const auto& [group, members] : by_group) {
         const auto& [first, reference] = members.front();
-        if (members.size() != reference.ranks) continue;  // closed on some
+        if (members.size() != reference.ranks) continue;  // closed on some ranks
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
         for (const auto& [rank, each] : members) {

@@ -18,7 +18,7 @@ using Outcome = Switching::Outcome;
 
 namespace {
 
-/// Why collectives of a group cannot go along these links.
+/// Returns why collectives of a group cannot run on these links.
 Status why_unusable(const PhasedGroup& group, const PhaseLinks& phase, const LinkGraph& graph) {
     const std::string what = concat("phase ", phase.name, " of the network ");
     if (const auto apart = graph.apart())
@@ -31,7 +31,8 @@ Status why_unusable(const PhasedGroup& group, const PhaseLinks& phase, const Lin
                                       "not theirs (forward: true)"));
 }
 
-/// Whether all ranks have a way to some others, and those that are joined can be used together.
+/// Checks that every rank is connected to some others, and that connected ranks can be used
+/// together.
 Status check_whole(const PhasedGroup& group, const PhaseLinks& phase, const LinkGraph& graph) {
     if (const auto alone = graph.cut_off())
         return Status::invalid_argument(concat("phase ", phase.name, " leaves rank ", *alone,
@@ -42,7 +43,8 @@ Status check_whole(const PhasedGroup& group, const PhaseLinks& phase, const Link
     return Status::invalid_argument(unusable.message());
 }
 
-/// Of links that go one way, at the rank to which they lead. `present`: null where it is not known.
+/// Checks the return routes of one-way links at their receiving rank. `present`: null if the
+/// current phase is in doubt.
 Status check_ways_back(const PhasedGroup& group, const LinkGraph& wanted,
                        const LinkGraph* present) {
     for (const DirectedLink& link : wanted.links()) {
@@ -57,8 +59,8 @@ Status why_of(const Result<Switching::SwitchResult>& switch_result) {
     return switch_result.is_ok() ? switch_result->why : switch_result.status();
 }
 
-/// What the others do. A group that has lost a rank ends before its links are released: over these
-/// comes what the rank said when it left, perhaps that ranks disagreed.
+/// Follows rank 0 on another rank. A group that has lost a rank ends before its links are closed,
+/// because the close reason of that rank arrives over them: it may be that ranks disagreed.
 Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& group) {
     Result<Switching::SwitchResult> switch_result = call.follow();
     const Status why = why_of(switch_result);
@@ -69,7 +71,7 @@ Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& 
     return switch_result;
 }
 
-/// What rank 0 does. Its ranks are all there before anything is switched.
+/// Leads the switch on rank 0. All its ranks have called before anything is switched.
 Switching::SwitchResult lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
     if (!own.is_ok()) return {.why = own};
     std::optional<Status> gathered;
@@ -78,7 +80,7 @@ Switching::SwitchResult lead(PhaseCall& call, const Status& own, const PhaseRequ
         return *gathered;
     };
     Transacted done = request.transact(drain);
-    // A dry run ends before the switches' commit, and may be called for by all or by none, too.
+    // A dry run ends before the switches' commit; it must also be called by all ranks or by none.
     if (done.is_switched && !gathered) static_cast<void>(drain());
     return {.outcome = done.is_switched ? Outcome::kSwitched : Outcome::kStayed,
             .why = gathered.value_or(Status::ok()),

@@ -14,7 +14,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kShortestPause = std::chrono::microseconds(100);
-// Of who waits for nothing but time: for a commit, or for operations of its own.
+// For ranks that only wait for time to pass: for a commit, or for their own operations.
 constexpr Duration kLongestPause = std::chrono::milliseconds(20);
 constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
 constexpr std::size_t kAskedAtOnce = 16;
@@ -118,11 +118,11 @@ void PhaseTalk::tell(Switching::SwitchResult switch_result) {
     const Deadline last = Deadline::after(answer_timeout_);
     std::vector<Rank> untold = others();
     while (!untold.empty() && !last.passed()) {
-        // Who is asked asks back.
+        // A rank that receives a request sends one back.
         const std::vector<Status> answers = ask_all(untold);
         std::vector<Rank> left;
         for (std::size_t i = 0; i < untold.size(); ++i)
-            // Who does not answer hears of it in other ways.
+            // A rank that does not answer obtains the result in other ways.
             if (answers[i].is_ok()) left.push_back(untold[i]);
         untold = std::move(left);
         await_told(untold, Deadline::after(kLongestPause));

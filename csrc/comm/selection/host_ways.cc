@@ -23,18 +23,19 @@ constexpr Duration kLongest = std::chrono::milliseconds(250);
 constexpr long long kDayMs = 24LL * 3600 * 1000;
 constexpr std::size_t kMostWays = 256;
 constexpr std::size_t kMostFileBytes = kMostWays * 2 * topo::HostWay::kMostBytes;
-// No end of a connection is slower than on loopback by so much: the network holds it up.
+// Above this ratio to loopback the network limits the throughput, because no endpoint is that much
+// slower than on loopback.
 constexpr double kNarrowTimes = 8;
 
-/// A line of the file: both hosts, and the way.
+/// A line of the file: both hosts, and the path between them.
 struct KeptWay {
     std::string from;
     std::string to;
     topo::HostWay way;
 };
 
-/// Lines that cannot be read, old ones, and those that a clock dated that was set back since, are
-/// none.
+/// Returns the valid lines. Malformed lines, old ones, and lines with a future date (the clock was
+/// set back) are skipped.
 std::vector<KeptWay> kept_in(const std::string& path) {
     std::vector<KeptWay> kept;
     const Result<std::string> file = sys::read_private(path, kMostFileBytes);
@@ -52,7 +53,7 @@ std::vector<KeptWay> kept_in(const std::string& path) {
     return kept;
 }
 
-/// Instead of what is there of the same two hosts.
+/// Replaces the entry of the same two hosts.
 void keep(const std::string& path, KeptWay found) {
     std::vector<KeptWay> ways = kept_in(path);
     std::erase_if(ways, [&found](const KeptWay& each) {

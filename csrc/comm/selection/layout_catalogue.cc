@@ -9,8 +9,8 @@
 namespace pccl::comm {
 namespace {
 
-/// In the order in which schedules are laid out; empty where a host's ranks do not follow each
-/// other in it.
+/// Returns the ranks of each host in the order of the layout; empty if a host's ranks are not
+/// contiguous in it.
 std::vector<int> ranks_by_host(const bootstrap::Layout& layout) {
     const topo::JobTopology& job = layout.links()->job();
     std::vector<int> sizes;
@@ -29,7 +29,8 @@ std::vector<int> ranks_by_host(const bootstrap::Layout& layout) {
     return sizes;
 }
 
-/// In the order of the layout, or else along a ring of the links; null where it sends along others.
+/// Returns the schedule in the order of the layout, or else laid along a ring of the links; null if
+/// it needs other links.
 schedule::SourcePtr carried_by(const schedule::LinkGraph& links, const schedule::SourcePtr& source,
                                const schedule::RankOrder& order, const schedule::RankOrder& ring) {
     const schedule::Shape shape = schedule::least_shape(*source, links.ranks());
@@ -62,7 +63,7 @@ std::shared_ptr<const schedule::Catalogue> catalogue_along(const schedule::LinkG
             if (const auto carried = carried_by(links, source, layout.order(), ring))
                 static_cast<void>(own->add(carried));
     const auto made = schedule::along_links("along_links", links.ranks(), links.links());
-    if (!made.is_ok()) return own;  // the ranks are parted
+    if (!made.is_ok()) return own;  // the ranks are disconnected
     for (const schedule::SourcePtr& source : *made) static_cast<void>(own->add(source));
     return own;
 }

@@ -22,12 +22,13 @@ using costs::at;
 using costs::Level;
 using costs::MachineCosts;
 
-// Cache lines that go from core to core, there and back: of a message its header, its first bytes
-// and the counters of its ring; of a rank's own work for one, the counters again.
+// Numbers of cache line round trips. A message moves its header, its first bytes and the counters
+// of its ring; a rank's own work for a message moves the counters once more.
 constexpr double kTripsInRound = 4;
 constexpr double kTripsInMessage = 3;
 
-/// Rings of shared memory: what one writes, the other takes, and either is a copy.
+/// Returns the cost of rings in shared memory: one rank writes and the other reads, and both are
+/// copies.
 LinkCost ring_cost(std::size_t ring_bytes, const MachineCosts& costs) {
     const Level level = level_of_rings(ring_bytes, costs);
     return {.round_seconds = kTripsInRound * costs.core_round_trip.seconds,
@@ -35,15 +36,16 @@ LinkCost ring_cost(std::size_t ring_bytes, const MachineCosts& costs) {
             .seconds_per_byte = core_transfer_at(level, costs).both() / 2};
 }
 
-/// For each message that a rank sends it receives one, which takes it as long; who waits for one
-/// before it sends waits for the other end's own time.
+/// Returns the cost over TCP. For each message that a rank sends it receives one, which takes it as
+/// long. A rank that waits for a message before it sends waits for the peer's own time.
 LinkCost tcp_cost(const MachineCosts& costs) {
     return {.round_seconds = costs.tcp_message.seconds,
             .message_seconds = costs.tcp_round.seconds,
             .seconds_per_byte = costs.tcp_byte.seconds};
 }
 
-/// A measured message of no length is a round and a message.
+/// Scales a cost to a measurement. A measured message of zero bytes consists of a round and a
+/// message.
 LinkCost scaled(const LinkCost& usual, const topo::LinkTimes& measured) {
     const double factor = measured.latency / (usual.round_seconds + usual.message_seconds);
     return {.round_seconds = usual.round_seconds * factor,
@@ -57,7 +59,7 @@ LinkCost slower(const LinkCost& a, const LinkCost& b) {
             .seconds_per_byte = std::max(a.seconds_per_byte, b.seconds_per_byte)};
 }
 
-/// The slowest between two ranks of a host.
+/// Returns the slowest link between two ranks of a host.
 std::optional<topo::LinkTimes> slowest(const topo::HostTopology& host, topo::MeasuredLink link) {
     std::optional<topo::LinkTimes> found;
     for (std::size_t i = 0; i < host.ranks.size(); ++i) {
@@ -79,12 +81,12 @@ LinkCost measured_cost(const bootstrap::Layout& layout, const LinkCost& usual,
     return cost.value_or(usual);
 }
 
-/// TCP between ranks of a host.
+/// Returns the cost of TCP between ranks of a host.
 LinkCost loopback_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     return measured_cost(layout, tcp_cost(costs), topo::MeasuredLink::kSockets);
 }
 
-/// Of the ways to the first rank's host that were timed.
+/// Returns the timed paths to the first rank's host.
 std::vector<const topo::HostWay*> timed_ways(const bootstrap::Layout& layout) {
     std::vector<const topo::HostWay*> ways;
     if (layout.links() == nullptr) return ways;
@@ -93,7 +95,8 @@ std::vector<const topo::HostWay*> timed_ways(const bootstrap::Layout& layout) {
     return ways;
 }
 
-/// As a group of ranks on several hosts has timed it, on the slowest way; else as on loopback.
+/// Returns the cost on the slowest path that a group on several hosts has timed; otherwise the cost
+/// on loopback.
 LinkCost timed_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     std::optional<LinkCost> cost;
     for (const topo::HostWay* const way : timed_ways(layout)) {
@@ -105,8 +108,8 @@ LinkCost timed_cost(const bootstrap::Layout& layout, const MachineCosts& costs) 
     return cost ? *cost : loopback_cost(layout, costs);
 }
 
-/// What `pccl topo --measure --meet` found between the two hosts that are farthest apart; 0: it was
-/// not run.
+/// Returns the latency that `pccl topo --measure --meet` measured between the two most distant
+/// hosts; 0: not measured.
 double longest_latency(const bootstrap::Layout& layout) {
     double latency = 0;
     if (layout.is_on_one_host()) return latency;
@@ -123,7 +126,7 @@ LinkCost far_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     return latency > 0 ? scaled(cost, {latency, 1e-9 / cost.seconds_per_byte}) : cost;
 }
 
-/// "; between hosts ...", of a group on several; empty where all is made of defaults.
+/// Returns "; between hosts ..." for a group on several hosts; empty if all costs are defaults.
 std::string source_of_far(const bootstrap::Layout& layout, const MachineCosts& costs) {
     if (layout.is_on_one_host()) return {};
     const std::vector<const topo::HostWay*> ways = timed_ways(layout);
@@ -153,7 +156,8 @@ double reduce_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     return cost;
 }
 
-/// Who shares a core waits for the others' work; in a round each of them has it once.
+/// Multiplies costs by the ranks on a core: a rank waits for the work of the others that share its
+/// core. In a round each of them runs once.
 LinkCost in_turns(LinkCost cost, int ranks_on_core, double change_seconds) {
     cost.round_seconds = std::max(cost.round_seconds, change_seconds * ranks_on_core);
     cost.message_seconds *= ranks_on_core;
@@ -161,7 +165,8 @@ LinkCost in_turns(LinkCost cost, int ranks_on_core, double change_seconds) {
     return cost;
 }
 
-/// Whoever is sent to sleeps: for each message its core, which others have meanwhile, changes.
+/// Adds wake-ups: a receiver sleeps, so that each message costs a switch of its core, which others
+/// use meanwhile.
 LinkCost with_sleepers(LinkCost cost, int ranks_on_core, double change_seconds) {
     cost.message_seconds += change_seconds;
     return in_turns(cost, ranks_on_core, change_seconds);
@@ -212,7 +217,7 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     if (reach.ranks_on_core > 1) {
         const double change = costs.shared_core_round_trip.seconds / 2;
         model.far = with_sleepers(model.far, reach.ranks_on_core, change);
-        // Where some wait for other hosts, those who wait for them sleep, too.
+        // If some ranks wait for other hosts, the ranks that wait for them sleep, too.
         model.near = reach.is_on_one_host && model.near.copies
                          ? in_turns(model.near, reach.ranks_on_core, change)
                          : with_sleepers(model.near, reach.ranks_on_core, change);

@@ -16,29 +16,30 @@ using schedule::SourcePtr;
 
 namespace {
 
-// Of a call, besides what its way takes: to be understood, locked and cut. With numpy, on a core of
-// 3 GHz or so; the same for all ways.
+// Overhead of a call for its checks, lock and cut, independent of the algorithm: with numpy, on a
+// core of about 3 GHz.
 constexpr double kCallSeconds = 0.6e-6;
 
-/// How many times longer than what the busiest rank sends is what the longest chain of messages
-/// carries, each after the one before it: trees, whose ranks send less often than there are rounds.
-/// Only the first window waits for it.
+/// Returns the ratio of the bytes on the longest chain of dependent messages to the bytes that the
+/// busiest rank sends. It exceeds 1 for trees, whose ranks send in fewer than all rounds. Only the
+/// first window waits for the whole chain.
 double chain_over_load(const schedule::Cost& cost, std::size_t windows) {
     if (cost.messages == 0) return 1;
     const double rounds = static_cast<double>(cost.rounds) / static_cast<double>(cost.messages);
     return 1 + std::max(rounds - 1, 0.0) / static_cast<double>(windows);
 }
 
-/// Where ranks send less often than there are rounds, others send meanwhile what they wait for.
+/// Counts a message for each round: in a round in which a rank sends nothing, it waits for messages
+/// of others.
 schedule::Cost with_all_on_chain(schedule::Cost cost) {
     cost.messages = std::max(cost.messages, cost.rounds);
     return cost;
 }
 
-/// How often a rank copies a byte of its block into links or out of them, where the busiest sends
-/// it `sent` times: over sockets the kernel's part is the rank's own time, too, at either end. From
-/// a root each other rank gets a byte once, and one in the midst passes it on; those that share a
-/// core have no more to do than what all copy together.
+/// Returns how often a rank copies a byte of its block into or out of links, if the busiest rank
+/// sends it `sent` times. Over sockets the kernel's part at either end is the rank's own time, too.
+/// From a root each other rank gets a byte once, and an inner rank forwards it. Ranks that share a
+/// core have no more work than all copies together.
 double ends_of_links(CollectiveKind kind, double sent, int ranks, double turns) {
     if (!schedule::is_rooted(kind)) return 2 * sent;
     const double in_the_midst = std::min(ranks - 1, 2);
@@ -46,26 +47,26 @@ double ends_of_links(CollectiveKind kind, double sent, int ranks, double turns) 
     return std::max(std::max(sent, in_the_midst) / turns, of_all);
 }
 
-// Over sockets, of a root that sends window after window to several in turns: as if it sent so much
-// more. Two messages took it longer than one that it receives and one that it sends, and many as
-// long as their number says.
+// Extra load of a root that sends window after window to several ranks over sockets, as if it sent
+// this much more. Two messages took it longer than one that it receives and one that it sends; many
+// took as long as their number suggests.
 constexpr double kToSeveral = 0.4;
 
-/// How often one end of a message of the busiest rank's is as good as made, where ranks take turns
-/// on cores: from a root each other rank gets one, and all of these share the cores, whoever sends
-/// them, at both ends.
+/// Returns the factor on one end of a message of the busiest rank, when ranks share cores. From a
+/// root each other rank gets a message, and all ranks share the cores at both ends of all messages.
 double in_a_crowd(long long messages, int ranks, double turns) {
     const double of_all = 2 * turns * (ranks - 1) / ranks;
     return std::max(1.0, of_all / static_cast<double>(std::max(messages, 1LL)));
 }
 
-// Calls whose lengths differ by no more than 6 % are made alike.
+// Calls whose lengths differ by at most 6 % use equal algorithms.
 constexpr int kBitsThatCount = 5;
-// Of calls that differ by more, or in other things; a kilobyte or two each.
+// Maximum number of cached predictions for calls that differ by more; each takes one or two
+// kilobytes.
 constexpr std::size_t kMostWaysKept = 256;
 
-/// What all calls that are nearly like it have in common. Of uneven lengths predictions ask no more
-/// than whether they are.
+/// Returns a representative of all similar calls. For uneven lengths predictions only depend on
+/// whether they are uneven.
 Signature about(Signature call) {
     const int spared = std::max(static_cast<int>(std::bit_width(call.count)) - kBitsThatCount, 0);
     call.count = call.count >> spared << spared;
@@ -122,7 +123,7 @@ const std::vector<Prediction>& Predictor::predict_about(const Signature& call,
 
 bool Predictor::suits(const ScheduleSource& source, const Signature& call,
                       std::string_view wanted) const {
-    // Only who asks for it says that all blocks have one length.
+    // Requesting a schedule implies that all blocks have one length.
     const bool may_be_uneven = call.is_of_pairs ? wanted != source.name : call.digest != 0;
     if (may_be_uneven && !source.takes_uneven) return false;
     return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
@@ -135,7 +136,7 @@ bool Predictor::fits(const ScheduleSource& source, const Signature& call,
 }
 
 std::optional<Prediction> Predictor::best_shape(const SourcePtr& source, const Signature& call) {
-    // Whatever the root: the choice must not depend on which one was asked for first.
+    // The choice must not depend on the root of the first call.
     const Rank root = source->only ? call.root : Rank{0};
     std::optional<Prediction> best = over_links(source, shape_for(*source, root, 0), call);
     for (int aggregation = 1; source->aggregates && aggregation < ranks_; aggregation *= 2) {
@@ -154,11 +155,12 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         course_of(*source, shape, call, most * static_cast<std::size_t>(shape.chunks));
     Prediction made{
         .source = source, .aggregation = shape.aggregation, .messages = course.cost.messages};
-    // The longest chain counts where ranks share cores, elsewhere that or the busiest of them.
+    // If ranks share cores, the longest chain counts; otherwise the maximum of that and the busiest
+    // rank.
     if (course.is_from_root && (turns_ > 1 || course.cost.rounds > made.messages))
         made.messages = course.cost.rounds;
-    // On one host the messages of all windows tell ways apart that take as long: between hosts a
-    // window is on its way while another waits.
+    // On one host the messages of all windows distinguish algorithms of equal time; between hosts a
+    // window is in flight while another waits.
     if (!shares_a_host_ && !course.goes_on) made.messages /= static_cast<long long>(course.windows);
     const schedule::Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
@@ -177,7 +179,7 @@ Predictor::Course Predictor::course_of(const ScheduleSource& source, const sched
                   .windows = std::max<std::size_t>((call.count + window - 1) / window, 1)};
     const bool is_rooted = schedule::is_rooted(call.kind);
     course.is_from_root = is_rooted && (!links_.near.copies || !shares_a_host_);
-    // Over sockets a root goes on with the next window while the others are still busy with one.
+    // Over sockets a root starts the next window while the others are still busy with one.
     course.goes_on = course.is_from_root && !source.holds_calls_up;
     course.cost = schedule::in_windows(source.cost(shape, length),
                                        course.goes_on ? 1 : static_cast<long long>(course.windows));
@@ -201,8 +203,8 @@ double Predictor::on_one_host(const Course& course, const schedule::Traffic* cro
     return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
 }
 
-/// Who waits for its turn on a core waits for what others copy, which counts already: but for one
-/// window there is always something.
+/// Predicts the time between hosts. The wait for a shared core is the time of other ranks' copies,
+/// which are included already: only one window adds to it.
 double Predictor::between_hosts(const Course& course, const schedule::Traffic& traffic) const {
     if (course.is_from_root) return seconds_with_root(rooted(course), links_, traffic);
     schedule::Cost cost = course.cost;
@@ -218,10 +220,10 @@ RootedCall Predictor::rooted(const Course& course) const {
             .goes_on = course.goes_on};
 }
 
-/// Of two children in a tree one waits for the other; of two ranks nobody has two.
-/// A root that makes call after call has as many of them in rings as these hold: ranks take their
-/// rounds together. Over sockets a message costs its root one end of it; where ranks share cores,
-/// who passes on what it gets has its turn only when others have had theirs.
+/// Adapts the link model to a call. In a tree one of two children waits for the other, unless there
+/// are only two ranks. A root that calls repeatedly has as many calls in flight as fit into the
+/// rings, and ranks do their rounds concurrently. Over sockets a message costs its root one end of
+/// it. When ranks share cores, a forwarding rank runs only after the others have run.
 schedule::LinkModel Predictor::model_for(const Course& course) const {
     constexpr double kMostAhead = 8;
     schedule::LinkModel model = links_;
@@ -243,17 +245,16 @@ schedule::LinkModel Predictor::model_for(const Course& course) const {
     return model;
 }
 
-/// Of two ranks and a root, each copies at one end of a ring, and all windows but the first go
-/// while the others are read.
+/// Returns seconds a byte. With a root and two ranks, each rank copies at one end of a ring, and
+/// all windows but the first are written while earlier ones are read.
 double Predictor::near_byte(const ShmCall& call, double sent, std::size_t windows) const {
     if (!links_.near.copies)
         return links_.near.seconds_per_byte * ends_of_links(call.kind, sent, ranks_, turns_);
-    const double ends = ends_of_links(call.kind, sent, ranks_, 1);  // each waits for its core
+    const double ends = ends_of_links(call.kind, sent, ranks_, 1);  // each rank waits for its core
     const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
     const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
     const costs::CoreTransfer transfer = costs::core_transfer_at(level, costs_);
-    // What `pccl topo --measure` found, over what it would have if this machine were like its
-    // costs.
+    // Ratio of the cost measured by `pccl topo --measure` to the cost by this machine's figures.
     const double slower =
         2 * links_.near.seconds_per_byte / costs::core_transfer_at(of_rings, costs_).both();
     if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return ends * slower * transfer.both() / 2;

@@ -10,7 +10,7 @@ using schedule::LinkCost;
 using schedule::LinkModel;
 using schedule::Traffic;
 
-/// Of the messages of the busiest rank: one in the midst receives one, too.
+/// Returns the time of the busiest rank's own messages: an inner rank also receives one.
 double own_seconds(const RootedCall& call, LinkModel links, const Traffic& traffic) {
     schedule::Cost busiest = call.cost;
     if (call.goes_on)
@@ -26,7 +26,7 @@ double own_seconds(const RootedCall& call, LinkModel links, const Traffic& traff
     return schedule::predict(links, busiest, traffic, call.length);
 }
 
-/// One window on its way from rank to rank. Bytes are read while they are sent.
+/// Chain of messages that carries one window from rank to rank. Bytes are read while they are sent.
 class Chain {
    public:
     explicit Chain(const RootedCall& call) : is_of_trees_(!call.goes_on) {
@@ -40,12 +40,12 @@ class Chain {
     [[nodiscard]] double read(const LinkCost& link) const {
         return link.round_seconds + moved(link);
     }
-    /// Once its sender is through with it.
+    /// Returns the time after its sender has finished.
     [[nodiscard]] double on_its_way(const LinkCost& link) const {
         return std::max(link.message_seconds - link.round_seconds, 0.0) + read(link);
     }
     [[nodiscard]] double sent_and_read(const LinkCost& link) const {
-        constexpr double kOfTwoChildren = 1.5;  // the mean of the first and the second
+        constexpr double kOfTwoChildren = 1.5;  // mean of the first and the second child
         const double sent = is_of_trees_ ? kOfTwoChildren * (link.message_seconds + moved(link))
                                          : link.message_seconds;
         return sent + read(link);
@@ -58,10 +58,11 @@ class Chain {
 
     bool is_of_trees_;
     double rounds_ = 0;
-    double bytes_ = 0;  // of a message
+    double bytes_ = 0;  // of one message
 };
 
-/// A first window goes all the way, the others follow it.
+/// Returns the time until the last rank has its data: the first window passes along the whole
+/// chain, the others follow.
 double until_the_last(const RootedCall& call, const LinkModel& links, const Traffic& traffic,
                       double own) {
     const Chain chain(call);

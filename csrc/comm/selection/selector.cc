@@ -16,12 +16,13 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The segment is at hand, links have to be connected first; in two steps ranks wait twice; and what
-// either takes is known to some percent. So what does more is chosen where it is predicted to take
-// no more than this part of the time.
+// Maximum ratio of the predicted times at which the costlier setup is chosen. The segment is
+// available at once, while links must be connected first; two-step algorithms wait twice; and
+// predictions have errors of some percent.
 constexpr double kWorthIt = 0.85;
-// Who reads others' memory moves bytes once, not twice, and leaves more of the caches to programs.
-// An all_reduce writes there, too, where its results lie in others' caches.
+// The ratio for direct reads, which move bytes once instead of twice, and leave more of the caches
+// to the program. An all_reduce is excluded, because it also writes to memory that is in the caches
+// of other ranks.
 constexpr double kMovesOnce = 1.05;
 
 double part_worth(ShmAlgorithm algorithm, CollectiveKind kind) {
@@ -30,15 +31,15 @@ double part_worth(ShmAlgorithm algorithm, CollectiveKind kind) {
     return moves_once ? kMovesOnce : kWorthIt;
 }
 
-// What takes no longer than this part more is as fast as far as anybody knows.
+// Algorithms within this factor count as equally fast, because predictions are not more exact.
 constexpr double kAlike = 1.1;
 
-// Decisions, of some hundred bytes each.
+// Maximum number of cached decisions, some hundred bytes each.
 constexpr std::size_t kMostKept = 1024;
 
 using Ways = std::vector<Prediction>;
 
-/// Of those over links that are as fast as `least`, the one with the fewest messages.
+/// Returns the algorithm over links with the fewest messages, among those about as fast as `least`.
 Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
     auto found = least;
     for (auto way = least; way != ways.end() && way->seconds <= kAlike * least->seconds; ++way)
@@ -46,8 +47,8 @@ Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
     return found;
 }
 
-/// end() where there is no segment. Of lengths that only pairs know the predictions say nothing:
-/// they are equal then, and the way that can do more is taken.
+/// Returns end() if there is no segment. If only pairs have the lengths, all predictions are equal,
+/// and the more capable algorithm is chosen.
 Ways::const_iterator best_on_shm(const Ways& ways, CollectiveKind kind) {
     auto best = ways.end();
     for (const ShmAlgorithm algorithm : kShmAlgorithms) {
@@ -62,9 +63,10 @@ Ways::const_iterator best_on_shm(const Ways& ways, CollectiveKind kind) {
     return best;
 }
 
-/// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
-/// `few`: of ways that take as long the one with few messages. They are worth something on one
-/// host, and to ranks that share cores; between hosts whose ranks do not it is ports that count.
+/// Returns the algorithm with the least cost in `ways`, which is sorted; excludes schedules for
+/// certain sizes. `few`: prefer few messages among about equal times. That pays off on one host,
+/// and for ranks that share cores; between hosts with a core for each rank, the load of ports
+/// counts instead.
 Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool few) {
     const auto on_shm = best_on_shm(ways, kind);
     const auto least = std::ranges::find_if(
@@ -89,7 +91,8 @@ Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::G
     return setting;
 }
 
-/// Of all blocks that this rank has, for a schedule that passes them through other ranks.
+/// Returns the length of all blocks of this rank, for a schedule that forwards them through other
+/// ranks.
 Result<std::uint64_t> one_length(const Collective& collective, const ScheduleSource& source) {
     std::optional<std::size_t> length;
     for (const std::span<const Block> blocks : {collective.inputs, collective.outputs}) {
@@ -178,7 +181,7 @@ SourcePtr Selector::loaded_for(const Signature& call) const {
     if (call.is_of_pairs || call.is_barrier) return nullptr;
     const std::uint64_t bytes =
         largest_buffer(call.kind, predictor_.ranks(), call.count * size_of(call.type));
-    // The last one that was loaded first.
+    // The schedule that was loaded last has precedence.
     for (const SourcePtr& source : predictor_.catalogue().of(call.kind) | std::views::reverse)
         if (source->sizes && source->sizes->has(bytes) && predictor_.fits(*source, call))
             return source;
@@ -274,7 +277,7 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     cut.chunks = shape.chunks;
     cut.window = most / cut.grain * cut.grain * static_cast<std::size_t>(shape.chunks);
     cut.window = cut.even_window(call.count);
-    // Between hosts ranks drift apart. On one, all of it takes the time of the same cores.
+    // Between hosts ranks drift apart. On one host all windows use the same cores.
     cut.windows_at_once = layout().is_on_one_host() ? 1 : 2;
     decision.header.schedule = source.tag();
     decision.header.window = static_cast<std::uint32_t>(cut.window);
@@ -297,7 +300,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
                    .count = block_bytes,
                    .is_of_pairs = is_of_pairs({.kind = kind, .is_even = may_be_even(kind)})};
     std::vector<Prediction> ways = predictor_.predict(call, wanted);
-    // Ranks choose by no more than all of them know.
+    // The choice only uses data that all ranks have.
     if (call.is_of_pairs) call.count = 0;
     PCCL_ASSIGN_OR_RETURN(const Prediction best, best_way(call, wanted));
     for (Prediction& way : ways) {
