@@ -37,7 +37,7 @@ std::string listed(const Names& names) {
     return text;
 }
 
-/// Of all that can make it, over shared memory or links.
+/// Returns all algorithms for a collective, over shared memory or links.
 Names names_of(CollectiveKind kind, const schedule::Catalogue& catalogue) {
     Names names;
     for (const ShmAlgorithm algorithm : kShmAlgorithms)

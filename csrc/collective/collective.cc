@@ -9,7 +9,7 @@ namespace {
 using schedule::Buffer;
 using schedule::CollectiveKind;
 
-/// Whether only the root has this side of the collective.
+/// Returns whether only the root has this side of the collective.
 bool is_root_only(CollectiveKind kind, Buffer buffer) {
     if (buffer == Buffer::kInput)
         return kind == CollectiveKind::kScatter || kind == CollectiveKind::kBroadcast;
@@ -45,7 +45,7 @@ Status check_even(const Collective& collective) {
         concat("an all_to_all that is even has blocks of other lengths than ", count));
 }
 
-/// The block that a rank with both sides keeps for itself has one length on both.
+/// Checks that the block that a rank keeps for itself has one length on both sides.
 Status check_own_block(const Collective& collective, Rank rank) {
     if (collective.inputs.empty() || collective.outputs.empty()) return Status::ok();
     const auto own = [rank](std::span<const Block> blocks) {

@@ -27,12 +27,13 @@ ReduceOp op_of(const abi::CollectiveHeader& header) {
     return static_cast<ReduceOp>(header.reduce_op & ~(abi::kOverlaps | abi::kRefuses));
 }
 
-/// "all_reduce #7"
+/// Returns "all_reduce #7"
 std::string name_of(const abi::CollectiveHeader& header) {
     return concat(fields_of(header).collective, " #", header.sequence);
 }
 
-/// Those of gather and scatter are always known to pairs alone.
+/// Describes the lengths. Those of gather and scatter are always set by pairs alone, and need no
+/// text.
 std::string lengths_of(const abi::CollectiveHeader& header) {
     if (refuses(header)) return ", refusing a buffer";
     if (overlaps_itself(header)) return ", into elements that share memory";
@@ -43,7 +44,7 @@ std::string lengths_of(const abi::CollectiveHeader& header) {
                                                                  : "";
 }
 
-/// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.
+/// Returns "sum of 1024 float32", "8 int32, root 0"; empty for a barrier.
 std::string data_of(const abi::CollectiveHeader& header) {
     if (is_barrier(header)) return {};
     const CallFields call = fields_of(header);
@@ -51,12 +52,12 @@ std::string data_of(const abi::CollectiveHeader& header) {
                   lengths_of(header), call.root == kNoRank ? "" : concat(", root ", call.root));
 }
 
-/// "by ring in windows of 1024"
+/// Returns "by ring in windows of 1024"
 std::string way_of(const abi::CollectiveHeader& header) {
     return concat("by ", algorithm_name(header), " in windows of ", header.window);
 }
 
-/// The first thing in which two collectives differ that are not the same; empty: in none of these.
+/// Returns the first field in which two different collectives differ; empty: none of these.
 std::string_view field_that_differs(const abi::CollectiveHeader& ours,
                                     const abi::CollectiveHeader& theirs) {
     const bool is_one_kind = ours.kind == theirs.kind && is_barrier(ours) == is_barrier(theirs);
@@ -78,7 +79,7 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
     return {};
 }
 
-/// What to do about a field that differs.
+/// Returns advice about a field that differs.
 std::string_view remedy(std::string_view field) {
     if (field == kRefusal) return "the error of the rank that refuses says what to give instead";
     if (field == kOverlap)
@@ -175,7 +176,7 @@ std::uint64_t digest_of(const abi::CollectiveHeader& header) {
     std::array<std::uint64_t, sizeof header / sizeof(std::uint64_t)> words{};
     static_assert(sizeof words == sizeof header);
     std::memcpy(words.data(), &header, sizeof header);
-    // Words are mixed side by side: this is on the path of every call.
+    // Words are mixed independently, because this is on the path of every call.
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < words.size(); ++i)
         digest ^= std::rotl(words[i] * (kOddMultiplier + 2 * i), static_cast<int>(13 * i));

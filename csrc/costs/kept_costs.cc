@@ -23,14 +23,14 @@ std::string boot_id() {
     return id.is_ok() ? *id : std::string();
 }
 
-/// kUnavailable where there is no file.
+/// Reads the file; kUnavailable if there is none.
 Result<MachineCosts> read_costs(const std::string& path) {
     PCCL_ASSIGN_OR_RETURN(const std::string text,
                           sys::read_private(path, MachineCosts::kMostBytes + 1));
     return MachineCosts::parse(text);
 }
 
-/// Whether what is there may give way to what is measured now. Says in a warning what is wrong.
+/// Returns whether the file may be replaced by a new measurement. Logs a warning if it is invalid.
 bool may_replace(const Keeping& keeping, const Status& found) {
     if (found.is_ok() || found.code() == StatusCode::kUnavailable) return true;
     log(LogLevel::kWarning, keeping.path, " is ignored: ", found.message(),
@@ -44,12 +44,14 @@ bool is_of(const Origin& origin, const Origin& here) {
            (origin.boot.empty() || origin.boot == here.boot);
 }
 
-/// Nobody took the cores meanwhile, and a second one was to be had where there is one.
+/// Returns whether no other process used the cores meanwhile, and a second core was available if
+/// there is one.
 bool is_undisturbed(const MachineCosts& costs, const Origin& here) {
     return costs.origin.is_quiet && (here.cores <= 1 || costs.is_of_two_cores());
 }
 
-/// Whoever disturbed the tries may have gone. Each of these makes the next one wait longer.
+/// Returns whether a disturbed measurement is old enough for another try, because the disturbance
+/// may be over. Each try doubles the time.
 bool has_aged(const Origin& origin, long long now_ms) {
     constexpr int kMostDoublings = 20;
     constexpr long long kMinute = 60'000;
@@ -58,7 +60,7 @@ bool has_aged(const Origin& origin, long long now_ms) {
     return !origin.date.empty() && origin.date < in_utc(now_ms - pause);
 }
 
-/// Files that somebody wrote, for any boot, stay as they are.
+/// Returns whether the costs can be used. Files written by hand, for any boot, stay unchanged.
 bool is_good(const MachineCosts& costs, const Keeping& keeping) {
     const Origin& origin = costs.origin;
     const bool is_enough = origin.tries >= kMostTries && keeping.here.load >= origin.load / 2 &&
@@ -66,9 +68,10 @@ bool is_good(const MachineCosts& costs, const Keeping& keeping) {
     return origin.boot.empty() || is_undisturbed(costs, keeping.here) || is_enough;
 }
 
-/// The one that was disturbed less, as a whole: its figures belong together.
+/// Returns the less disturbed measurement as a whole, because its figures belong together.
 MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
-    // Who always shares its core with somebody finds its steps alike, but takes long for them.
+    // On a permanently shared core the steps take about equal times, but the measurement takes
+    // long.
     const auto disturbed = [](const MachineCosts& costs) {
         return std::tuple(!costs.is_of_two_cores(), !costs.origin.is_quiet,
                           costs.origin.spread * std::max(costs.origin.took, 1.0));
@@ -77,7 +80,8 @@ MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
     MachineCosts better = is_a ? a : b;
     better.fill_up_from(is_a ? b : a);
     better.origin.tries = a.origin.tries + b.origin.tries;
-    better.origin.load = std::min(a.origin.load, b.origin.load);  // and no better under this one
+    better.origin.load =
+        std::min(a.origin.load, b.origin.load);  // and was not better under this load
     return better;
 }
 
@@ -91,7 +95,8 @@ void keep(const std::string& path, const MachineCosts& costs) {
 std::string costs_path(const Config& config) {
     if (are_off(config)) return {};
     if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
-    // The number rises with what is measured, and how: a file of another build is none of this one.
+    // The number changes with the set of figures and the method: files of other builds are not
+    // used.
     return sys::cached_file(config.cache_folder, "costs-4");
 }
 

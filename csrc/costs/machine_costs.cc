@@ -82,7 +82,7 @@ Status parse_caches(std::string_view words, std::array<std::size_t, kLevels - 1>
     return grows ? Status::ok() : wrong("caches", "the bytes of three levels, growing");
 }
 
-/// How the figures came about; false for other lines.
+/// Parses a line about the origin of the figures; false for other lines.
 Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& into) {
     const auto text = [&](std::string& field) -> Result<bool> {
         if (word.empty() || word.size() > kLongestWord) return wrong(name, "a word");
@@ -128,14 +128,15 @@ Status parse_line(std::string_view line, MachineCosts& into) {
     return Status::invalid_argument(concat("no figure: ", name.substr(0, kLongestWord)));
 }
 
-/// Few enough digits to be read, enough to mean something.
+/// Rounds to four significant digits.
 double rounded(double value) {
     if (value <= 0) return 0;
     const double unit = std::pow(10, std::floor(std::log10(value)) - 3);
     return std::round(value / unit) * unit;
 }
 
-/// As parse() takes it, whatever a machine that stood still had measured, and in few digits.
+/// Returns a number for parse(), within its limits even if the machine stood still during the
+/// measurement.
 std::string written(double value, double least) {
     return concat(static_cast<float>(rounded(std::min(std::max(least, value), kMostFigure))));
 }
@@ -148,13 +149,14 @@ void fill_up(Figure& figure, const Figure& other) {
     if (!figure.is_measured) figure = other;
 }
 
-/// "0.21 us, measured"
+/// Returns "0.21 us, measured"
 std::string shown(const Figure& figure, double unit) {
     return concat(static_cast<float>(rounded(figure.seconds / unit)),
                   unit == kMicro ? " us, " : " ns, ", figure.is_measured ? "measured" : "default");
 }
 
-/// Why what passes between two cores has defaults; empty where it was measured, or nobody knows.
+/// Returns why figures between two cores are defaults; empty if they were measured, or the reason
+/// is not recorded.
 std::string_view what_two_cores_lack(const MachineCosts& costs) {
     if (costs.is_of_two_cores() || costs.origin.cores == 0) return {};
     if (costs.origin.cores == 1) return ", on its only core: nothing that passes between cores";

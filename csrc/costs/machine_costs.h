@@ -1,7 +1,7 @@
 // Costs of the steps of a collective on a machine: times that predictions are based on.
 //
-// The format consists of lines of text. A line "beat 0.21" gives microseconds of a step ("tcp_byte"
-// and "reader": nanoseconds). A line "copy 0.02 0.03 0.05 0.11" gives nanoseconds a byte, by the
+// The format consists of lines of text. A line "beat 0.21" gives microseconds of a step
+// ("tcp_byte": nanoseconds). A line "copy 0.02 0.03 0.05 0.11" gives nanoseconds a byte, by the
 // cache level of the data, memory last; "-" means not measured. "caches 32768 1048576 33554432"
 // lists the sizes of the levels; "machine", "cores", "boot", "date", "took", "load", "tries",
 // "spread" and "quiet" describe the measurement. Figures without a line keep their defaults. Lines

@@ -14,12 +14,13 @@
 namespace pccl::costs {
 namespace {
 
-// With nobody else there, repeated measurements differ by some percent, and the kernel takes a core
-// away for its own threads alone.
+// On an idle machine, repeated measurements differ by some percent, and only threads of the kernel
+// preempt.
 constexpr double kQuietSpread = 1.25;
 constexpr long kQuietInterruptions = 4;
 
-/// Those that the kernel names, the others by default; each level holds the one below it.
+/// Sets the cache sizes that the kernel reports, and defaults otherwise; each level is at least as
+/// large as the one below it.
 void take_cache_sizes(MachineCosts& into) {
     const sys::CacheBytes found = sys::cache_bytes();
     for (std::size_t level = 0; level < found.size(); ++level) {
@@ -29,7 +30,8 @@ void take_cache_sizes(MachineCosts& into) {
     }
 }
 
-/// A thread that hardly ever had its core has measured the others' turns.
+/// Replaces implausible figures by defaults: a thread that rarely ran has measured the time of
+/// others.
 void forget_implausible(MachineCosts& costs) {
     constexpr double kMostTimesUsual = 25;
     const MachineCosts usual;
@@ -59,10 +61,10 @@ MachineCosts measure_here(Duration budget) {
         const Status tcp = measure_tcp(peer_thread, costs, deadline.within(budget / 10));
         if (!tcp.is_ok()) log(LogLevel::kInfo, "what TCP costs is not measured: ", tcp.message());
     }
-    // Whatever is left, but for the last.
+    // The remaining time, less the share of the last measurement.
     measure_bytes(has_peer_thread ? &peer_thread : nullptr, costs,
                   deadline.within(deadline.remaining() - budget / 10), spread);
-    // Before the two take turns on a core.
+    // Count before the two threads share a core.
     const long interruptions = interruptions_of_this_thread() + peer_thread.interruptions();
     measure_shared_core(peer_thread, costs, deadline.within(budget / 10));
     forget_implausible(costs);
@@ -79,7 +81,7 @@ MachineCosts measure_here(Duration budget) {
 MachineCosts measure(Duration budget) {
     MachineCosts costs;
     const double seconds = seconds_of([&] {
-        // On a thread of its own, which is bound to a core.
+        // The measuring thread is separate, because it is bound to a core.
         const BackgroundThread measuring("pccl-measure", [&] { costs = measure_here(budget); });
     });
     costs.origin.took = seconds * 1e3;

@@ -21,19 +21,19 @@
 namespace pccl::costs {
 namespace {
 
-// Pieces so large make a call of the kernel, and a look at the clock, small beside them.
+// For pieces of this size the costs of a system call and of reading the clock are negligible.
 constexpr std::size_t kLeastPiece = 8 * kKiB;
 constexpr std::size_t kMostPiece = 2 * kMiB;
-// To take a piece out of all caches takes ten times as long as to copy it.
+// Flushing a piece from all caches takes ten times as long as copying it.
 constexpr std::size_t kMemoryPiece = 128 * kKiB;
 constexpr int kByteTurns = 7;
-constexpr int kLeastTurns = 3;  // to tell how much they differ
+constexpr int kLeastTurns = 3;  // for an estimate of the spread
 
 struct alignas(kCacheLine) CacheLine {
     std::array<std::byte, kCacheLine> bytes;
 };
 
-/// Out of all caches; false where no instruction does that.
+/// Flushes bytes from all caches; false if the processor has no instruction for that.
 bool flush([[maybe_unused]] std::span<std::byte> bytes) {
 #if defined(__SSE2__)
     for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) _mm_clflush(bytes.data() + at);
@@ -49,8 +49,8 @@ bool flush([[maybe_unused]] std::span<std::byte> bytes) {
 #endif
 }
 
-/// A piece that, with another of its size, a level holds and the one before it does not. In a
-/// cache the older ones make space: what is half as much again as it holds is never in it.
+/// Returns a size of which two pieces fit into a level and not into the one before it. Old lines
+/// are evicted from a cache: data of 1.5 times its size are never found in it.
 std::size_t piece_bytes(Level level, const MachineCosts& costs) {
     switch (level) {
         case Level::kFirst:
@@ -65,14 +65,14 @@ std::size_t piece_bytes(Level level, const MachineCosts& costs) {
     return kMemoryPiece;
 }
 
-/// What one of the two works on.
+/// Memory of one of the two threads.
 struct Side {
     std::span<std::byte> source;
-    std::span<std::byte> slot;  // written by it, read by the other
+    std::span<std::byte> slot;  // written by it, read by the other thread
     std::span<std::byte> result;
 };
 
-/// Where the two wait for each other.
+/// Barrier for the two threads.
 class ThreadBarrier {
    public:
     void wait() {
@@ -84,7 +84,7 @@ class ThreadBarrier {
     std::atomic<int> arrived_{0};
 };
 
-/// Memory for the two, reused for all levels.
+/// Memory for both threads, reused for all levels.
 class Pieces {
    public:
     explicit Pieces(std::size_t most) : lines_(kParts * most / kCacheLine), most_(most) {}
@@ -114,7 +114,7 @@ void past_caches(std::span<std::byte> into, std::span<const std::byte> from) {
     stream_bytes(into.data(), from.data(), into.size());
 }
 
-/// As one process reads another, which it sees to be alive.
+/// Reads as one process reads from another that it finds alive.
 void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> to,
                          TimingSamples& into) {
     Status read;
@@ -125,7 +125,7 @@ void read_through_kernel(std::span<const std::byte> from, std::span<std::byte> t
     if (read.is_ok()) into.add(seconds);
 }
 
-/// The figures of one level.
+/// Measurement of one level.
 class LevelMeasurement {
    public:
     LevelMeasurement(Level level, Pieces& pieces, PingPongThread* peer_thread)
@@ -157,7 +157,7 @@ class LevelMeasurement {
         keep(into.direct_again, read_again_.quartile_of(bytes, into.direct_start.seconds));
     }
 
-    /// Not of the shortest, in which the steps of the clock show.
+    /// Returns the spread, except for the shortest steps, for which the clock's resolution matters.
     [[nodiscard]] double spread() const {
         constexpr double kMeasurable = 1e-6;
         return copied_.least() < kMeasurable ? 1 : copied_.spread();
@@ -170,7 +170,7 @@ class LevelMeasurement {
 
     void work_alone() {
         const Side own = pieces_.own();
-        copy(own.result, own.source);  // the other thread has had them
+        copy(own.result, own.source);  // the other thread has used these bytes
         forget(own.source);
         forget(own.result);
         copied_.add(seconds_of([&] { copy(own.result, own.source); }));
@@ -182,8 +182,8 @@ class LevelMeasurement {
         added_.add(seconds_of([&] { (*sum)(result, result, own.source.data(), count); }));
     }
 
-    /// Both give and both take, as in a collective: they share the ways to the caches and to
-    /// memory.
+    /// Measures with both threads writing and reading, as in a collective: they share the paths to
+    /// the caches and to memory.
     void exchange(Write write, TimingSamples& given, TimingSamples& taken) {
         ThreadBarrier barrier;
         TimingSamples theirs;
@@ -195,8 +195,9 @@ class LevelMeasurement {
         peer_thread_->end();
     }
 
-    /// The other has read the slot before, as those have who read the buffers of a segment; and
-    /// other slots after it, where so many are used in turn that they leave its own caches.
+    /// Measures one thread's part. The other thread has read the slot before, as readers of a
+    /// segment's buffers have; it has also read enough other slots afterwards, if slots in turn
+    /// exceed its own caches.
     void take_part(ThreadBarrier& barrier, const Side& own, const Side& other, Write write,
                    TimingSamples& given, TimingSamples& taken) const {
         if (is_shared_) copy(own.result, own.source);
@@ -211,8 +212,8 @@ class LevelMeasurement {
         barrier.wait();
     }
 
-    /// Each reads what the other has just written, through the kernel, and once more: in
-    /// collectives, too, most read at a time.
+    /// Measures direct reads: each thread reads through the kernel what the other has just written,
+    /// twice. In collectives, too, most ranks read concurrently.
     void lend() {
         ThreadBarrier barrier;
         TimingSamples theirs;
@@ -227,7 +228,7 @@ class LevelMeasurement {
     void read_part(ThreadBarrier& barrier, const Side& own, const Side& other, TimingSamples& read,
                    TimingSamples& again) const {
         std::ranges::fill(own.source, std::byte{});
-        if (is_shared_) copy(own.result, own.slot);  // so that it leaves this core's own caches
+        if (is_shared_) copy(own.result, own.slot);  // evicts it from this core's own caches
         for (TimingSamples* const into : {&read, &again}) {
             barrier.wait();
             forget(other.source);
@@ -245,7 +246,7 @@ class LevelMeasurement {
     TimingSamples copied_, added_, written_, taken_, streamed_, taken_streamed_, read_, read_again_;
 };
 
-/// Of a line: what a call costs beside its bytes.
+/// Measures a read of one line: the cost of a call without its bytes.
 void measure_direct_start(MachineCosts& into) {
     constexpr int kReads = 20;
     const CacheLine line{};
@@ -270,7 +271,7 @@ void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline dea
         if (level == Level::kMemory && !flush({})) continue;
         pieces.resize(piece_bytes(level, into));
         LevelMeasurement measurement(level, pieces, peer_thread);
-        // The levels to come need their time, too.
+        // The remaining levels need time, too.
         const Deadline own =
             deadline.within(deadline.remaining() / static_cast<int>(kLevels - done));
         for (int turn = 0; turn < kByteTurns && (turn < kLeastTurns || !own.passed()); ++turn)

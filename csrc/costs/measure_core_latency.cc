@@ -13,7 +13,7 @@
 namespace pccl::costs {
 namespace {
 
-/// A line goes there and back `rounds` times.
+/// Sends a line to the other core and back `rounds` times.
 double hand_over(PingPongThread& peer_thread, int rounds) {
     alignas(kCacheLine) std::atomic<int> line{0};
     const auto answer = [&] {
@@ -35,7 +35,7 @@ double hand_over(PingPongThread& peer_thread, int rounds) {
 }
 
 Figure round_trip_of(PingPongThread& peer_thread, Deadline deadline) {
-    // Short ones: who is put aside for a moment disturbs one alone.
+    // Short measurements: a preemption disturbs only one of them.
     constexpr int kRounds = 16;
     constexpr int kTurns = 25;
     TimingSamples samples;
@@ -44,7 +44,7 @@ Figure round_trip_of(PingPongThread& peer_thread, Deadline deadline) {
     return samples.quartile_of();
 }
 
-/// A few of them, from near to far as they are numbered.
+/// Returns a few cores, spread over their numbers.
 std::vector<std::size_t> some_of(const sys::CoreSet& cores) {
     constexpr std::size_t kMost = 5;
     std::vector<std::size_t> all;
@@ -57,7 +57,7 @@ std::vector<std::size_t> some_of(const sys::CoreSet& cores) {
     return some;
 }
 
-/// Counts what it is told, and lets whoever waits for it sleep.
+/// Event counter on which a thread can sleep.
 class Bell {
    public:
     Bell() : fd_(::eventfd(0, EFD_CLOEXEC)) {}
@@ -75,7 +75,7 @@ class Bell {
     UniqueFd fd_;
 };
 
-/// Two threads wake each other in turn; seconds there and back.
+/// Measures two threads that wake each other in turn; returns seconds for both directions.
 Figure wake_each_other(PingPongThread& peer_thread, Deadline deadline) {
     constexpr int kRounds = 40;
     const Bell there;
@@ -97,7 +97,7 @@ Figure wake_each_other(PingPongThread& peer_thread, Deadline deadline) {
             there.ring();
             back.wait();
         });
-        if (round > 0) samples.add(seconds);  // at first it may not be there yet
+        if (round > 0) samples.add(seconds);  // in round 0 the other thread may not be ready
     }
     peer_thread.end();
     return samples.quartile_of();
@@ -115,7 +115,8 @@ bool meet_on_another_core(PingPongThread& peer_thread, MachineCosts& into, Deadl
             round_trips.emplace_back(round_trip.seconds, core);
     }
     if (round_trips.empty()) return false;
-    // Threads of one core are nearer to each other than ranks mostly are, sockets farther.
+    // Threads of one core are closer to each other than ranks usually are, and sockets are more
+    // distant.
     std::ranges::sort(round_trips);
     const auto [seconds, core] = round_trips[round_trips.size() / 2];
     into.core_round_trip = {seconds, true};

@@ -15,9 +15,9 @@ namespace {
 constexpr Duration kAnswerTimeout = std::chrono::milliseconds(100);
 constexpr std::size_t kFirstStream = 16 * kKiB;
 constexpr std::size_t kLastStream = 256 * kKiB;
-// A stream that takes so long tells what its bytes take.
+// A stream of this duration is long enough to derive the time of its bytes.
 constexpr double kLongStream = 1e-3;
-// The one in the middle took so many times the least where others had the cores meanwhile.
+// A median above this multiple of the minimum means that other processes used the cores meanwhile.
 constexpr double kSteadySpread = 2;
 constexpr int kTcpTurns = 3;
 constexpr int kEchoes = 8;
@@ -41,22 +41,22 @@ Result<Pair> connect_pair() {
     return pair;
 }
 
-/// One connection, whose other end answers.
+/// Measurement of one connection whose other end answers.
 class Measurement {
    public:
     Measurement(int fd, Deadline deadline) : fd_(fd), deadline_(deadline), bytes_(kLastStream) {}
 
-    /// The other end may be busy with others at first.
+    /// Waits for the first answer, because the other end may be busy at first.
     Status await_other_end() { return ask(0).status(); }
 
-    /// Finds how many bytes tell what one takes; the window of the connection grows with them.
+    /// Finds a stream size that is sufficient for the time of a byte; the window of the connection
+    /// grows meanwhile.
     Status find_stream() {
         for (std::size_t bytes = kFirstStream; bytes <= kLastStream; bytes *= 4) {
             stream_ = bytes;
             streams_ = {};
             PCCL_TRY(add_stream());
-            // It may have been disturbed, or a network that lets some bytes pass at once has had
-            // its fill.
+            // It may have been disturbed, or the network's burst allowance is used up only now.
             if (streams_.least() >= kLongStream) PCCL_TRY(add_stream());
             if (streams_.least() >= kLongStream) break;
         }
@@ -77,7 +77,7 @@ class Measurement {
         return add_stream();
     }
 
-    /// A byte takes what a stream does beside an echo without one.
+    /// Returns the costs. The time of a byte is that of a stream, less an echo without data.
     [[nodiscard]] TcpCosts costs() const {
         return {.round = rounds_.quartile_of(2),
                 .message = sends_.quartile_of(),
@@ -113,7 +113,7 @@ Result<TcpCosts> measure_connection(int fd, const MeasuringTime& time) {
     PCCL_TRY(measurement.add_echoes());
     PCCL_TRY(measurement.find_stream());
     for (int turn = 0; turn < kTcpTurns && !enough.passed(); ++turn)
-        if (!measurement.turn().is_ok()) break;  // what came before does
+        if (!measurement.turn().is_ok()) break;  // earlier samples suffice
     return measurement.costs();
 }
 

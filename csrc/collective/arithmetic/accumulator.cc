@@ -9,7 +9,7 @@ bool rounds(ReduceOp op) {
 
 bool is_longest_integer(DataType type) { return is_integer(type) && size_of(type) == 8; }
 
-/// In which numbers of at most 32 bits are accumulated.
+/// Returns the type in which numbers of at most 32 bits are accumulated.
 DataType wider(DataType type) {
     switch (type) {
         case DataType::kUint8:

@@ -6,7 +6,7 @@
 namespace pccl::arithmetic {
 namespace {
 
-// The running result and one contribution stay in the first-level cache.
+// The partial result and one contribution fit into the first-level cache.
 constexpr std::size_t kBlockBytes = 8 * kKiB;
 
 }  // namespace
@@ -27,7 +27,7 @@ void Reduction::apply_block(std::byte* dst, std::span<const std::byte* const> so
                             std::size_t first, std::size_t count) const {
     alignas(kCacheLine) std::array<std::byte, kBlockBytes> sum;
     const std::size_t offset = first * element_bytes_;
-    // The last step alone writes to dst, which may be a contribution that is still to come.
+    // Only the last step writes to dst, which may be a contribution that is read later.
     const std::byte* left = sources[0] + offset;
     for (std::size_t i = 1; i < sources.size(); ++i) {
         std::byte* const out = i + 1 == sources.size() ? dst + offset : sum.data();

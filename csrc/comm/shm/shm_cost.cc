@@ -16,9 +16,9 @@ using costs::Level;
 using costs::MachineCosts;
 using schedule::CollectiveKind;
 
-// Cache lines that a round hands over, there and back: the one that says what is posted, the first
-// of the data, and the one that says that it was read. Of each further rank that is waited for, the
-// one that says what it has posted: its data are on their way beside those of others.
+// Numbers of cache line round trips. A round moves three lines: the line with the posted position,
+// the first line of the data, and the line with the read position. Each further awaited rank adds
+// the line with its posted position; its data arrive concurrently with those of others.
 constexpr double kLinesInRound = 3;
 constexpr double kLinesOfFurther = 1;
 
@@ -30,7 +30,7 @@ bool moves_blocks(CollectiveKind kind) {
 
 std::size_t bytes_of(const ShmCall& call) { return call.count * call.element_bytes; }
 
-/// By a rank, in its buffers.
+/// Returns the bytes that a rank accesses in its buffers.
 std::size_t bytes_touched(const ShmCall& call, int ranks) {
     using schedule::Buffer;
     const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks) +
@@ -38,9 +38,10 @@ std::size_t bytes_touched(const ShmCall& call, int ranks) {
     return bytes_of(call) * static_cast<std::size_t>(blocks);
 }
 
-/// Seconds a byte that is read where its owner has it. Some programs send what they have just
-/// written, and others what they sent before, which the reader's caches still hold: the geometric
-/// mean is as far off in both. What is summed up in place has always just been written.
+/// Returns seconds a byte for reads of the owner's memory. Some programs send data that they have
+/// just written; others send unchanged data, which are still in the reader's caches. The geometric
+/// mean has the same relative error for both. Data that are reduced in place have always just been
+/// written.
 double read_directly(CollectiveKind kind, Level level, const MachineCosts& costs) {
     const double changed = at(costs.direct, level);
     const costs::Figure& again = costs.direct_again[static_cast<std::size_t>(level)];
@@ -48,23 +49,25 @@ double read_directly(CollectiveKind kind, Level level, const MachineCosts& costs
     return may_be_again ? std::sqrt(changed * again.seconds) : changed;
 }
 
-/// Readers of one process hand the lines to each other by which the kernel locks and counts.
+/// Returns the fixed cost of a direct read. Concurrent readers of one process contend for the cache
+/// lines of the kernel's locks and counters.
 double direct_start(int ranks, const MachineCosts& costs) {
     constexpr double kLinesOfKernel = 8;
     const double lines = ranks > 2 ? kLinesOfKernel : 0;
     return costs.direct_start.seconds + lines * costs.core_round_trip.seconds;
 }
 
-/// Of the slots that a segment uses in turn, in both buffers, for pieces of so many bytes. A buffer
-/// is of a power of two, and of some KiB more that headers leave: no cache counts as left for
-/// those.
+/// Returns the bytes of the slots that a segment uses in turn in both buffers, for pieces of
+/// `bytes` bytes. A buffer has a power of two in bytes, plus some KiB beside the headers, which
+/// count for no cache level.
 std::size_t bytes_of_slots(std::size_t bytes, const ShmShape& segment, const MachineCosts& costs) {
     const std::size_t slot = std::min(bytes, segment.buffer_bytes);
     const std::size_t in_turn = bytes_in_turn(slot, costs.cache_bytes[1]);
     return 2 * std::min(in_turn, std::bit_floor(segment.buffer_bytes));
 }
 
-/// Where the buffers of a call lie, and so many bytes of slots of each rank beside them.
+/// Returns the cache level of the buffers of a call together with `slots` bytes of slots for each
+/// rank.
 Level level_beside(std::size_t slots, const ShmCall& call, int ranks, const MachineCosts& costs) {
     const std::size_t touched = bytes_touched(call, ranks);
     const Level own = std::max(costs.level_of(touched), costs.level_of(slots));
@@ -78,19 +81,20 @@ CoreTransfer core_transfer_of(const ShmCall& call, const ShmShape& segment,
     return core_transfer_at(level_beside(slots, call, segment.ranks, costs), costs);
 }
 
-/// A rank looks at those that it waits for one after the other; a root that sends is ahead of all.
+/// Returns seconds of a round. A rank polls the ranks that it waits for one after the other; a
+/// sending root does not wait for them.
 double round_seconds(const ShmShape& segment, CollectiveKind kind, const MachineCosts& costs) {
     const bool from_root = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
     const int further = from_root ? 0 : segment.ranks - 2;
     const double lines =
         (kLinesInRound + kLinesOfFurther * further) * costs.core_round_trip.seconds;
     if (segment.ranks_on_core == 1) return lines;
-    // One after the other has its core.
+    // Ranks run on a shared core one after the other.
     return lines + costs.shared_core_round_trip.seconds * segment.ranks_on_core / 2;
 }
 
-/// Where one rank writes while the others read: the first window is not read meanwhile, and each
-/// takes a round. A few are enough.
+/// Returns the window with which one rank writes while the others read: nothing is read during the
+/// first window, and each window costs a round. A few windows suffice.
 std::size_t overlapping_window(const ShmShape& segment, const ShmCall& call,
                                const MachineCosts& costs) {
     constexpr std::size_t kWindows = 4;
@@ -104,8 +108,9 @@ std::size_t overlapping_window(const ShmShape& segment, const ShmCall& call,
     return std::max(bytes / kWindows, static_cast<std::size_t>(fastest));
 }
 
-/// Long windows keep the readers waiting for the first and the writers for the last; and what lies
-/// in one should stay in the second-level cache, with where it comes from and goes to.
+/// Returns the bytes of a window. Long windows make readers wait for the first and writers for the
+/// last one. A window should also fit into the second-level cache together with its source and
+/// destination.
 std::size_t window_bytes(const ShmShape& segment, const ShmCall& call, ShmAlgorithm algorithm,
                          const MachineCosts& costs) {
     constexpr std::size_t kShortest = 64 * kKiB;
@@ -116,8 +121,8 @@ std::size_t window_bytes(const ShmShape& segment, const ShmCall& call, ShmAlgori
     return std::min(longest, std::max(overlapping_window(segment, call, costs), kShortest));
 }
 
-/// Where two ranks alone know a length, so much goes over shared memory with kDirect, too: until
-/// the call of the kernel is worth it.
+/// Returns the length up to which data go through the segment with kDirect, if two ranks alone have
+/// the length: below it the system call costs more than it saves.
 std::size_t inline_bytes(const ShmShape& segment, const MachineCosts& costs) {
     constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
     const ShmCall call{kKind, 1, segment.part_bytes};
@@ -129,14 +134,14 @@ std::size_t inline_bytes(const ShmShape& segment, const MachineCosts& costs) {
     return static_cast<std::size_t>(start / spared) / kCacheLine * kCacheLine;
 }
 
-/// Whether readers take the bytes from where they lie.
+/// Returns whether readers read the owner's memory.
 bool bypasses_segment(const ShmShape& segment, const ShmCall& call, ShmAlgorithm algorithm,
                       const MachineCosts& costs) {
     if (algorithm != ShmAlgorithm::kDirect) return false;
     return !call.is_of_pairs || bytes_of(call) > inline_bytes(segment, costs);
 }
 
-/// What one call costs a rank, but for waiting.
+/// Cost of one call for a rank, without waiting.
 class CallCost {
    public:
     CallCost(const ShmShape& segment, const ShmCall& call, const MachineCosts& costs)
@@ -149,7 +154,8 @@ class CallCost {
           kept_(keeping(call, level_, costs)),
           start_(direct_start(segment.ranks, costs)) {}
 
-    /// All windows but the first go while the others are read, where one rank writes for all.
+    /// Returns seconds through the segment. When one rank writes for all, all windows but the first
+    /// are written while earlier ones are read.
     [[nodiscard]] double over_shm(double window) const {
         if (kind_ == CollectiveKind::kBroadcast)
             return bytes_ * std::max(transfer_.give, transfer_.take) +
@@ -162,7 +168,7 @@ class CallCost {
                kept_;
     }
 
-    /// reduce_scatter, then all_gather of what came out.
+    /// Returns seconds of a reduce_scatter, then an all_gather of its results.
     [[nodiscard]] double over_shm_in_parts() const {
         const double others = (ranks_ - 1) / ranks_;
         const double reduced = taken() + at(costs_.sum, level_);
@@ -170,12 +176,13 @@ class CallCost {
                (others * (transfer_.give + reduced + transfer_.take) + transfer_.give / ranks_);
     }
 
-    /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
+    /// Returns seconds of direct reads: pieces of all others, or one piece of a rank whose readers
+    /// take turns in the kernel.
     [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + kept_; }
 
-    /// The part that a rank adds up is written where the others have read the last result; theirs
-    /// is read into the core's own cache. Neither goes as far as a copy does, and the sum counts
-    /// that.
+    /// Returns seconds of direct reads in parts. A rank writes its part where the others have read
+    /// the last result, and reads theirs into its own cache. Neither moves as far through the
+    /// caches as a copy does, and the sum includes that.
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;
         const double spared = at(costs_.copy, level_) - at(costs_.copy, nearby());
@@ -187,7 +194,8 @@ class CallCost {
     [[nodiscard]] double copied_directly(double bytes) const {
         return start_ + bytes * read_directly(kind_, level_, costs_);
     }
-    /// What is to be added up is read piece by piece into the core's own cache.
+    /// Returns seconds of reads. Operands of a reduction are read piece by piece into the core's
+    /// own cache.
     [[nodiscard]] double read(double bytes) const {
         if (!reduces(kind_)) return copied_directly(bytes);
         const std::size_t at_once =
@@ -195,11 +203,13 @@ class CallCost {
         const double calls = std::max(std::ceil(bytes / static_cast<double>(at_once)), 1.0);
         return calls * start_ + bytes * (read_directly(kind_, level_, costs_) + added());
     }
-    /// What is added up from where it lies is not written first: 50 % of a copy.
+    /// Returns seconds a byte of operands that are reduced in place of a copy: 50 % of a copy is
+    /// saved.
     [[nodiscard]] double taken() const {
         return std::max(transfer_.take - at(costs_.copy, level_) / 2, 0.0);
     }
-    /// The first of the others' meets what the rank itself has; further ones, what was just added.
+    /// Returns seconds a byte of the sum. The first operand meets this rank's own data; further
+    /// ones meet the last sum.
     [[nodiscard]] double added() const {
         return (at(costs_.sum, level_) + (ranks_ - 2) * at(costs_.sum, nearby())) / (ranks_ - 1);
     }
@@ -260,7 +270,7 @@ std::vector<Prediction> shm_predictions(const ShmShape& segment, const ShmCall& 
         if (!can_make(segment, call.kind, algorithm)) continue;
         found.push_back({.on_shm = algorithm, .seconds = predict(segment, call, algorithm, costs)});
     }
-    // What costs the same goes by the algorithm that can do more.
+    // For equal costs, the more capable algorithm comes first.
     std::sort(found.begin(), found.end(), [](const Prediction& a, const Prediction& b) {
         return a.seconds != b.seconds ? a.seconds < b.seconds : a.on_shm > b.on_shm;
     });
@@ -271,7 +281,7 @@ ShmPlan plan_on_shm(const ShmShape& segment, const ShmCall& call, ShmAlgorithm a
                     const MachineCosts& costs) {
     const std::size_t grain = chunk_grain(call.element_bytes);
     const bool in_parts = scatters_first(call.kind, algorithm);
-    // In parts, each window of the result was an input just before.
+    // In parts, each window of the result has been an input just before.
     const bool leaves_caches = level_of(call, segment.ranks, costs) == Level::kMemory;
     if (algorithm == ShmAlgorithm::kDirect) {
         const auto parts = static_cast<std::size_t>(in_parts ? segment.ranks : 1);

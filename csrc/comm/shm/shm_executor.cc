@@ -51,7 +51,8 @@ Result<bool> ShmExecutor::progress(bool& moved) {
     while (stage_ != Stage::kDone) {
         const Result<bool> went_on = step(moved);
         if (went_on.is_ok() && *went_on) continue;
-        // Whom it now waits for may have rung nobody: that asks for another look.
+        // A newly awaited rank may have posted before this rank published its wait, without a
+        // wakeup: poll once more.
         moved |= segment_.waits() != waits;
         return went_on;
     }
@@ -120,7 +121,7 @@ void ShmExecutor::give_parts() {
     }
 }
 
-/// Where a reader finds this rank's memory, and where only the two of them know it, its length.
+/// Publishes the address of the data for a reader, and their length if only the two ranks have it.
 void ShmExecutor::set_piece(Rank reader, std::span<std::byte> span) {
     const bool tells_length = round_ == 0 && is_of_pairs(header_);
     if (!plan_.is_direct && !tells_length) return;
@@ -188,7 +189,7 @@ Status ShmExecutor::copy_from(Rank giver) const {
     return Status::ok();
 }
 
-/// A rank's own block of what it gathers: as a rule copied while the others' are on their way.
+/// Copies a rank's own block to the output, usually while the others' blocks are in flight.
 void ShmExecutor::keep_own() const {
     const std::span<const Block> inputs = collective_->inputs;
     const std::span<const Block> outputs = collective_->outputs;
@@ -200,8 +201,8 @@ void ShmExecutor::keep_own() const {
     if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
 }
 
-/// Of two ranks that read each other's blocks, both then take that of rank 0 first: each block
-/// comes out of memory once, for both.
+/// Returns whether this rank copies its own block last. If two ranks read each other's blocks, both
+/// then read the block of rank 0 first: each block is loaded from memory once, for both.
 bool ShmExecutor::keeps_own_last() const {
     return plan_.is_direct && !doing_.in_parts && segment_.ranks() == 2 && segment_.self() == 1;
 }
@@ -236,7 +237,8 @@ Status ShmExecutor::reduce_directly() {
     for (std::size_t done = 0; done < to.size(); done += block) {
         const std::size_t bytes = std::min(block, to.size() - done);
         contributions_[self] = own_contribution().data() + done;
-        // Each begins with the next one: the kernel lets in one reader of a process at a time.
+        // Each rank starts with its neighbour, because the kernel admits one reader of a process at
+        // a time.
         for (std::size_t i = 1; i < ranks; ++i) {
             const std::size_t index = (self + i) % ranks;
             const auto rank = static_cast<Rank>(index);
@@ -265,7 +267,8 @@ std::size_t ShmExecutor::source_count() const {
     return doing_.giver == Round::kEach ? static_cast<std::size_t>(segment_.ranks()) - 1 : 1;
 }
 
-/// Ranks start with their neighbours, so that they do not all read one rank at once.
+/// Returns a source. Ranks start with their neighbours, so that they do not all read one rank at
+/// once.
 Rank ShmExecutor::source(std::size_t index) const {
     if (doing_.giver != Round::kEach) return doing_.giver;
     return (segment_.self() + 1 + static_cast<Rank>(index)) % segment_.ranks();
@@ -293,7 +296,7 @@ std::span<std::byte> ShmExecutor::outgoing(Rank reader) const {
     return window_of(collective_->inputs[doing_.in_parts ? static_cast<std::size_t>(reader) : 0]);
 }
 
-/// What comes from `giver`; of reductions, what they result in.
+/// Returns the destination of the data of `giver`; for reductions, that of the result.
 std::span<std::byte> ShmExecutor::incoming(Rank giver) const {
     const std::span<const Block> outputs = collective_->outputs;
     if (plan_.scatters_first) return part_of(outputs[0], doing_.reduces ? segment_.self() : giver);

@@ -16,13 +16,14 @@ namespace pccl::comm {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// While every rank has a core of its own, what a peer does next takes no longer than this most
-// times; else spinning keeps the core from the peer.
+// If every rank has its own core, most actions of a peer take no longer than this number of polls;
+// otherwise spinning keeps the core from the peer.
 constexpr int kSpins = 64;
-// The clock costs more than a look at a line, and asking the kernel much more.
+// Reading the clock costs more than polling a cache line, and a system call much more.
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
-// By one that falls asleep, instead of a barrier in every post: all of them wait for all.
+// Above this number of ranks, every post contains a barrier: process_barrier() of a sleeping rank
+// would interrupt all of them.
 constexpr int kMostInterrupted = 32;
 
 }  // namespace
@@ -79,7 +80,7 @@ Result<bool> ShmSegment::open() {
     if (!all) return false;
     crowd_ = count_cores();
     spins_ = is_crowded() ? 0 : kSpins;
-    // Where ranks take turns on a core, they sleep all the time.
+    // Ranks that share a core sleep frequently.
     posts_with_barrier_ = is_crowded() || ranks_ > kMostInterrupted || !all_join_barriers();
     reads_directly_ = all_read_all();
     return true;
@@ -95,7 +96,7 @@ Result<bool> ShmSegment::all_have_reached(OpenState state) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
         if (has_reached(rank, state)) continue;
         Result<bool> blocked = blocked_by(rank);
-        // What it did before it left still counts.
+        // Actions before its departure still count.
         if (blocked.is_ok() || !has_reached(rank, state)) return blocked;
     }
     unblocked();
@@ -106,7 +107,7 @@ bool ShmSegment::can_read_all() const {
     bool all = true;
     for (Rank rank = 0; rank < ranks_; ++rank) {
         const RankState& theirs = area(rank).progress;
-        // A pid may mean another process here.
+        // A pid may refer to another process here (pid namespaces).
         all &= sys::read_process_pieces(static_cast<pid_t>(theirs.pid), theirs.mark, {}).is_ok();
     }
     return all;
@@ -134,7 +135,8 @@ transport::Crowd ShmSegment::count_cores() const {
 void ShmSegment::leave(const Status& reason) {
     area(self_).close_reason = transport::close_reason_for(reason);
     area(self_).progress.has_left.store(true);
-    // Before anything that this rank's callers then write into their memory: see read_directly().
+    // The fence precedes all later writes of this rank's callers to their memory: see
+    // read_directly().
     std::atomic_thread_fence(std::memory_order_seq_cst);
     announce();
     std::uint32_t none = 0;
@@ -168,7 +170,7 @@ Status ShmSegment::compare_latest(const abi::CollectiveHeader& ours) const {
         if (rank == self_ || before >> kRoundBits != sequence_) continue;
         const abi::CollectiveHeader theirs = header(rank, first);
         std::atomic_thread_fence(std::memory_order_acquire);
-        // It may have gone on meanwhile, and written the header of another.
+        // The rank may have continued meanwhile, and written the header of another collective.
         const bool is_whole = posted.load(std::memory_order_relaxed) >> kRoundBits == sequence_;
         if (!is_whole || theirs.sequence != ours.sequence) continue;
         PCCL_TRY(compare(ours, theirs, {self_, rank}));
@@ -197,8 +199,9 @@ Status ShmSegment::look_while_opening() const {
 }
 
 void ShmSegment::announce() {
-    // This rank stores its news and then looks who waits; they say so and then look for news. With
-    // a barrier between the two on both sides, one sees the other.
+    // This rank stores its counter and then reads which ranks wait; a waiting rank publishes its
+    // wait and then reads the counter. With a barrier between the two steps on both sides, at least
+    // one rank sees the other's store.
     const auto own = static_cast<std::uint32_t>(self_) + 1;
     for (Rank rank = 0; rank < ranks_; ++rank)
         if (awaited_by(rank).load(std::memory_order_seq_cst) == own) region_->ring(rank);
@@ -237,7 +240,7 @@ Result<bool> ShmSegment::is_read_by_all(const Posted& posted) {
         if (rank == self_ || (posted.reader != Round::kEach && posted.reader != rank)) continue;
         if (has_read(rank, posted.at)) continue;
         Result<bool> blocked = blocked_by(rank);
-        // What it did before it left still counts.
+        // Actions before its departure still count.
         if (blocked.is_ok() || !has_read(rank, posted.at)) return blocked;
     }
     unblocked();
@@ -292,7 +295,7 @@ void ShmSegment::publish(std::atomic<Position>& counter, Position at) {
         counter.store(at, std::memory_order_seq_cst);
     } else {
         counter.store(at, std::memory_order_release);
-        // The barrier is the sleeper's; only the compiler must keep the order here.
+        // The sleeping rank provides the barrier; only the compiler must keep the order here.
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     announce();
@@ -305,11 +308,11 @@ Result<bool> ShmSegment::has_posted(Rank rank, Position at) {
             continue;
         }
         Result<bool> blocked = blocked_by(rank);
-        // What it did before it left still counts.
+        // Actions before its departure still count.
         if (blocked.is_ok() || !shows_posted(rank, at)) return blocked;
     }
     unblocked();
-    // A rank posts a round only once it has read the one before it.
+    // A rank posts a round only after it has read the previous one.
     Position& known = known_read_[static_cast<std::size_t>(rank)];
     known = std::max(known, at - 1);
     return true;
@@ -323,8 +326,8 @@ const abi::CollectiveHeader& ShmSegment::header(Rank rank, Position at) const {
     return buffer_state(rank, at).header;
 }
 
-/// The kernel takes as long for the mark as for a call by itself: it is looked at where the process
-/// shows no sign of life.
+/// Reads memory of a process. Reading its mark costs as much as the read itself, so the mark is
+/// checked only if the process shows no sign of life.
 Status ShmSegment::read_process_of(Rank rank, std::uint64_t address,
                                    std::span<std::byte> into) const {
     const RankState& theirs = area(rank).progress;
@@ -339,8 +342,7 @@ Status ShmSegment::read_process_of(Rank rank, std::uint64_t address,
 Status ShmSegment::read_directly(Rank rank, std::uint64_t address,
                                  std::span<std::byte> into) const {
     Status read = read_process_of(rank, address, into);
-    // Whoever has brought something that was written after leave() sees here that the rank has
-    // left.
+    // A read that returns data written after leave() also finds here that the rank has left.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (read.is_ok() && !has_left(rank)) return read;
     PCCL_TRY(look(rank));

@@ -44,7 +44,7 @@ Status ShmSetup::make_and_open(const AskFirst& ask_first, const MemoryVote& vote
 }
 
 Status ShmSetup::call_off(const Status& why, const MemoryVote& vote) {
-    // A group without a store to tell it at fails.
+    // Without a store to publish the vote, the group fails.
     if (!vote.call_off) return Status(StatusCode::kUnavailable, why.message(), why.peer());
     PCCL_TRY(vote.call_off(why));
     return Status::unsupported(why.message());
@@ -71,7 +71,8 @@ Result<std::unique_ptr<transport::Region>> ShmSetup::share_region(const MemoryVo
                                          .waits_for = [this](Rank rank) { awaited_.store(rank); },
                                          .unreached = unreached},
                                         peers_.identity().secret, deadline);
-    // A limit that came after the transport was made: nobody has an offer yet.
+    // A memory limit may have been set after the transport was created: no rank has received an
+    // offer yet.
     const StatusCode code = region.status().code();
     const bool lacks_memory = code == StatusCode::kUnavailable || code == StatusCode::kUnsupported;
     return lacks_memory && !is_called_off ? call_off(region.status(), vote) : std::move(region);
@@ -117,7 +118,7 @@ Status ShmSetup::open(ShmSegment& segment, Deadline deadline) {
         PCCL_ASSIGN_OR_RETURN(const bool is_open, segment.open());
         if (is_open) break;
         if (segment.waits() != waits) backoff.reset();
-        // Nobody is awaited in shared memory that rank 0 has not completed.
+        // If rank 0 has not completed the segment, no rank is awaited in shared memory yet.
         const Rank late = segment.awaited() == kNoRank ? 0 : segment.awaited();
         awaited_.store(late);
         if (deadline.passed())
