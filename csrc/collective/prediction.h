@@ -23,8 +23,9 @@ struct Prediction {
     int aggregation = 0;           // of its shape, if there is a choice
     ShmAlgorithm on_shm = ShmAlgorithm::kOneShot;
     double seconds = 0;
-    // Number of messages over links that may be delayed: those of the rank that sends most; with a
-    // root, or when ranks share cores, the length of a sequence of messages if that is more.
+    // Number of messages over links that may be delayed: those of the rank that sends most. With a
+    // root over sockets, it is the longest chain of messages if that is more, or if ranks share
+    // cores.
     long long messages = 0;
     std::string busiest{};  // the link that most ranks share: "eth0 of node7, 1.25 GB/s"; or empty
     bool is_chosen = false;

@@ -64,8 +64,8 @@ struct CommunicatorOptions {
     std::shared_ptr<const bootstrap::Locality> locality{};
     /// The network that switches phases under this group (phase/phase_network.h); null: none.
     std::shared_ptr<PhaseNetwork> network{};
-    std::vector<Rank>
-        network_ranks{};  // the members' ranks in that network, indexed by rank; empty: equal
+    /// The members' ranks in that network, indexed by rank; empty: equal.
+    std::vector<Rank> network_ranks{};
     bool switches_phases = true;  // false: the group follows switches of another group
 };
 

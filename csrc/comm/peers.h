@@ -61,7 +61,7 @@ class Peers final : public PeerView {
                   std::unique_ptr<transport::Region> region) {
         shm_setup_.accepted(request, std::move(region));
     }
-    /// Reports that no further region will be accepted.
+    /// Ends waits for regions, because nothing more will be accepted.
     void fall_short(const Status& why) { shm_setup_.fall_short(why); }
 
     // These implement PeerView:

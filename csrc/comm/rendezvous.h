@@ -71,7 +71,7 @@ class Rendezvous {
 
     /// Returns an error if a rank of the job is lost. The rendezvous calls it from time to time.
     [[nodiscard]] Status look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited);
-    /// Returns whether the ranks of this incarnation belong to this rank's start of the job.
+    /// Returns whether the processes of this incarnation were alive during this rank's attempt.
     [[nodiscard]] bool is_among_contemporaries();
     /// Returns the interrupt's error if this rank was interrupted, which looks like a timeout;
     /// otherwise `met`.
@@ -88,8 +88,8 @@ class Rendezvous {
     bootstrap::RendezvousContext rendezvous_;
     JoinNotice notice_;
     bootstrap::Announcement own_;
-    std::optional<bootstrap::Incarnations>
-        incarnations_;                     // set by announce() when there are several ranks
+    /// Set by announce() when there are several ranks.
+    std::optional<bootstrap::Incarnations> incarnations_;
     std::vector<capsule::Capsule> given_;  // from the environment
     bootstrap::Roster roster_;
     std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far

@@ -80,8 +80,7 @@ MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
     MachineCosts better = is_a ? a : b;
     better.fill_up_from(is_a ? b : a);
     better.origin.tries = a.origin.tries + b.origin.tries;
-    better.origin.load =
-        std::min(a.origin.load, b.origin.load);  // and was not better under this load
+    better.origin.load = std::min(a.origin.load, b.origin.load);  // the lowest load of a try
     return better;
 }
 

@@ -42,8 +42,8 @@ struct Origin {
     std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: not recorded
     int cores = 0;          // usable by its processes; 0: not recorded
     double took = 0;        // milliseconds of measuring; 0: not recorded
-    double load =
-        0;  // mean number of runnable threads in the minute before; the minimum over the tries
+    /// Mean number of runnable threads in the minute before; the minimum over the tries.
+    double load = 0;
     int tries = 0;          // number of measurements, of which the best counts
     double spread = 0;      // median over minimum time of a repeated step, 1 or more
     bool is_quiet = false;  // no other process used the cores meanwhile
@@ -58,18 +58,18 @@ struct MachineCosts {
     Figure core_round_trip;         // a cache line to another core and back
     Figure shared_core_round_trip;  // a wake-up and back, between threads that share a core
     Figure wake;          // from the call that wakes a sleeper on another core until it runs
-    Figure direct_start;  // of process_vm_readv(2)
+    Figure direct_start;  // fixed cost of process_vm_readv(2)
     Figure tcp_round;     // over loopback: from a send until a polling receiver has it
     Figure tcp_message;   // the sender's own part of that time
     Figure tcp_byte;      // sender's time while the receiver keeps up
     ByteFigures copy;     // within one core's caches
     ByteFigures sum;      // float32, added to other numbers
-    ByteFigures
-        write;  // regular stores to data that another core has read, with its own cost included
-    ByteFigures
-        take;  // copies of data that another core has written so, with its own cost included
-    ByteFigures stream;  // non-temporal stores to data that another core has read, with its own
-                         // cost included
+    /// Regular stores to data that another core has read, while that core does the same.
+    ByteFigures write;
+    /// Copies of data that another core has written so, while that core does the same.
+    ByteFigures take;
+    /// Non-temporal stores to data that another core has read, while that core does the same.
+    ByteFigures stream;
     ByteFigures take_streamed;
     ByteFigures direct;        // process_vm_readv(2) of data that another core has written
     ByteFigures direct_again;  // the same data again, unchanged since this core's last such read

@@ -7,8 +7,8 @@
 
 namespace pccl::costs {
 
-/// `peer_thread` runs on another core; null: only figures of a single core are measured. Adds the
-/// variation of repeated measurements to `spread`.
+/// Measures all levels. `peer_thread` runs on another core; null: only figures of a single core are
+/// measured. Adds the variation of repeated measurements to `spread`.
 void measure_bytes(PingPongThread* peer_thread, MachineCosts& into, Deadline deadline,
                    double& spread);
 

@@ -30,7 +30,8 @@ namespace pccl::arithmetic {
 /// kUnsupported names the pair.
 [[nodiscard]] PCCL_API Result<Combine> combine_for(DataType type, ReduceOp op);
 
-/// Convert 16-bit floats to float32 and back (round to nearest even); only for is_half(type).
+/// Converts 16-bit floats to float32; narrow() converts back (round to nearest even). Only for
+/// is_half(type).
 PCCL_API void widen(DataType type, float* dst, const std::byte* src, std::size_t count);
 PCCL_API void narrow(DataType type, std::byte* dst, const float* src, std::size_t count);
 

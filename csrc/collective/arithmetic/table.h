@@ -23,8 +23,8 @@ class TableBuilder {
         set(type, ReduceOp::kProduct, product);
     }
 
-    /// `Unsigned` has the width of `Integer`: kernels that ignore the sign are compiled once. A
-    /// `Wide` has room for averages.
+    /// Adds an integer type. `Unsigned` has the width of `Integer`: kernels that ignore the sign
+    /// are compiled once. A `Wide` has room for averages.
     template <typename Integer, typename Unsigned, typename Wide>
     constexpr void add_integer(DataType type) {
         add_operators<Integer, Unsigned>(type);
@@ -115,7 +115,7 @@ class TableBuilder {
     Kernels kernels_{.add_split_integers = add_split_integers};
 };
 
-/// Call it in constant expressions only: its own code must not reach the linker.
+/// Returns the table. Call it in constant expressions only: its own code must not reach the linker.
 constexpr Kernels make_kernels() {
     TableBuilder table;
     table.add_integer<std::uint8_t, std::uint8_t, std::uint32_t>(DataType::kUint8);

@@ -39,9 +39,8 @@ struct DiagnosisTiming {
     Duration answer_timeout = std::chrono::milliseconds(600);  // for one answer in a graph walk
     Duration graph_walk = std::chrono::milliseconds(1500);     // for the whole walk
     Duration second_opinion = std::chrono::milliseconds(100);  // for a rank that has left
-    Duration last_words = std::chrono::milliseconds(300);      // for their arrival
-    Duration telling =
-        std::chrono::milliseconds(1000);  // for notifying others when the group is over
+    Duration last_words = std::chrono::milliseconds(300);      // for the arrival of a close reason
+    Duration telling = std::chrono::milliseconds(1000);        // for notifying others at the end
     Duration telling_one = std::chrono::milliseconds(300);
 };
 

@@ -138,8 +138,8 @@ void HangDiagnosis::on_deadline() {
         if (answer->other_group_wait.lacks_asker) there = answer->other_group_wait;
         return answer;
     });
-    subject_.group
-        .progress();  // data that a rank sent before it left still counts, and ends the operation
+    // Data that a rank sent before it left still counts, and ends the operation.
+    subject_.group.progress();
     const std::optional<Stall> still = timed_out_stall();
     if (!still || still->sequence != stall->sequence) return;
     if (there.lacks_asker) fail_crossed(*stall, there);

@@ -101,8 +101,8 @@ class HangDiagnosis {
     PeerSurvey survey_;
     DiagnosedGroupProbe group_probe_;
     std::atomic<bool> inquiring_{false};  // a thread is requesting the status of other ranks
-    std::set<std::string>
-        seen_out_of_order_;  // collectives of other groups; used by the inquiring thread
+    /// Collectives of other groups; used by the inquiring thread.
+    std::set<std::string> seen_out_of_order_;
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
     WaitNotice notice_;

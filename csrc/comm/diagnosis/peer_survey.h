@@ -32,8 +32,8 @@ class PeerSurvey {
 
     const DiagnosisSubject& subject_;
     const SelfReport& self_;
-    mutable std::vector<std::atomic<TimePoint>>
-        answered_;  // indexed by rank: time of the last answer
+    /// Indexed by rank: time of the last answer.
+    mutable std::vector<std::atomic<TimePoint>> answered_;
 };
 
 }  // namespace pccl::comm

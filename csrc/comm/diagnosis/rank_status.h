@@ -34,8 +34,8 @@ struct PCCL_API RankStatus {
     std::uint64_t sequence = 0;   // collectives submitted so far
     std::string operation{};      // the collective in progress; empty: none
     std::vector<Rank> awaited{};  // the ranks that it waits for
-    std::string
-        gpu_operation{};  // operation of a kernel that has waited for long on its GPU; empty: none
+    /// Operation of a kernel that has waited for long on its GPU; empty: none.
+    std::string gpu_operation{};
     std::vector<Rank> gpu_awaited{};
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;

@@ -84,8 +84,8 @@ class LinkExecutor {
         bool done = false;
         TimePoint begun{};  // start of its step, if recorded
         TimePoint moved{};
-        std::array<std::byte, 16>
-            carry{};  // the first bytes of an element whose rest has not arrived
+        /// The first bytes of an element whose rest has not arrived.
+        std::array<std::byte, 16> carry{};
         std::size_t carried = 0;
         std::vector<std::byte> unstored;  // partial result of a reduction that is forwarded
     };
@@ -174,8 +174,8 @@ class LinkExecutor {
     std::size_t rounds_ = 0;
     std::size_t windows_at_once_ = 1;
     std::size_t scratch_stride_ = 0;  // bytes
-    std::size_t scratch_count_ =
-        0;  // elements of a block that no step names: this rank's own block
+    /// Elements of a block that no step names: this rank's own block.
+    std::size_t scratch_count_ = 0;
     std::size_t scratch_bytes_ = 0;  // bytes of one window
     std::size_t window_round_ = 0;   // first window that not all lanes have finished
     std::size_t lanes_through_ = 0;  // number of lanes that have finished it
@@ -183,7 +183,7 @@ class LinkExecutor {
     bool others_first_ = false;  // a lane has received; the other lanes poll next
     Timeline timeline_;
     bool is_timed_ = false;  // whether this run is recorded
-    TickClock clock_;        // re-created for each recorded run
+    TickClock clock_;        // refreshed for each recorded run
 };
 
 }  // namespace pccl::comm

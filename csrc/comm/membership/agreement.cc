@@ -15,8 +15,8 @@ namespace {
 constexpr Duration kShortestPause = std::chrono::microseconds(200);
 constexpr Duration kLongestPause = std::chrono::milliseconds(5);
 constexpr Duration kLinger = std::chrono::milliseconds(50);
-constexpr Duration kFresh =
-    std::chrono::milliseconds(500);  // maximum age of an answer; more in large groups
+// Maximum age of an answer; more in large groups.
+constexpr Duration kFresh = std::chrono::milliseconds(500);
 constexpr Duration kFreshPerRank = std::chrono::milliseconds(2);
 
 sys::Digest digest(const bootstrap::GroupIdentity& old, std::string_view label,
@@ -214,8 +214,8 @@ bool Agreement::others_have_gone_on(Rank lost) {
     own_.lost = lost;
     tell(Stage::kDoubtful);
     const Deadline latest = Deadline::after(options_.doubt);
-    const Deadline stale =
-        Deadline::after(fresh());  // age at which the others' answers from this rank expire
+    // Age at which the others' answers from this rank expire.
+    const Deadline stale = Deadline::after(fresh());
     for (bool can_go_on = true; can_go_on && !latest.passed();) {
         can_go_on = false;
         for (const Peer& peer : peers_) {

@@ -44,8 +44,8 @@ struct AgreementOptions {
     std::vector<Rank> left_out{};  // the other ranks
     std::string terms{};           // settings of the smaller group that must be equal on all ranks
     Ask ask{};                     // requests a rank's status in the old group
-    std::function<void(const Shrinking&)>
-        tell{};  // publishes the status that this rank answers from now on
+    /// Publishes the status that this rank answers from now on.
+    std::function<void(const Shrinking&)> tell{};
     std::function<Status()> interrupted{};  // called between requests; may be empty
     Deadline deadline = Deadline::never();
     Duration answer_timeout = std::chrono::seconds(10);  // for a rank that does not answer
@@ -105,8 +105,8 @@ class PCCL_API Agreement {
     const TimePoint begun_;
     Shrinking own_;
     std::vector<Peer> peers_;
-    std::map<Rank, Shrinking::Call>
-        calls_;  // calls of all remaining ranks, which the pact includes
+    /// Calls of all remaining ranks, which the pact includes.
+    std::map<Rank, Shrinking::Call> calls_;
 };
 
 }  // namespace pccl::comm

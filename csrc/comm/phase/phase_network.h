@@ -40,8 +40,8 @@ struct PhaseRequest {
     /// Time for all ranks to call and drain.
     Duration timeout = std::chrono::seconds(5);
     Transact transact{};  // on rank 0
-    ReadBack
-        read_back{};  // on the other ranks, for the loss of rank 0; null: they cannot read switches
+    /// Reads the switches on other ranks after the loss of rank 0; null: they cannot.
+    ReadBack read_back{};
 };
 
 class PCCL_API PhaseNetwork {

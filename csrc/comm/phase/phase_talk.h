@@ -32,7 +32,7 @@ class PhaseTalk {
    public:
     using Stage = Switching::Stage;
 
-    /// `answer_timeout`: for a rank that does not answer.
+    /// Starts the exchange. `answer_timeout` is for a rank that does not answer.
     PhaseTalk(PhasedGroup& group, Duration answer_timeout);
 
     [[nodiscard]] PhasedGroup& group() const { return group_; }
@@ -71,8 +71,8 @@ class PhaseTalk {
     Switching own_;
     std::vector<RankStatus> told_;  // indexed by rank
     std::vector<TimePoint> answered_;
-    std::vector<std::uint64_t>
-        heard_;  // for each rank: the number of its requests before the last request to it
+    /// For each rank: the number of its requests before the last request to it.
+    std::vector<std::uint64_t> heard_;
 };
 
 }  // namespace pccl::comm

@@ -155,8 +155,8 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         course_of(*source, shape, call, most * static_cast<std::size_t>(shape.chunks));
     Prediction made{
         .source = source, .aggregation = shape.aggregation, .messages = course.cost.messages};
-    // If ranks share cores, the longest chain counts; otherwise the maximum of that and the busiest
-    // rank.
+    // With a root, the longest chain counts if ranks share cores; otherwise the maximum of that and
+    // the messages of the busiest rank.
     if (course.is_from_root && (turns_ > 1 || course.cost.rounds > made.messages))
         made.messages = course.cost.rounds;
     // On one host the messages of all windows distinguish algorithms of equal time; between hosts a

@@ -128,8 +128,8 @@ class Predictor {
     const schedule::LinkModel links_;
     std::shared_ptr<const schedule::Catalogue> known_;     // for this layout, over any links
     std::shared_ptr<const schedule::LinkGraph> followed_;  // null: any links
-    std::shared_ptr<const schedule::Catalogue>
-        catalogue_;  // those of known_ that use only followed_
+    /// Those of known_ that use only followed_.
+    std::shared_ptr<const schedule::Catalogue> catalogue_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
     std::map<Asked, std::vector<Prediction>> ways_;
 };

@@ -14,8 +14,8 @@ struct RootedCall {
     int ranks = 1;
     double length = 0;  // bytes of a block
     double windows = 1;
-    schedule::Cost
-        cost{};  // of the first window if the root does not wait, otherwise of all windows
+    /// Cost of the first window if the root does not wait, otherwise of all windows.
+    schedule::Cost cost{};
     /// Whether a rank that has sent a window starts the next one while others are still busy with
     /// it.
     bool goes_on = false;

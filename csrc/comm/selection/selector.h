@@ -95,8 +95,8 @@ class Selector {
     Result<Decision> decide_part(const Signature& call, const schedule::SourcePtr& part);
     [[nodiscard]] Decision decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const;
     Result<Decision> decide_on_links(const Signature& call, const Prediction& way);
-    /// Returns the requested algorithm, or else the fastest one measured, or else the fastest one
-    /// predicted.
+    /// Returns the requested algorithm, or else a capsule that was loaded for the size, or else the
+    /// fastest algorithm measured, or else the fastest predicted.
     Result<Prediction> best_way(const Signature& call, std::string_view wanted);
     /// Returns the algorithm that pccl tune measured as the fastest, on one host; empty: none.
     [[nodiscard]] std::string_view measured_for(const Signature& call) const;
@@ -118,8 +118,8 @@ class Selector {
     const Rank rank_;
     Preferences preferences_;
     Predictor predictor_;
-    std::unordered_map<Asked, Decision, HashOfCall>
-        made_;  // key: the call and the algorithm that it requests itself
+    /// Key: the call and the algorithm that it requests itself.
+    std::unordered_map<Asked, Decision, HashOfCall> made_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };

@@ -203,8 +203,8 @@ class CallCost {
         const double calls = std::max(std::ceil(bytes / static_cast<double>(at_once)), 1.0);
         return calls * start_ + bytes * (read_directly(kind_, level_, costs_) + added());
     }
-    /// Returns seconds a byte of operands that are reduced in place of a copy: 50 % of a copy is
-    /// saved.
+    /// Returns seconds a byte of operands that are reduced directly from a slot: this saves the
+    /// write, 50 % of a copy.
     [[nodiscard]] double taken() const {
         return std::max(transfer_.take - at(costs_.copy, level_) / 2, 0.0);
     }

@@ -10,7 +10,8 @@
 namespace pccl::comm {
 namespace {
 
-/// Of the parts in a giver's slot, of which none is its own.
+/// Returns the index of a reader's part in a giver's slot, which contains no part for the giver
+/// itself.
 Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
 
 std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }

@@ -53,7 +53,7 @@ struct Piece {
 
 class ShmSegment {
    public:
-    /// `region` may be completed later; open() waits for that.
+    /// Uses `region`, which may be completed later; open() waits for that.
     ShmSegment(std::unique_ptr<transport::Region> region, Rank self, int ranks);
 
     [[nodiscard]] int ranks() const { return ranks_; }
@@ -84,8 +84,8 @@ class ShmSegment {
     /// published waiters: a thread must poll once more after this has changed, before it sleeps.
     [[nodiscard]] std::uint64_t waits() const { return waits_; }
 
-    /// Waits for the other ranks without blocking: false until all have opened the segment.
-    /// kPeerLost names a rank that has left.
+    /// Makes progress with the setup, without blocking. Returns true once all ranks have opened the
+    /// segment. kPeerLost names a rank that has left.
     Result<bool> open();
     /// Returns why a rank of the group is gone; costs a system call.
     [[nodiscard]] Status look(Rank rank) const;
@@ -103,7 +103,7 @@ class ShmSegment {
     /// before any operation ends whose memory they may be reading.
     void leave(const Status& reason);
 
-    // Writing. `at` must grow from call to call.
+    // Writing; `at` must grow from call to call:
 
     /// Returns whether all have read this rank's post of two rounds before `at`.
     Result<bool> may_write(Position at);
@@ -126,7 +126,7 @@ class ShmSegment {
     /// Returns whether all have read the post at `at`, the latest.
     Result<bool> is_read(Position at);
 
-    // Reading.
+    // Reading:
 
     Result<bool> has_posted(Rank rank, Position at);
     [[nodiscard]] bool shows_posted(Rank rank, Position at) const;
@@ -235,7 +235,7 @@ class ShmSegment {
     std::array<std::size_t, 2> next_slot_{};  // in each buffer
     std::vector<Position> known_read_;        // indexed by rank: lower bound of its read position
     std::vector<SharedCopy> copies_;          // indexed by reader
-    std::uint64_t mark_ = 0;                  // start mark of this process
+    std::uint64_t mark_ = 0;                  // random value that identifies this process
     std::uint64_t sequence_ = 0;
     OpenState state_ = OpenState::kAbsent;
     bool reads_directly_ = false;
