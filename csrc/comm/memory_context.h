@@ -5,8 +5,8 @@
 //     auto theirs = memory.map_remote("halo", peer);             // on one host; else
 //     auto where = memory.remote_memory("halo", peer);           // for a link of transport/rma.h
 //
-// Workspaces are zero-initialized and page-aligned; untouched pages use no memory. Users must
-// synchronize access to them. Communicator::get_operator_space() allocates one on all ranks at
+// Workspaces are zero-initialised and page-aligned; untouched pages use no memory. Users must
+// synchronise access to them. Communicator::get_operator_space() allocates one on all ranks at
 // once, without a store. All members are thread-safe.
 #pragma once
 

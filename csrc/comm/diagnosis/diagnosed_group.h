@@ -32,7 +32,8 @@ class DiagnosedGroup {
     /// Returns the number of collectives called so far.
     [[nodiscard]] virtual std::uint64_t sequence() const = 0;
     [[nodiscard]] virtual bool is_over() const = 0;
-    /// Set when the user ends the group: no thread waits for another rank's answer any more.
+    /// Returns a flag that is set when the user ends the group: no thread waits for another rank's
+    /// answer any more.
     [[nodiscard]] virtual const std::atomic<bool>& aborted() const = 0;
     /// Returns the lock under which the group makes progress. A thread that creates the group holds
     /// it for long: the acceptor must only use lock_soon().

@@ -79,7 +79,7 @@ class HangDiagnosis {
     /// answer may come from a rank between two operations, or from one that continues after an
     /// error.
     bool stays_out_of_order(const Stall& stall, const RankStatus& answer);
-    /// Also ends the other one of two groups that are used in different orders.
+    /// Ends the other one of two groups that are used in different orders, too.
     void fail_crossed(const Stall& stall, const OtherGroupWait& there);
     /// Returns the collective at the front if its deadline has passed.
     [[nodiscard]] std::optional<Stall> timed_out_stall() const;

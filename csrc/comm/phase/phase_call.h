@@ -44,7 +44,7 @@ class PhaseCall {
     /// operations stay in flight; kPeerLost, kMismatch; kAborted if this thread is interrupted.
     [[nodiscard]] Result<Switching::SwitchResult> follow();
 
-    // Rank 0 calls these:
+    // Rank 0 calls these functions:
 
     /// Waits until all ranks are ready. Errors name the ranks that are not, and their state.
     [[nodiscard]] Status gather();

@@ -90,7 +90,8 @@ class Selector {
         }
     };
 
-    /// `wanted`: by the user; empty: the choice is free.
+    /// Returns a new decision. `wanted`: the algorithm that the user requests; empty: the choice is
+    /// free.
     Result<Decision> decide(const Signature& call, std::string_view wanted);
     Result<Decision> decide_part(const Signature& call, const schedule::SourcePtr& part);
     [[nodiscard]] Decision decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const;
