@@ -1,11 +1,12 @@
-// How an idle process sleeps, and how its peers wake it.
+// Sleep and wake-up between the processes of a host.
 //
 // A waiting thread spins for a moment, yields a bounded number of times, then sleeps: on a futex
 // while all its links are shared memory, on epoll as soon as sockets are among them. A Doorbell is
-// a page of shared memory in which a process says whether and how it sleeps; peers on the same host
-// map it and ring it. Ringing a process that is awake costs one fence and one load.
+// a page of shared memory in which a process publishes whether and how it sleeps. Peers on the same
+// host map the page and ring the process. A ring costs one fence and one load while the process is
+// awake.
 //
-// Waiting is an event count (D. Vyukov): ticket = prepare(); look once more; then sleep(ticket).
+// Waiting is an event count (D. Vyukov): ticket = prepare(); check once more; then sleep(ticket).
 // Anything that arrives after prepare() ends the sleep.
 #pragma once
 
@@ -23,38 +24,40 @@
 
 namespace pccl::transport {
 
-/// Lives in shared memory; zero-filled is its valid first state.
+/// Page in shared memory; zero-filled is its valid first state.
 struct DoorbellPage {
     alignas(kCacheLine) std::atomic<std::uint32_t> sleepers;  // threads asleep or about to be
-    std::atomic<std::uint32_t> epoll_sleepers;                // of these, in epoll
-    alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // futex word; grows with every ring
+    std::atomic<std::uint32_t> epoll_sleepers;                // those of them that sleep in epoll
+    alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // futex word; every ring increments
+                                                              // it
     alignas(kCacheLine) sys::LivenessWord liveness;           // of the process
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Descriptors by which peers of the same host ring a process and see whether it lives: its page,
-/// an eventfd that ends its sleeps in epoll, and its pidfd (where the kernel has none, one that is
-/// never readable).
+/// Descriptors by which peers of the same host ring a process and check whether it lives: its page,
+/// an eventfd that ends its sleeps in epoll, and its pidfd (a descriptor that is never readable
+/// where the kernel has no pidfd).
 using DoorbellHandles = std::array<int, 3>;
 
-/// A peer's doorbell. Safe from every thread.
+/// Doorbell of a peer. Thread-safe.
 class PCCL_API RemoteDoorbell {
    public:
-    /// Takes over duplicates of the peer's DoorbellHandles, in their order.
+    /// Takes ownership of duplicates of the peer's DoorbellHandles, in their order.
     static Result<std::unique_ptr<RemoteDoorbell>> adopt(std::span<UniqueFd> handles);
     ~RemoteDoorbell();
     RemoteDoorbell(const RemoteDoorbell&) = delete;
     RemoteDoorbell& operator=(const RemoteDoorbell&) = delete;
 
-    /// To be called after the store that the peer waits for.
+    /// Rings the peer. The call follows the store that the peer waits for.
     void ring();
-    /// Whether the peer's process has ended; a system call.
+    /// Returns whether the peer's process has ended. Makes a system call.
     [[nodiscard]] bool owner_has_exited() const;
-    /// Whether it lived when all loads before this call were made; false says nothing.
+    /// Returns true if the process lived when all loads before this call were made; false proves
+    /// nothing.
     [[nodiscard]] bool is_owner_alive() const {
         return sys::is_held_by_the_living(page_->liveness);
     }
-    /// A descriptor that is readable once it has; still this object's.
+    /// Returns a descriptor that becomes readable when the process ends; this object owns it.
     [[nodiscard]] int process() const { return process_.get(); }
 
    private:
@@ -64,25 +67,25 @@ class PCCL_API RemoteDoorbell {
     UniqueFd process_;
 };
 
-/// Processes of a host that wait for each other, and the cores that they may run on.
+/// Number of processes of a host that wait for each other, and of the cores that they may run on.
 struct Crowd {
     std::uint32_t processes = 0;  // 0: unknown
     std::uint32_t cores = 1;
 
     [[nodiscard]] bool is_short_of_cores() const { return processes > cores; }
-    /// At least two cores each: where two are threads of one, it has one alone.
+    /// Returns whether each process has at least two cores: two hardware threads may be one core.
     [[nodiscard]] bool has_room() const { return processes > 0 && 2 * processes <= cores; }
     [[nodiscard]] int most_on_core() const {
         return static_cast<int>((processes + cores - 1) / cores);
     }
-    /// Whether more of them share a core.
+    /// Returns whether more processes share a core than in `other`.
     [[nodiscard]] bool is_denser_than(const Crowd& other) const {
         return std::uint64_t{processes} * other.cores > std::uint64_t{other.processes} * cores;
     }
     bool operator==(const Crowd&) const = default;
 };
 
-/// This process's doorbell and its epoll set. Safe from every thread.
+/// Doorbell and epoll set of this process. Thread-safe.
 class PCCL_API Waiter final : public SocketWatcher {
    public:
     static Result<std::unique_ptr<Waiter>> create();
@@ -90,7 +93,7 @@ class PCCL_API Waiter final : public SocketWatcher {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// For peers; the descriptors stay owned by the waiter.
+    /// Returns the descriptors for peers; the waiter keeps ownership.
     [[nodiscard]] DoorbellHandles handles() const {
         return {memfd_.get(), event_.get(), process_.get()};
     }
@@ -99,23 +102,25 @@ class PCCL_API Waiter final : public SocketWatcher {
     void unwatch(int fd) override;
 
     [[nodiscard]] std::uint32_t prepare();
-    /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow
-    /// prepare(). Below a millisecond, news of sockets do not end it.
+    /// Sleeps until an event after `ticket`'s prepare(), at most `longest`. prepare() must come
+    /// first. Socket events do not end a sleep that is shorter than a millisecond.
     void sleep(std::uint32_t ticket, Duration longest);
-    void cancel();  // instead of sleep(), after prepare()
-    /// Tells peers that this process lives, as long as the calling thread keeps what it returns.
+    void cancel();  // replaces sleep() after prepare()
+    /// Publishes to peers that this process lives, while the calling thread holds the returned
+    /// object.
     [[nodiscard]] sys::LivenessFutex hold_liveness() { return sys::LivenessFutex(page_->liveness); }
-    /// Ends all sleeps in this process (another thread has news).
+    /// Ends all sleeps in this process after an event on another thread.
     void wake();
-    /// What waits of this process are to go by from now on, unless another group is denser.
+    /// Sets the crowd that waits of this process adapt to, unless the present one is denser.
     void share_cores(Crowd crowd);
-    /// How long from the call that wakes a sleeper of this host until it runs: waits yield for the
-    /// longer, the dearer a sleep is.
+    /// Sets the wake-up latency of this host, from the wake call until the sleeper runs. Waits
+    /// yield for longer where a sleep costs more.
     void wakes_take(Duration each);
-    /// From now on prepare() passes a barrier in all processes: peers ring without one.
+    /// Lets prepare() issue a barrier in all processes from now on: peers then ring without a
+    /// fence.
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
-    /// How long a pair with a core each yields.
+    /// Returns how long a pair with a core each yields before it sleeps.
     [[nodiscard]] Duration yield_limit() const {
         return yield_limit_.load(std::memory_order_relaxed);
     }
@@ -138,11 +143,11 @@ class PCCL_API Waiter final : public SocketWatcher {
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 
-/// Paces one wait: bounded spin, bounded yield, then sleeps in slices. Where more processes of a
-/// group share this host than it has cores, nobody spins: the one that is waited for may need this
-/// core. Where it has just enough, they spin the shorter the more they are: one is always in the
-/// way of something, and the others wait for it. Where cores are plenty, waits yield for longer:
-/// who sleeps is late for whom it sends to, and so on from rank to rank.
+/// Pacing of one wait: bounded spin, bounded yield, then sleeps in slices. Nobody spins where more
+/// processes of a group share this host than it has cores: the awaited process may need this core.
+/// Where cores just suffice, more processes spin for a shorter time: one of them is always
+/// preempted by other work, and the others wait for it. Where cores are plenty, waits yield for
+/// longer: a sleeper delays its receivers, and the delay spreads from rank to rank.
 ///
 ///     Backoff backoff(waiter);
 ///     while (!look()) backoff.pause();
@@ -155,11 +160,11 @@ class PCCL_API Backoff {
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
 
-    /// Sleeps at most so long, where it sleeps.
+    /// Spins, yields or sleeps; a sleep takes at most `longest`.
     void pause(Duration longest = kSlice);
-    /// Something moved: start over with spinning.
+    /// Starts over with spinning after progress.
     void reset();
-    /// Whether the last pause() slept: time to look at rare things (deadlines, dead peers).
+    /// Returns whether the last pause() slept: the caller then checks deadlines and dead peers.
     [[nodiscard]] bool slept() const { return slept_; }
 
    private:
@@ -170,7 +175,7 @@ class PCCL_API Backoff {
     Waiter& waiter_;
     const Crowd crowd_;
     int rounds_ = 0;
-    int fruitless_ = 0;  // yields in a row that came back at once
+    int fruitless_ = 0;  // consecutive yields that returned at once
     TimePoint since_{};
     std::uint32_t ticket_ = 0;
     bool armed_ = false;

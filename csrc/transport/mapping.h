@@ -1,4 +1,4 @@
-// One owner for a mapping of memory, which may be shared with other processes.
+// Owner of a memory mapping, which may be shared with other processes.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace pccl::transport {
 
-/// A file that a process has open. Device and inode prove that it is the one that is meant: numbers
-/// of descriptors and of processes are given out again.
+/// File that a process has open. Device and inode prove its identity: the system reuses numbers of
+/// descriptors and of processes.
 struct ProcessFile {
     std::int64_t pid = 0;
     std::int32_t file = -1;  // descriptor; -1: none
@@ -23,21 +23,21 @@ struct ProcessFile {
 };
 
 struct FileRange {
-    std::uint64_t offset = 0;  // whole pages
+    std::uint64_t offset = 0;  // a multiple of the page size
     std::size_t bytes = 0;
 };
 
-/// Page-aligned and zero at first; pages cost nothing until they are touched.
+/// Page-aligned memory, zero at first; pages cost nothing until they are touched.
 class Mapping {
    public:
     Mapping() = default;
-    /// Of this process alone. kResourceExhausted when there is no room.
+    /// Maps memory of this process alone. kResourceExhausted when there is no room.
     static Result<Mapping> anonymous(std::size_t bytes);
-    /// In a file of its own, which others can map while this lives; `name` shows in
-    /// /proc/<pid>/maps. Its size is sealed: nobody's access can fault.
+    /// Maps a new file, which others can map while this object lives; `name` shows in
+    /// /proc/<pid>/maps. The file's size is sealed, so that no access can fault.
     static Result<Mapping> shareable(const std::string& name, std::size_t bytes);
-    /// A part of another process's shareable(). kUnsupported when it is not visible from here, not
-    /// ours to open, or gone; kInvalidArgument when the file ends before the range.
+    /// Maps a part of another process's shareable(). kUnsupported when it is not visible from here,
+    /// not permitted to this user, or gone; kInvalidArgument when the file ends before the range.
     static Result<Mapping> of_process(const ProcessFile& file, const FileRange& range);
 
     Mapping(Mapping&& other) noexcept
@@ -51,33 +51,33 @@ class Mapping {
     Mapping& operator=(const Mapping&) = delete;
     ~Mapping();
 
-    /// Lets nobody read or write there any more, nor anything else be mapped there while this
-    /// process lives. The object is empty then.
+    /// Revokes all access to the memory and reserves its addresses while this process lives:
+    /// nothing else is mapped there. The object is empty then.
     Status bar() &&;
 
     [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
-    /// Of a shareable(), while it lives; -1 for others.
+    /// Returns the file of a shareable(), while it lives; -1 for others.
     [[nodiscard]] int file() const { return file_.get(); }
 
    private:
     static Result<Mapping> map(UniqueFd file, const FileRange& range);
 
     std::span<std::byte> memory_;
-    UniqueFd file_;  // of shareable()
+    UniqueFd file_;  // open for a shareable() only
 };
 
-/// Of this process.
+/// Describes an open file of this process.
 [[nodiscard]] Result<ProcessFile> describe_file(int file);
-/// Bytes that a shareable() has taken of the machine so far.
+/// Returns the bytes that a shareable() has allocated of the machine's memory so far.
 [[nodiscard]] std::uint64_t bytes_taken(int file);
 
-/// Once: puts copies of the pages of a part of a shareable() in their place, at the same addresses,
-/// of which this process alone knows: what others that have mapped it write from then on is lost,
-/// and what they read is zeroes. Other threads may use the memory meanwhile. Done when it returns,
-/// or when `is_needed()`, which is asked every few MiB, says that nobody else writes any more. It
-/// takes no more memory than all pages have, and some 0.8 s of a core for each GiB.
+/// Replaces the pages of a part of a shareable() by private copies, at the same addresses; call it
+/// once. From then on writes of other processes that have mapped the part are lost, and their reads
+/// return zeroes. Other threads may use the memory meanwhile. Ends when all pages are copied, or
+/// early when `is_needed()`, called every few MiB, returns false because no other process writes
+/// any more. Takes no more memory than all pages have, and some 0.8 s of a core for each GiB.
 ///
-/// kUnsupported, and nothing done, for a part that does not have its pages for itself;
+/// kUnsupported, with no effect, for a part that shares a page with other memory;
 /// kResourceExhausted where this process may not have as much memory of its own.
 Status make_private(std::span<std::byte> memory, int file, std::uint64_t offset,
                     const std::function<bool()>& is_needed);

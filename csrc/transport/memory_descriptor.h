@@ -1,4 +1,4 @@
-// Memory descriptors on their way between processes, and the keys of transports in them.
+// Serialised memory descriptors, and the keys of transports in them.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 
 namespace pccl::transport {
 
-/// Below 256 bytes, the same for the same descriptor.
+/// Serialises a descriptor into less than 256 bytes; equal descriptors give equal bytes.
 [[nodiscard]] PCCL_API std::string serialise(const abi::MemoryDescriptor& memory);
 
-/// From bytes of any origin: kInvalidArgument names the field or the place, kUnsupported another
-/// version than abi::kMemoryVersion.
+/// Parses bytes of any origin. kInvalidArgument names the field or the place; kUnsupported stands
+/// for another version than abi::kMemoryVersion.
 [[nodiscard]] PCCL_API Result<abi::MemoryDescriptor> parse_memory_descriptor(
     std::string_view bytes);
 
-/// The key of one transport, which that transport reads; nullopt where it has none. Lies in
-/// `memory`.
+/// Returns the key of one transport, which only that transport interprets; nullopt where there is
+/// none. The view points into `memory`.
 [[nodiscard]] PCCL_API std::optional<std::string_view> key_of(const abi::MemoryDescriptor& memory,
                                                               TransportKind kind);
 
-/// kInvalidArgument where there is one already, kResourceExhausted where there is no room.
+/// Adds the key of a transport. kInvalidArgument where it has one already, kResourceExhausted where
+/// there is no room.
 [[nodiscard]] PCCL_API Status add_key(abi::MemoryDescriptor& memory, TransportKind kind,
                                       std::string_view key);
 

@@ -1,4 +1,4 @@
-// How a process is reached: what all of its transports publish, and its control plane.
+// Address of a process: the addresses of its control plane and of all its transports.
 #pragma once
 
 #include <map>
@@ -13,24 +13,24 @@
 
 namespace pccl::transport {
 
-/// A plain value, which peers carry through the rendezvous. Its bytes stay below 5 KiB.
+/// Plain value that peers carry through the rendezvous. Its bytes stay below 5 KiB.
 struct PCCL_API PeerAddress {
-    static constexpr std::size_t kMostAddresses = 16;  // of all transports, and of doors
+    static constexpr std::size_t kMostAddresses = 16;  // of all transports, and of control sockets
     static constexpr std::size_t kLongestAddress = 128;
     static constexpr std::size_t kLongestHost = 256;
 
     ControlAddress control;
-    /// Transport::addresses() of each transport that may be used; at least one each.
+    /// Transport::addresses() of each usable transport; at least one each.
     std::map<TransportKind, std::vector<std::string>> links;
 
     bool operator==(const PeerAddress&) const = default;
-    /// kUnavailable where the process has no transport of the kind.
+    /// Returns the first address of a kind; kUnavailable where the process has no such transport.
     [[nodiscard]] Result<std::string> first_of(TransportKind kind) const;
     /// Moves addresses at one of `sources` before the others of their kind: peers try them first.
     void prefer(std::span<const sys::Address> sources);
-    /// Must keep the bounds above.
+    /// Serialises the address. The caller keeps the bounds above.
     void write(ByteWriter& out) const;
-    /// From bytes of any origin. kInvalidArgument names the place.
+    /// Parses bytes of any origin. kInvalidArgument names the place.
     static Result<PeerAddress> read(ByteReader& in);
 };
 

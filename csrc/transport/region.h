@@ -1,9 +1,10 @@
-// A region: memory that all ranks of a group on one host share, and the doorbells by which they
-// wake each other.
+// Region: memory that all ranks of a group on one host share, and the doorbells by which they wake
+// each other.
 //
-// Rank 0 makes it and hands it to every other rank over a proven unix connection, in two fd
-// messages: the memory, answered by the rank's doorbell; then, once rank 0 has them all, the
-// doorbells of the others. So n ranks need n - 1 connections, and none stays open.
+// Rank 0 creates the region and passes it to every other rank over an authenticated unix
+// connection, in two messages with descriptors. The first carries the memory, and the rank answers
+// with its doorbell. The second follows once rank 0 has all doorbells, and carries those of the
+// others. So n ranks need n - 1 connections, and none stays open.
 #pragma once
 
 #include <cstddef>
@@ -23,40 +24,40 @@ namespace pccl::transport {
 
 class PCCL_API Region {
    public:
-    /// Of rank 0, which has claimed `memory` for `ranks`.
+    /// Creates the region on rank 0, which has claimed `memory` for `ranks`.
     static std::unique_ptr<Region> create(std::shared_ptr<RegionMemory> memory, int ranks);
 
     [[nodiscard]] std::span<std::byte> memory() const { return memory_->bytes(); }
     [[nodiscard]] const std::shared_ptr<RegionMemory>& source() const { return memory_; }
-    /// Whether this rank can ring all others. Does not block; when rank 0 left too early, the
-    /// reason that it told, or kPeerLost.
+    /// Returns whether this rank can ring all others. Does not block. If rank 0 left too early,
+    /// returns the reason that it sent, or kPeerLost.
     Result<bool> is_complete();
-    /// To be called after the store that `peer` waits for. On an incomplete region it may ring
-    /// nobody; who waits looks now and then.
+    /// Rings `peer`, after the store that it waits for. An incomplete region may have no doorbell
+    /// of the peer; a waiting rank therefore polls now and then.
     void ring(Rank peer) {
         const auto& doorbell = doorbells_[static_cast<std::size_t>(peer)];
         if (doorbell != nullptr) doorbell->ring();
     }
-    /// kPeerLost when the process of `peer` has ended. A system call: for now and then.
+    /// Returns kPeerLost when the process of `peer` has ended. Makes a system call: call it rarely.
     [[nodiscard]] Status look(Rank peer) const;
-    /// Whether the process of `peer` lived when all loads before this call were made; false says
-    /// nothing.
+    /// Returns true if the process of `peer` lived when all loads before this call were made; false
+    /// proves nothing.
     [[nodiscard]] bool is_process_alive(Rank peer) const {
         const auto& doorbell = doorbells_[static_cast<std::size_t>(peer)];
         return doorbell != nullptr && doorbell->is_owner_alive();
     }
 
-    // How it comes about, in this order; for transports.
+    // Steps of construction, in this order; for transports.
 
     /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell. Errors blame
-    /// `rank`, and those of complete() the rank that they are about.
+    /// `rank`; errors of complete() blame the rank at fault.
     Status offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline);
-    /// Rank 0: sends everybody's doorbell to everybody, wakes all who wait for that, and closes the
+    /// Rank 0: sends all doorbells to all ranks, wakes the ranks that wait for them, and closes the
     /// connections.
     Status complete(Deadline deadline);
-    /// Rank 0, instead: tells all that have had the offer why it will not be completed.
+    /// Rank 0, in place of complete(): sends the reason to all ranks that received the offer.
     void call_off(const Status& reason);
-    /// Another rank: nullptr until the offer has come. `own` is sent in answer.
+    /// Another rank: returns nullptr until the offer has come. Sends `own` in answer.
     struct Expected {
         RegionExtent extent;
         Rank rank = 0;
@@ -75,13 +76,14 @@ class PCCL_API Region {
         : memory_(std::move(memory)), self_(self), doorbells_(static_cast<std::size_t>(ranks)) {}
     Status send_doorbells(Rank to, Deadline deadline);
     Status adopt_doorbells(std::span<UniqueFd> handles);
-    /// The next rank after `rank` whose doorbell this rank gets from rank 0.
+    /// Returns the next rank after `rank` whose doorbell rank 0 still has to send.
     [[nodiscard]] std::size_t first_missing() const;
 
     const std::shared_ptr<RegionMemory> memory_;
     const Rank self_;
     UniqueFd socket_;                                         // to rank 0, until complete
-    std::optional<CloseReasonReceiver> close_reason_;         // once rank 0 has called it off
+    std::optional<CloseReasonReceiver> close_reason_;         // set once rank 0 has called the
+                                                              // region off
     std::vector<std::unique_ptr<RemoteDoorbell>> doorbells_;  // by rank; none for this one
     std::vector<Guest> guests_;                               // rank 0: by rank, until complete
 };

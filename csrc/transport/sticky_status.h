@@ -1,4 +1,4 @@
-// The error of a link: set once, from any thread, read on every call at the price of one load.
+// The error of a link: any thread sets it once; a read costs one load.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ class PCCL_API StickyStatus {
    public:
     [[nodiscard]] bool is_set() const { return set_.load(std::memory_order_acquire); }
     [[nodiscard]] Status get() const;
-    /// The first one stays, and is returned.
+    /// Sets the error unless one is set, and returns the first one.
     Status set(const Status& status);
 
    private:

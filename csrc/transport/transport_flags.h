@@ -12,7 +12,7 @@ namespace pccl::transport {
 enum class TransportKind : std::uint8_t { kLoopback, kShm, kTcp, kVerbs, kNvlink, kNetPlugin };
 inline constexpr int kTransportKinds = 6;
 
-/// "shm", "tcp", ...: the spelling of PCCL_TRANSPORTS.
+/// Returns "shm", "tcp", ...: the spelling of PCCL_TRANSPORTS.
 [[nodiscard]] PCCL_API std::string_view to_string(TransportKind kind);
 
 class PCCL_API TransportFlags {
@@ -26,8 +26,8 @@ class PCCL_API TransportFlags {
         flags.bits_ = bits & ((1U << kTransportKinds) - 1);
         return flags;
     }
-    /// "shm,tcp"; empty text is the empty set. kInvalidArgument names the unknown word and the
-    /// known ones.
+    /// Parses "shm,tcp"; empty text is the empty set. kInvalidArgument names the unknown word and
+    /// lists the valid ones.
     static Result<TransportFlags> parse(std::string_view text);
 
     [[nodiscard]] constexpr bool has(TransportKind kind) const { return (bits_ & bit(kind)) != 0; }

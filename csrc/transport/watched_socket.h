@@ -1,4 +1,4 @@
-// A socket whose news end the sleeps of this process.
+// Socket whose events end the sleeps of this process.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace pccl::transport {
 
-/// One that is open.
+/// Open socket that a Waiter watches.
 class WatchedSocket {
    public:
     WatchedSocket(UniqueFd fd, Waiter& waiter) : fd_(std::move(fd)), waiter_(&waiter) {}
@@ -19,9 +19,9 @@ class WatchedSocket {
     ~WatchedSocket() {
         if (fd_.is_open()) waiter_->unwatch(fd_.get());
     }
-    /// Once, and before the first use.
+    /// Starts the watch; call it once, before the first use.
     Status watch() { return waiter_->watch(fd_.get()); }
-    /// Gives the socket away, which nobody watches any more.
+    /// Ends the watch and returns the socket.
     [[nodiscard]] UniqueFd release() {
         waiter_->unwatch(fd_.get());
         return std::move(fd_);

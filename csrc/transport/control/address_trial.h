@@ -1,6 +1,6 @@
-// Which of a peer's addresses leads there: they are tried one after the other, without waiting for
-// long until one has failed, by connections that prove the group's secret both ways and then end.
-// An address that somebody else has, that nobody answers at, or that packets never reach, loses.
+// Trial of a peer's addresses: it tries one after the other, with a short head start each, by
+// connections that prove the group's secret both ways and then end. An address loses if it belongs
+// to another process, if nothing answers there, or if packets never reach it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace pccl::transport {
 
-/// Whether a proven connection was made for a trial: nothing follows on it.
+/// Returns whether an authenticated connection was made for a trial: nothing follows on it.
 [[nodiscard]] bool is_trial(const Introduction& introduction);
 
 struct AddressTrialOptions {
@@ -23,40 +23,43 @@ struct AddressTrialOptions {
     const Clock* clock = &system_clock();
 };
 
-/// One thread at a time.
+/// Trial in progress. One thread at a time.
 class PCCL_API AddressTrial {
    public:
-    /// News on the sockets end the sleeps of `watcher`, which outlives this; null: nobody's.
+    /// Starts the trial. Events on the sockets end the sleeps of `watcher`, which outlives this;
+    /// null: none.
     static std::unique_ptr<AddressTrial> start(const AddressTrialOptions& options,
                                                SocketWatcher* watcher);
 
     /// Returns the first address at which the peer has proven itself; nullopt until then.
-    /// kPeerLost, with what happened at each address, once all have failed, and where one has
-    /// failed and no kernel has answered at the others for kSilence. Does not block.
+    /// kPeerLost, with the outcome at each address, once all have failed, or once one has failed
+    /// and no kernel has answered at the others for kSilence. Does not block.
     Result<std::optional<sys::Address>> advance();
-    /// The next address is tried so long after the one before, or once that has failed.
+    /// Delay from the start of one attempt to the next; the next starts at once if the attempt
+    /// fails.
     static constexpr Duration kHeadStart = std::chrono::milliseconds(20);
     static constexpr Duration kSilence = std::chrono::seconds(4);
-    /// Returns when advance() may have something to do, after `longest` at the latest.
+    /// Waits until advance() may have something to do, at most `longest`.
     void await_news(Duration longest) const;
-    /// kTimeout, with what happened at each address.
+    /// Returns a kTimeout with the outcome at each address.
     [[nodiscard]] Status timeout_error() const;
 
    private:
     struct Candidate {
         sys::Address address;
-        std::unique_ptr<HandshakeClient> client{};  // while it is tried
+        std::unique_ptr<HandshakeClient> client{};  // set during the attempt
         Status failure{};
 
         [[nodiscard]] bool has_failed() const { return !failure.is_ok(); }
     };
 
     AddressTrial(const AddressTrialOptions& options, SocketWatcher* watcher);
-    /// True once the peer has proven itself.
+    /// Returns true once the peer has proven itself.
     bool advance(Candidate& candidate);
     void start(Candidate& candidate);
     [[nodiscard]] bool may_be_found(Duration waited) const;
-    /// "10.0.0.1:4000, through eth0: Connection refused; 10.1.0.1:4001, through eth1: no answer".
+    /// Returns "10.0.0.1:4000, through eth0: Connection refused; 10.1.0.1:4001, through eth1: no
+    /// answer".
     [[nodiscard]] std::string describe() const;
 
     const AddressTrialOptions options_;
@@ -65,7 +68,7 @@ class PCCL_API AddressTrial {
     std::vector<Candidate> candidates_;
 };
 
-/// The same from beginning to end, for callers that may wait.
+/// Runs a trial from beginning to end, for callers that may block.
 [[nodiscard]] PCCL_API Result<sys::Address> find_address(const AddressTrialOptions& options,
                                                          Deadline deadline);
 

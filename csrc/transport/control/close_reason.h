@@ -1,4 +1,5 @@
-// What a rank sends last: why it leaves its group, so that those who stay blame the right rank.
+// Last message of a rank: the reason why it leaves its group, so that the other ranks blame the
+// right one.
 //
 // A close reason has a fixed size. It lies in shared memory (the segment), or crosses a socket that
 // carries nothing else; such a socket ends without one when the process was killed.
@@ -20,46 +21,48 @@ struct CloseReason {
 };
 static_assert(sizeof(CloseReason) == 512 && std::is_trivially_copyable_v<CloseReason>);
 
-/// Which rank receives the reason, and whose it is.
+/// The ranks that receive and send the reason.
 struct CloseContext {
     Rank self = 0;
     Rank leaver = 0;
     int ranks = 1;
 };
 
-/// The reason without what was said of those who told it before; long texts are cut.
+/// Returns the reason without the prefixes of earlier senders; long texts are cut.
 [[nodiscard]] PCCL_API CloseReason close_reason_for(const Status& reason);
 
-/// What `close_context.leaver` being gone means here: what it lost, found to differ or waited for
-/// in vain is so for all; anything else makes itself the one that is lost. Any bytes are safe.
+/// Returns the error that the departure of `close_context.leaver` means here. If the leaver lost a
+/// rank, found a mismatch or waited for a rank in vain, that applies to all ranks; after any other
+/// reason the leaver itself is the lost rank. Any bytes are safe.
 [[nodiscard]] PCCL_API Status why_gone(const CloseReason& close_reason,
                                        const CloseContext& close_context);
 
-/// The same for a reason that came some other way.
+/// Returns the error for a reason that came some other way.
 [[nodiscard]] PCCL_API Status why_gone(const Status& reason, const CloseContext& close_context);
 
-/// What fits into the purpose of a connection: told to ranks that have no link to receive it on.
+/// Reason that fits into the purpose of a connection: for ranks that have no link to receive it on.
 struct Notice {
     std::uint32_t code = 0;
     std::int32_t peer = kNoRank;
 };
 [[nodiscard]] PCCL_API Notice notice_of(const Status& reason);
-/// The reason behind a notice, from any bytes.
+/// Returns the reason that a notice contains, from any bytes.
 [[nodiscard]] PCCL_API Status reason_of(const Notice& notice);
 
 /// Sends the close reason, as far as the socket takes it now, and shuts the socket down.
 PCCL_API void send_close_reason(int socket, const Status& reason);
 
-/// Receives from the other end of send_close_reason().
+/// Receiver at the other end of send_close_reason().
 class PCCL_API CloseReasonReceiver {
    public:
     explicit CloseReasonReceiver(const CloseContext& close_context)
         : close_context_(close_context) {}
 
-    /// ok while the peer is there. Once it is not, always the same status. A system call: for now
-    /// and then.
+    /// Returns ok while the peer is there, and always the same error after that. Makes a system
+    /// call: call it rarely.
     Status receive(int socket);
-    /// Whether it is gone as nothing came from its host any more: nothing is on its way either.
+    /// Returns whether the connection ended because the peer's host is silent: nothing is in flight
+    /// then.
     [[nodiscard]] bool is_silent() const { return is_silent_; }
     [[nodiscard]] const CloseContext& close_context() const { return close_context_; }
 

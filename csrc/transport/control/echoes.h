@@ -1,5 +1,5 @@
-// Echoes (sys/socket/echo.h), by which a process times the way to another of its group: a query
-// whose purpose says so keeps its connection, and is answered by them.
+// Echoes (sys/socket/echo.h), by which a process measures the latency to another process of its
+// group: a query with that purpose keeps its connection, and the far end answers with echoes.
 #pragma once
 
 #include <deque>
@@ -15,16 +15,16 @@ namespace pccl::transport {
 
 [[nodiscard]] bool asks_for_echoes(const Introduction& introduction);
 
-/// A connection at whose other end echoes are answered, once others have had theirs; errors as of
-/// connect_authenticated().
+/// Returns a connection whose other end answers echoes, after earlier connections had theirs;
+/// errors as of connect_authenticated().
 [[nodiscard]] PCCL_API Result<UniqueFd> connect_for_echoes(const ConnectArgs& args,
                                                            const LinkRequest& request,
                                                            Deadline deadline);
 
-/// Answers on one connection after the other, so that none disturbs another.
+/// Server that answers on one connection after the other, so that none disturbs another.
 class PCCL_API EchoServer {
    public:
-    /// Of one connection, so that nobody keeps others waiting, or a core busy.
+    /// Limit of one connection, so that it neither delays others nor keeps a core busy.
     static constexpr Duration kLongest = std::chrono::milliseconds(30);
     static constexpr std::size_t kMostWaiting = 256;
 
@@ -33,18 +33,18 @@ class PCCL_API EchoServer {
     EchoServer(const EchoServer&) = delete;
     EchoServer& operator=(const EchoServer&) = delete;
 
-    /// Takes a connection; lets it go where too many wait. Does not wait itself.
+    /// Takes a connection; closes it where too many wait. Does not block.
     void take(UniqueFd connection);
 
    private:
     void serve();
     UniqueFd next();
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::deque<UniqueFd> waiting_;
     bool is_serving_ = false;
     bool is_over_ = false;
-    std::unique_ptr<BackgroundThread> thread_;  // while there are connections; last
+    std::unique_ptr<BackgroundThread> thread_;  // set while there are connections; declared last
 };
 
 }  // namespace pccl::transport

@@ -1,4 +1,4 @@
-// Descriptors over unix sockets.
+// Passing of descriptors over unix sockets.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace pccl::transport {
 /// full.
 Status send_fds(int socket, std::byte tag, std::span<const int> descriptors, Deadline deadline);
 
-/// In place of an answer: the peer has no room for the descriptors.
+/// Tag that replaces an answer: the peer has no room for the descriptors.
 inline constexpr std::byte kShortage{'!'};
 
-/// The descriptors of the next message, which must bear `tag`. kPeerLost after a kShortage.
+/// Returns the descriptors of the next message, which must have `tag`. kPeerLost after a kShortage.
 Result<std::vector<UniqueFd>> receive_fds(int socket, std::byte tag, Deadline deadline);
-/// The same, without waiting: nullopt when there is none yet.
+/// Like receive_fds(), without waiting: nullopt when there is no message yet.
 Result<std::optional<sys::FdMessage>> next_fds(int socket, std::byte tag);
 
 }  // namespace pccl::transport

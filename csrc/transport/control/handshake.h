@@ -1,5 +1,6 @@
-// How two processes prove to each other that they belong to the same group, before a connection
-// carries anything else. Used by control planes, and by transports that connect through sockets.
+// Handshake by which two processes prove to each other that they belong to the same group, before a
+// connection carries anything else. Control planes use it, and transports that connect through
+// sockets.
 //
 //     client                                              server
 //       | -- magic, version, group, client nonce ----------> |
@@ -7,13 +8,13 @@
 //       | -- request, HMAC(secret, client, nonces, request)> |   the server verifies, or refuses
 //       | <- one byte: accepted, refused or put off -------- |
 //
-// A server that others crowd puts clients off: those of which nothing has come (by four bytes in
-// place of its proof), else those that take long. They begin again with a connection of their own.
+// A crowded server puts clients off: first those that have sent nothing yet (by four bytes in place
+// of its proof), then slow ones. Such a client begins again with a new connection.
 //
-// Every message has a fixed size, and the request is read only once its proof holds. Nonces are
-// fresh on both sides, so that a recorded exchange proves nothing. For a group that it does not
-// know a server answers with a proof under a key of its own: nobody can ask which groups it is in.
-// Over a unix socket, both ends must run as the same user, which either looks at first of all.
+// Every message has a fixed size, and the server parses the request only after its proof holds.
+// Nonces are fresh on both sides, so that a recorded exchange proves nothing. For an unknown group
+// a server answers with a proof under a key of its own: nobody can find out which groups it is in.
+// Over a unix socket, both ends must run as the same user, which either checks first of all.
 #pragma once
 
 #include <memory>
@@ -32,20 +33,21 @@ struct ConnectArgs {
     sys::Address address;
     Secret secret{};
     sys::StreamOptions stream = {};
-    /// Of the error where somebody else has the address: without the secret, or no PCCL at all.
+    /// Error code if another process has the address: one without the secret, or without PCCL.
     StatusCode of_strangers = StatusCode::kPeerLost;
-    /// Its errors are part of a longer one, which names the interface.
+    /// Whether its errors become part of a longer one, which names the interface.
     bool is_one_of_several = false;
 };
 
 class ClientHandshake;
 
-/// Opens one connection for each introduction, all at the same time. They belong together: the
-/// first failure closes all. kPeerLost and kTimeout carry the rank of the request's destination.
-/// kUnavailable where it runs as another user of this host.
+/// Client side: opens one connection for each introduction, all at the same time. They belong
+/// together: the first failure closes all. kPeerLost and kTimeout carry the rank of the request's
+/// destination. kUnavailable where the peer runs as another user of this host.
 class PCCL_API HandshakeClient {
    public:
-    /// News on the sockets end the sleeps of `watcher`, which outlives this; null: nobody's.
+    /// Starts the handshakes. Events on the sockets end the sleeps of `watcher`, which outlives
+    /// this.
     static Result<std::unique_ptr<HandshakeClient>> start(
         const ConnectArgs& args, std::span<const Introduction> introductions,
         SocketWatcher* watcher);
@@ -53,15 +55,16 @@ class PCCL_API HandshakeClient {
     HandshakeClient(const HandshakeClient&) = delete;
     HandshakeClient& operator=(const HandshakeClient&) = delete;
 
-    /// True once all are accepted; does not block.
+    /// Returns true once all are accepted; does not block.
     Result<bool> advance();
-    /// Returns when advance() may have something to do, after `longest` at the latest.
+    /// Waits until advance() may have something to do, at most `longest`.
     void await_news(Duration longest) const;
-    /// Whether the far kernel has taken all connections, which says nothing about its process.
+    /// Returns whether the far kernel has accepted all connections, which proves nothing about its
+    /// process.
     [[nodiscard]] bool is_connected() const;
-    /// kTimeout, and what the peer has not done.
+    /// Returns a kTimeout that names the peer's missing step.
     [[nodiscard]] Status timeout_error() const;
-    /// In the order of the introductions, once accepted.
+    /// Returns the sockets in the order of the introductions, once accepted.
     std::vector<UniqueFd> take_sockets();
 
    private:
@@ -74,11 +77,11 @@ class PCCL_API HandshakeClient {
     std::vector<std::unique_ptr<ClientHandshake>> handshakes_;
 };
 
-/// The same from beginning to end, for callers that may wait; safe from every thread.
+/// Runs the handshakes from beginning to end, for callers that may block; thread-safe.
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
     const ConnectArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 
-/// What ControlPlane::probe() does.
+/// Implements ControlPlane::probe().
 [[nodiscard]] PCCL_API Status knock(const sys::Address& address, Deadline deadline);
 
 }  // namespace pccl::transport

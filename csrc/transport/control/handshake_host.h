@@ -8,25 +8,25 @@
 
 namespace pccl::transport {
 
-/// Of an accepting side, besides those of its groups.
+/// Secrets of an accepting side, besides those of its groups.
 struct OtherSecrets {
-    /// What onlookers prove (onlooker.h); without one they are strangers.
+    /// Secret that onlookers prove (onlooker.h); without one they are strangers.
     std::optional<Secret> onlookers = {};
-    Secret of_nobody{};  // stands in for the secret of unknown groups
+    Secret of_nobody{};  // replaces the secret of an unknown group
 };
 
-/// What a handshake asks of its process. Called on the thread that accepts connections.
+/// Interface to the process of a handshake. Called on the thread that accepts connections.
 class HandshakeHost {
    public:
     virtual ~HandshakeHost() = default;
-    /// nullopt for a group that this process is not in.
+    /// Returns the secret of a group; nullopt for a group that this process is not in.
     virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
-    /// Whether request.destination is of this process, of whose group it has the secret: several
-    /// ranks may be, and come and go one by one. True unless overridden.
+    /// Returns whether request.destination is in this process, which has the secret of its group:
+    /// several ranks may be, and come and go one by one. True unless overridden.
     virtual bool serves(const LinkRequest& /*request*/) { return true; }
-    /// A connection over `transport_name` ("tcp", "shm") that failed its handshake, to be logged in
-    /// bounds: strangers can cause as many as they like. `why.process().host` tells who it was,
-    /// where that is known.
+    /// Reports a connection over `transport_name` ("tcp", "shm") that failed its handshake. The log
+    /// of these must be bounded: strangers can cause any number. `why.process().host` is the peer's
+    /// host, if determined.
     virtual void refused(std::string_view transport_name, const Status& why) = 0;
 };
 

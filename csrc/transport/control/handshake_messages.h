@@ -56,10 +56,10 @@ struct ClientProof {
 static_assert(sizeof(ClientProof) == 120 && std::is_trivially_copyable_v<ClientProof>);
 
 enum class Verdict : std::uint8_t { kUnanswered = 0, kAccepted = 1, kRefused = 2, kPutOff = 3 };
-/// In place of the server's proof, to a client of which no whole hello has come.
+/// Message in place of the server's proof, to a client that has not sent its whole hello.
 inline constexpr std::array<char, 4> kBusy{'P', 'C', 'C', 'B'};
 
-/// What both sides have seen so far.
+/// The part of the exchange that both sides have seen so far.
 struct Transcript {
     ClientHello hello{};
     Nonce server_nonce{};
@@ -72,7 +72,7 @@ std::span<const std::byte> bytes_of(const Message& message) {
     return std::as_bytes(std::span(&message, 1));
 }
 
-/// The label keeps a proof of one side from passing for one of the other.
+/// Computes a proof. The label keeps a proof of one side from passing for one of the other.
 inline sys::Digest prove(const Secret& secret, std::string_view label,
                          const Transcript& transcript) {
     std::array<std::uint8_t, 16 + sizeof(Transcript)> message{};
@@ -83,11 +83,11 @@ inline sys::Digest prove(const Secret& secret, std::string_view label,
 inline constexpr std::string_view kServerLabel = "pccl-server";
 inline constexpr std::string_view kClientLabel = "pccl-client";
 
-/// One fixed-size message, arriving in pieces.
+/// One fixed-size message, which arrives in pieces.
 template <typename Message>
 class Incoming {
    public:
-    /// True once the whole message is here. Never reads past it.
+    /// Returns true once the whole message is here. Never reads past it.
     Result<bool> receive_from(int fd) {
         const auto all = std::as_writable_bytes(std::span(&message_, 1));
         while (received_ < all.size()) {
@@ -99,7 +99,7 @@ class Incoming {
         return true;
     }
     [[nodiscard]] const Message& message() const { return message_; }
-    /// As far as it has come.
+    /// Returns whether the bytes so far match the magic of PCCL.
     [[nodiscard]] bool speaks_pccl() const {
         const std::size_t here = std::min(received_, kMagic.size());
         return std::memcmp(&message_, kMagic.data(), here) == 0;
@@ -115,7 +115,8 @@ class Incoming {
     std::size_t received_ = 0;
 };
 
-/// A message of a handshake fits an empty send buffer: anything less is a broken connection.
+/// Sends a message. Any message of a handshake fits an empty send buffer: a partial send means a
+/// broken connection.
 template <typename Message>
 Status send_whole(int fd, const Message& message) {
     PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, bytes_of(message)));

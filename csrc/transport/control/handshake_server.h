@@ -20,27 +20,25 @@ class ServerHandshake;
 struct HandshakeServerOptions {
     std::string_view transport_name = "tcp";  // for HandshakeHost::refused()
     sys::StreamOptions stream = {};
-    /// At most this many handshakes run, and fewer in a process of few descriptors. When
-    /// another connection waits, the oldest of which nothing has come is put off: it may begin
-    /// again.
+    /// At most this many handshakes run, and fewer in a process of few descriptors. When another
+    /// connection waits, the oldest client that has sent nothing is put off: it may begin again.
     std::size_t most_pending = 1024;
-    /// A handshake that takes longer is refused.
+    /// The server refuses a handshake that takes longer.
     Duration timeout = std::chrono::seconds(5);
-    /// While most_pending run of which something has come, the oldest is put off once it has
-    /// taken this long (unset: so that the kernel's whole queue comes to its turn within 0.6 s)
-    /// ...
+    /// Limit while most_pending clients have begun their hello: the oldest is put off once it has
+    /// taken this long (unset: chosen so that the kernel's whole queue is served within 0.6 s).
     std::optional<Duration> timeout_when_crowded = {};
-    /// ... and while descriptors are out, this long.
+    /// Limit while descriptors are exhausted.
     Duration timeout_when_starved = std::chrono::milliseconds(500);
-    /// What onlookers prove (onlooker.h); without one they are strangers.
+    /// Secret that onlookers prove (onlooker.h); without one they are strangers.
     std::optional<Secret> onlookers = {};
     const Clock* clock = &system_clock();
 };
 
-/// One thread at a time.
+/// Server of handshakes. One thread at a time.
 class PCCL_API HandshakeServer {
    public:
-    /// Takes over a socket whose peer has proven itself and was told that it is accepted.
+    /// Takes ownership of a socket whose peer has proven itself and was sent its acceptance.
     using Welcome = std::function<void(UniqueFd, const Introduction&)>;
 
     static Result<std::unique_ptr<HandshakeServer>> listen(const sys::Address& address,
@@ -50,13 +48,13 @@ class PCCL_API HandshakeServer {
     HandshakeServer& operator=(const HandshakeServer&) = delete;
 
     [[nodiscard]] const sys::Address& address() const { return address_; }
-    /// Readable when advance() has something to do.
+    /// Returns a descriptor that is readable when advance() has something to do.
     [[nodiscard]] int poll_fd() const { return epoll_.get(); }
-    /// Why there are no descriptors left, while a connection has the one that is kept for this: it
-    /// carries only what needs no other. ok otherwise.
+    /// Returns why there are no descriptors left, while a connection uses the reserved one: such a
+    /// connection carries only services that need no other. ok otherwise.
     [[nodiscard]] const Status& shortage() const { return shortage_; }
 
-    /// Goes on with all handshakes without blocking. Failed ones go to host.refused().
+    /// Makes progress on all handshakes without blocking. Failed ones go to host.refused().
     void advance(HandshakeHost& host, const Welcome& welcome);
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
@@ -70,15 +68,16 @@ class PCCL_API HandshakeServer {
     void unwatch(int fd);
     [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
     void step_ready(HandshakeHost& host, const Welcome& welcome);
-    /// False when the handshake is over, one way or the other.
+    /// Returns false when the handshake has ended, accepted or refused.
     bool step(ServerHandshake& handshake, HandshakeHost& host, const Welcome& welcome);
     void admit(HandshakeHost& host, const Welcome& welcome);
     Result<std::optional<UniqueFd>> accept_one(HandshakeHost& host);
     Status let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome);
     Pending::iterator oldest_silent();
-    /// End where nobody does: who has spoken keeps its slot for `timeout`.
+    /// Returns end() where no handshake qualifies: a client that has sent bytes keeps its slot for
+    /// `timeout`.
     Pending::iterator which_to_put_off(Duration timeout);
-    /// It ends with that.
+    /// Ends the handshake.
     void refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host);
     void put_off(const ServerHandshake& which, HandshakeHost& host);
     void put_off(Pending::iterator which, HandshakeHost& host);
@@ -93,13 +92,14 @@ class PCCL_API HandshakeServer {
     OtherSecrets secrets_;
     UniqueFd listener_;
     UniqueFd epoll_;
-    UniqueFd alarm_;   // timerfd: the next handshake to give up on
-    UniqueFd spare_;   // given up to serve a peer when no other is left
-    Status shortage_;  // while it is
+    UniqueFd alarm_;   // timerfd: deadline of the next handshake to give up on
+    UniqueFd spare_;   // reserve, closed to serve a peer when no other descriptor is left
+    Status shortage_;  // set during that
     bool paused_ = false;
-    /// Full, or out of descriptors: no accepting until the oldest has taken so long.
+    /// Set when full, or out of descriptors: no accepting until the oldest handshake has taken this
+    /// long.
     std::optional<Duration> blocked_for_;
-    bool is_shortage_reported_ = false;  // of descriptors
+    bool is_shortage_reported_ = false;  // whether the shortage of descriptors is reported
     Pending pending_;                    // oldest first
 };
 

@@ -5,9 +5,9 @@
 
 namespace pccl::transport {
 
-/// Names a group in a handshake; random, not secret.
+/// Name of a group in a handshake; random, not secret.
 using GroupId = std::array<std::uint8_t, 16>;
-/// Shared by the ranks of a group; never sent.
+/// Key that the ranks of a group share; never sent.
 using Secret = std::array<std::uint8_t, 32>;
 
 }  // namespace pccl::transport

@@ -1,5 +1,5 @@
-// Asking a process how it fares, on a connection of its own: proven like every other, one answer,
-// then closed. The acceptor thread answers, so that a process answers whatever its user does.
+// Query of a process's state, on a connection of its own: authenticated like every other, one
+// answer, then closed. The acceptor thread answers, independently of the process's user.
 #pragma once
 
 #include <string>
@@ -9,15 +9,17 @@
 
 namespace pccl::transport {
 
-/// Bytes of an answer.
+/// Limit of an answer in bytes.
 inline constexpr std::size_t kLongestAnswer = 8 * kKiB;
 
-/// Errors are those of connect_authenticated(), and kPeerLost where the answer is cut short.
+/// Sends a query and returns the answer. Errors are those of connect_authenticated(), and kPeerLost
+/// where the answer is cut short.
 [[nodiscard]] PCCL_API Result<std::string> inquire(const ConnectArgs& args,
                                                    const Introduction& introduction,
                                                    Deadline deadline);
 
-/// The other end, on a proven socket; does not block. `text` is cut at kLongestAnswer.
+/// Answers at the other end, on an authenticated socket; does not block. `text` is cut at
+/// kLongestAnswer.
 PCCL_API void answer(int socket, std::string_view text);
 
 }  // namespace pccl::transport

@@ -1,4 +1,4 @@
-// What a connection is for: told once the secret is proven.
+// Purpose of a connection, sent once the secret is proven.
 #pragma once
 
 #include <array>
@@ -11,29 +11,30 @@
 
 namespace pccl::transport {
 
-/// What the far process is asked for.
+/// Service that the far process provides.
 enum class Service : std::uint8_t {
     kLink,    // takes a link
     kRegion,  // takes a share in memory
-    kQuery,   // says how a rank fares
+    kQuery,   // returns the state of a rank
     kNotice,  // receives why a rank has left
-    kStatus,  // says to an onlooker in what the process is
+    kStatus,  // reports the groups of the process to an onlooker
 };
 inline constexpr int kServices = 5;
 
-/// Who asks whom, and in which group.
+/// Both ranks of a request, and their group.
 struct LinkRequest {
     GroupId group{};
     Rank source = 0;        // connects and sends; kNoRank: a session of p2p, as its peer
     Rank destination = 0;   // accepts and receives
-    ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
+    ChannelId channel = 0;  // of the schedule: a pair may have several links, which differ in this
     int group_size = 1;
-    int host_ranks = 1;  // of the source's host: scales what links of a host take; not told
-    /// How often the group's network has changed its phase: a link is of one phase.
+    int host_ranks = 1;  // of the source's host: scales the resources of links within a host; not
+                         // sent
+    /// Number of phase changes of the group's network: a link belongs to one phase.
     std::uint32_t generation = 0;
 };
 
-/// Bytes of the service's own that travel with a request, proven like it (which socket of which
+/// Bytes of the service's own that travel with a request and its proof (which socket of which
 /// link).
 using Purpose = std::array<std::uint8_t, 64>;
 
@@ -47,7 +48,7 @@ template <FitsPurpose Value>
     std::memcpy(bytes.data(), &value, sizeof value);
     return bytes;
 }
-/// The other way, from any bytes.
+/// Reads a value back, from any bytes.
 template <FitsPurpose Value>
 [[nodiscard]] Value value_in(const Purpose& bytes) {
     Value value;
@@ -55,11 +56,11 @@ template <FitsPurpose Value>
     return value;
 }
 
-/// What a connection is for; the acceptor believes it only once the secret is proven.
+/// Purpose of a connection; the acceptor trusts it only once the secret is proven.
 struct Introduction {
     LinkRequest request = {};
     Service service = Service::kLink;
-    std::uint8_t transport = 0;  // of a link or a region: the TransportKind
+    std::uint8_t transport = 0;  // TransportKind of a link or a region
     Purpose purpose{};
 };
 

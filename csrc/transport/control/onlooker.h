@@ -1,6 +1,7 @@
-// Looking at a process from outside of its groups (`pccl status`): a proven connection like every
-// other, which may ask questions and nothing else. Who knows the job's secret may look. Without one
-// those may that run as the same user on the same host, who could read the process's memory anyway.
+// Status queries from outside of a process's groups (`pccl status`): an authenticated connection
+// like every other, which may ask questions and nothing else. An onlooker needs the job's secret.
+// Without such a secret it must run as the same user on the same host, where it could read the
+// process's memory anyway.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,19 @@
 
 namespace pccl::transport {
 
-/// The group that onlookers ask for. No other has its name, for theirs are random.
+/// Group name of onlookers. No group has it, because names of groups are random.
 inline constexpr GroupId kOnlookers{'p', 'c', 'c', 'l', ' ', 's', 't', 'a', 't', 'u', 's'};
-/// Where the job has no secret: proves only that both sides speak PCCL.
+/// Secret where the job has none: proves only that both sides run PCCL.
 inline constexpr Secret kNoJobSecret{};
 
-/// Travels in the purpose of a connection.
+/// Question in the purpose of a connection.
 struct StatusQuestion {
-    GroupId group{};          // whose members; zero: the groups that the process is in
-    std::uint32_t first = 0;  // an answer holds a part of the list, from here on
+    GroupId group{};          // the group to list; zero: all groups of the process
+    std::uint32_t first = 0;  // first entry: an answer contains a part of the list
 };
 
-/// What ControlHost::status() says at `door`. Errors are those of inquire(); kInvalidArgument where
-/// `job` is not the secret there.
+/// Returns ControlHost::status() of the process at `door`. Errors are those of inquire();
+/// kInvalidArgument where `job` is not the secret there.
 [[nodiscard]] PCCL_API Result<std::string> ask_status(const sys::Address& door, const Secret& job,
                                                       const StatusQuestion& question,
                                                       Deadline deadline);

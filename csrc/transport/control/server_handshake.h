@@ -1,4 +1,4 @@
-// One handshake, as the accepting side goes through it.
+// One handshake on the accepting side.
 #pragma once
 
 #include "csrc/base/clock.h"
@@ -11,17 +11,17 @@ namespace pccl::transport {
 
 class ServerHandshake {
    public:
-    /// `secrets` outlive this.
+    /// Takes the socket; `secrets` outlive this.
     ServerHandshake(UniqueFd fd, const OtherSecrets& secrets, TimePoint begun);
 
-    /// True when the client has proven itself and was told so.
+    /// Returns true when the client has proven itself and was sent its acceptance.
     Result<bool> advance(HandshakeHost& host);
-    /// Has the client begin again, by a connection of its own: this one ends.
+    /// Makes the client begin again with a new connection: this one ends.
     void put_off() const;
 
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] TimePoint begun() const { return begun_; }
-    /// Until the whole first message is here.
+    /// Returns true until the whole first message is here.
     [[nodiscard]] bool is_silent() const { return !received_hello_; }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }

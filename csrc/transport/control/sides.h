@@ -1,4 +1,4 @@
-// The two sides from which peers come to a process: its own host, and the network.
+// The two sides from which peers reach a process: its own host, and the network.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@
 
 namespace pccl::transport {
 
-/// Where processes of the same host find this one.
+/// Address of this process for processes of the same host.
 struct HostSide {
     ControlAddress process;  // without doors
     sys::Address socket;     // of AF_UNIX
 };
 
-/// The addresses at which processes of other hosts have proven themselves: later connections to a
-/// host go there without a trial. Safe from every thread.
+/// Addresses at which processes of other hosts have proven themselves: later connections to a host
+/// use them without a trial. Thread-safe.
 class ProvenAddresses {
    public:
     void add(const std::string& host, const sys::Address& address);
@@ -35,30 +35,31 @@ class ProvenAddresses {
     std::set<std::pair<std::string, std::string>> known_;  // hosts and IP addresses
 };
 
-/// One address at which this process listens for other hosts.
+/// Address at which this process listens for other hosts.
 struct NetworkDoor {
-    sys::Address socket;       // of an IP family
-    sys::Interface interface;  // that has it
+    sys::Address socket;       // an IP address
+    sys::Interface interface;  // has that address
 };
 
-/// The addresses to try of one peer.
+/// Addresses of one peer to try.
 struct PeerRoutes {
     std::vector<sys::Address> addresses;  // the best first, at least one
-    bool is_proven = false;               // the first one
+    bool is_proven = false;               // whether the first one is proven
 };
 
-/// Where processes of all hosts find this one.
+/// Addresses of this process for processes of all hosts.
 struct PCCL_API NetworkSide {
     ControlAddress process{};          // without doors
     std::vector<NetworkDoor> doors{};  // the best first
     std::shared_ptr<ProvenAddresses> proven = std::make_shared<ProvenAddresses>();
 
-    /// For peers.
+    /// Returns the addresses for peers.
     [[nodiscard]] std::vector<std::string> addresses() const;
     /// Returns those of `addresses`, at which the process at `peer` listens, that could be reached
-    /// from here; unix sockets are passed over. Left out are loopbacks of other hosts, and, among
-    /// several, addresses that this host has as well or has no route to. kUnavailable, with the
-    /// reasons, when none is left, and once this host's own end is switched off.
+    /// from here; it skips unix sockets. It leaves out loopbacks of other hosts. Among several
+    /// addresses it also leaves out those that this host has as well or has no route to.
+    /// kUnavailable, with the reasons, when none is left, and once this host's own end is switched
+    /// off.
     [[nodiscard]] Result<PeerRoutes> routes_to(const ControlAddress& peer,
                                                std::span<const std::string> addresses) const;
 };

@@ -1,4 +1,4 @@
-// The control plane of real processes: a unix socket for this host, a TCP socket for others.
+// Control plane of real processes: a unix socket for this host, a TCP socket for others.
 #pragma once
 
 #include <memory>
@@ -16,26 +16,27 @@
 namespace pccl::transport {
 
 struct ControlOptions {
-    /// Whether peers of this host may come by a unix socket, and any by the network.
+    /// Whether peers of this host may connect by a unix socket, and any by the network.
     bool within_host = true;
     bool between_hosts = true;
-    /// Which interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
+    /// Interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
     std::string interface = {};
-    /// At which interface ranks are asked, and told; empty: at the same.
+    /// Interface for queries and notices between ranks; empty: `interface`.
     std::string management = {};
-    /// Of connections that come from the network.
+    /// Options of connections from the network.
     sys::StreamOptions stream = {};
-    /// The job's secret, which onlookers prove; without one only those of this host may look.
+    /// Secret of the job, which onlookers prove; without one only onlookers of this host may query.
     std::optional<Secret> job = {};
 };
 
 class PCCL_API SocketControlPlane final : public ControlPlane {
    public:
-    /// It may have fewer sides than were asked for: within_host() and between_hosts() say why.
+    /// Creates a control plane, possibly with fewer sides than requested: within_host() and
+    /// between_hosts() have the reason.
     static Result<std::unique_ptr<SocketControlPlane>> create(const ControlOptions& options);
 
-    /// Else why nobody is listened to there: kUnavailable where no interface fits, or it was not
-    /// asked for; kInvalidArgument for an interface that cannot be read.
+    /// Returns the side, or why it does not listen: kUnavailable where no interface fits, or the
+    /// side was not requested; kInvalidArgument for an interface that cannot be parsed.
     [[nodiscard]] const Result<HostSide>& within_host() const { return within_host_; }
     [[nodiscard]] const Result<NetworkSide>& between_hosts() const { return between_hosts_; }
 
@@ -58,16 +59,17 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     Result<NetworkSide> listen_between_hosts(const ControlOptions& options);
     Result<NetworkSide> listen_at(const std::string& interface, const ControlOptions& options);
     Result<sys::Address> listen(const sys::Address& address, const HandshakeServerOptions& options);
-    /// Its unix socket, where this process may come by it.
+    /// Returns the peer's unix socket, if this process may connect to it.
     [[nodiscard]] std::optional<sys::Address> near_door(const ControlAddress& peer) const;
-    /// Who asks whom, and by when.
+    /// Request, its parties and its deadline.
     struct Errand {
         const ControlAddress& peer;
         const LinkRequest& request;
         const Secret& secret;
         Deadline deadline;
     };
-    /// Does `act` at the near door, else, and where that leads nowhere, at a door of the network.
+    /// Calls `act` for the peer's unix socket; if there is none or it is unreachable, for an
+    /// address of the network.
     template <typename Act>
     auto at_door(const Errand& errand,
                  const Act& act) const -> decltype(act(std::declval<ConnectArgs>()));

@@ -4,11 +4,11 @@
 
 namespace pccl::transport {
 
-/// What ends this process's sleeps when a socket has news.
+/// Interface that ends this process's sleeps on socket events.
 class SocketWatcher {
    public:
-    /// Edge-triggered, for input and output, in every thread. Closing the descriptor ends the
-    /// watch.
+    /// Watches a socket, edge-triggered, for input and output, in every thread. Closing the
+    /// descriptor ends the watch.
     virtual Status watch(int fd) = 0;
     virtual void unwatch(int fd) = 0;
 

@@ -1,4 +1,4 @@
-// What all that listens within a host shares: fresh names to listen at, and who may come.
+// Unix sockets within a host: fresh names to listen at, and the check of the peer's user.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -6,11 +6,11 @@
 
 namespace pccl::transport {
 
-/// An address in the abstract namespace that nobody can guess.
+/// Returns an address in the abstract namespace that nobody can guess.
 [[nodiscard]] Result<sys::Address> fresh_unix_address();
 
-/// kUnavailable, naming both users, unless the process at the other end of `socket` runs as this
-/// one's user.
+/// Returns kUnavailable, naming both users, unless the process at the other end of `socket` runs as
+/// this one's user.
 [[nodiscard]] Status require_same_user(int socket);
 
 }  // namespace pccl::transport
