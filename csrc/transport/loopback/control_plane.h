@@ -1,5 +1,5 @@
-// The control plane of a pretended process: questions and notices go from process to process in
-// memory, and meet the deaths that the fabric's plan has.
+// Control plane of a simulated process: questions and notices pass from process to process in
+// memory, and are subject to the process deaths of the fabric's plan.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,11 @@ class PCCL_API LoopbackControlPlane final : public ControlPlane {
                                      Deadline deadline) override;
     [[nodiscard]] std::vector<int> poll_fds() const override { return {process_->call_fd()}; }
     void advance(ControlHost& host) override { process_->answer_calls(host); }
-    /// From now on who calls is answered at once, on its own thread. `host` outlives the process.
+    /// Answers calls from now on at once, on the caller's thread. `host` outlives the process.
     void answer_inline(ControlHost& host) { process_->inline_host = &host; }
 
    private:
-    /// The answer, if it is a query.
+    /// Returns the answer, if it is a query.
     Result<std::string> call(const ControlAddress& peer, const Introduction& introduction,
                              const Secret& secret, Deadline deadline);
 

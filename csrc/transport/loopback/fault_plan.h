@@ -1,4 +1,4 @@
-// What goes wrong in a loopback fabric, decided by a seed.
+// Faults of a loopback fabric, determined by a seed.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,29 @@
 
 namespace pccl::transport::loopback {
 
-/// Nothing goes wrong by default. Probabilities are from 0 to 1, for each call.
+/// Plan of faults; the default has none. Probabilities are from 0 to 1, for each call.
 ///
-/// Every stream draws from a sequence of its own, so that the faults of one do not depend on what
-/// threads do elsewhere: the same calls on a stream meet the same faults.
+/// Every stream draws from a sequence of its own, so that its faults do not depend on threads
+/// elsewhere: the same calls on a stream meet the same faults.
 struct FaultPlan {
     std::uint64_t seed = 0;
     double short_write = 0;  // a send takes only some of the bytes that fit
-    double short_read = 0;   // a receiver sees only some of the bytes that arrived
-    double reset = 0;  // a send finds the link broken; the peer finds so after what has arrived
+    double short_read = 0;   // a receiver gets only some of the bytes that arrived
+    double reset = 0;  // a send fails, and the peer fails after it has read the bytes that had
+                       // arrived
     /// Bytes arrive up to this much later. Each stream stays in order; streams overtake each other.
     Duration longest_delay = Duration::zero();
-    // Of one-sided access (rma.h), for each copy; a reset and a delay meet copies, too.
-    double cut = 0;      // half of the bytes move, then the link is broken
-    double give_up = 0;  // in the middle the owner ends the registration and overwrites its memory
+    // Faults of one-sided access (rma.h), for each copy; a reset and a delay apply to copies, too.
+    double cut = 0;      // half of the bytes move, then the link fails
+    double give_up = 0;  // the owner ends the registration during the copy and overwrites its
+                         // memory
     /// This process dies at its dies_at_call-th call (the first is 1) of connect, send, flush,
     /// peek, receive, or at that copy; -1: none.
     int doomed_process = -1;
     std::uint64_t dies_at_call = 0;
 };
 
-/// The faults of one direction of one stream.
+/// Random faults of one direction of one stream.
 class FaultDice {
    public:
     FaultDice(const FaultPlan& plan, std::uint64_t stream)
@@ -38,7 +40,7 @@ class FaultDice {
     [[nodiscard]] bool resets() { return happens(plan_.reset); }
     [[nodiscard]] bool cuts() { return happens(plan_.cut); }
     [[nodiscard]] bool gives_up() { return happens(plan_.give_up); }
-    /// `count`, or some of it, but not nothing.
+    /// Returns `count`, or a smaller number above 0.
     [[nodiscard]] std::size_t written(std::size_t count) {
         return some_of(count, plan_.short_write);
     }

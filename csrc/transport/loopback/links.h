@@ -47,7 +47,7 @@ class LoopbackRecvLink final : public RecvLink {
     void abort(const Status& reason) override;
 
    private:
-    /// Bytes taken from the pipe and not consumed: from `begin` on.
+    /// Bytes taken from the pipe; those from `begin` on are not consumed.
     struct Arrived {
         std::vector<std::byte> bytes;
         std::size_t begin = 0;

@@ -1,11 +1,12 @@
-// A network inside one process: any number of pretended processes, and faults by plan.
+// Network inside one process: any number of simulated processes, with planned faults.
 //
 //     auto fabric = LoopbackFabric::create({.faults = {.seed = 7, .short_read = 0.2}});
 //     auto first = fabric->join(*first_waiter);    // process 0: its control plane and transport
 //     auto second = fabric->join(*second_waiter);  // process 1
 //
-// For tests, of ours and of users. Processes may be threads, or share one thread (answer_inline()).
-// Nobody is woken when a planned delay ends: waits must look again now and then, as Backoff does.
+// For tests of the library and of users. Processes may be threads, or share one thread
+// (answer_inline()). The end of a planned delay wakes nobody: waits must check again now and then,
+// as Backoff does.
 #pragma once
 
 #include <array>
@@ -31,19 +32,19 @@ struct FabricOptions {
 class LoopbackTransport;
 struct LoopbackMember;
 
-/// Safe from every thread.
+/// Loopback network. Thread-safe.
 class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<LoopbackFabric> {
    public:
     static std::shared_ptr<LoopbackFabric> create(const FabricOptions& options = {});
 
-    /// The next process; processes count from 0. `waiter` outlives its transport and links.
+    /// Adds the next process; numbers start at 0. `waiter` outlives its transport and links.
     Result<LoopbackMember> join(Waiter& waiter);
     /// Ends a process now: its links close, and its calls fail with kAborted.
     void kill(int process);
 
    private:
     friend class LoopbackTransport;
-    /// A link on its way from one process to another.
+    /// Link from one process to another that is not accepted yet.
     struct OnItsWay {
         std::uint64_t number = 0;
         std::shared_ptr<Pipe> pipe;
@@ -51,19 +52,19 @@ class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<Loopba
 
     explicit LoopbackFabric(const FabricOptions& options) : options_(options) {}
     [[nodiscard]] OnItsWay make_pipe(const LinkRequest& request);
-    /// Once; null where nobody holds the other end any more.
+    /// Returns a pipe, once; null where its other end is gone.
     [[nodiscard]] std::shared_ptr<Pipe> take_pipe(std::uint64_t number);
 
     const FabricOptions options_;
     const std::shared_ptr<ProcessTable> processes_ = std::make_shared<ProcessTable>();
     std::mutex mutex_;
     std::map<std::array<int, 3>, std::uint64_t>
-        links_;  // so far, by source, destination and channel
+        links_;  // links made so far, by source, destination and channel
     std::map<std::uint64_t, std::weak_ptr<Pipe>> on_their_way_;
-    std::uint64_t pipes_ = 0;  // so far
+    std::uint64_t pipes_ = 0;  // pipes made so far
 };
 
-/// Its links end with it.
+/// Transport of one simulated process. Its links end with it.
 class PCCL_API LoopbackTransport final : public Transport {
    public:
     ~LoopbackTransport() override;
@@ -78,7 +79,7 @@ class PCCL_API LoopbackTransport final : public Transport {
                                                     const Secret& secret) override;
     void accept(Arrival arrival, LinkReceiver& receiver) override;
     void advance(LinkReceiver& /*receiver*/) override {}
-    /// With the faults of the fabric.
+    /// Returns one-sided access with the faults of the fabric.
     [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
    private:
@@ -90,7 +91,7 @@ class PCCL_API LoopbackTransport final : public Transport {
     const std::shared_ptr<RmaTransport> one_sided_;
 };
 
-/// A process of a fabric.
+/// Process of a fabric.
 struct LoopbackMember {
     std::unique_ptr<LoopbackControlPlane> control;
     std::unique_ptr<LoopbackTransport> transport;

@@ -1,4 +1,4 @@
-// A clock that stands still until somebody moves it.
+// Clock that moves only when the test moves it.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace pccl::transport::loopback {
 
-/// Safe from every thread. Sleeping moves the clock on instead of waiting.
+/// Clock for tests. Thread-safe. Sleeping moves the clock instead of waiting.
 class ManualClock final : public Clock {
    public:
     [[nodiscard]] TimePoint now() const override { return TimePoint(Duration(now_.load())); }

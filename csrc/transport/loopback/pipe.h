@@ -20,10 +20,11 @@ struct PipeArgs {
     std::size_t capacity = 64 * kKiB;
     FaultPlan faults;
     const Clock* clock = &system_clock();
-    std::uint64_t ordinal = 0;  // of links with this request, so that each has faults of its own
+    std::uint64_t ordinal = 0;  // number of earlier links with this request, so that each has
+                                // faults of its own
 };
 
-/// Safe from every thread. One lock: this is for tests, not for speed.
+/// Byte pipe of a link. Thread-safe. It has one lock: it is for tests, not for speed.
 ///
 /// Stricter than other links on purpose: bytes sent with Flush::kLater stay invisible until a send
 /// with Flush::kNow, a flush, or a full pipe, so that a missing flush shows.
@@ -34,20 +35,20 @@ class Pipe {
     explicit Pipe(const PipeArgs& args);
 
     [[nodiscard]] std::size_t capacity() const { return args_.capacity; }
-    /// The end may be woken until leave(). `waiter` outlives that.
+    /// Attaches an end, which may be woken until leave(). `waiter` outlives that.
     void join(End end, Waiter& waiter, std::shared_ptr<RmaRegistry> memory);
-    /// Of the process at that end; null before join() and after leave().
+    /// Returns the registry of the process at that end; null before join() and after leave().
     [[nodiscard]] std::shared_ptr<RmaRegistry> memory_of(End end);
-    /// As of all links that go that way.
+    /// Returns the arguments, which all links of this direction share.
     [[nodiscard]] const PipeArgs& args() const { return args_; }
-    /// Nobody at this end any more: the other end finds its peer lost.
+    /// Detaches an end: the other end finds its peer lost.
     void leave(End end);
 
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush);
     Status flush(ChannelId channel);
-    /// Appends to `into` what has arrived, and returns how much that was.
+    /// Appends the bytes that have arrived to `into`, and returns their number.
     Result<std::size_t> take(ChannelId channel, std::vector<std::byte>& into);
-    /// Makes room for as much again.
+    /// Makes room for `count` more bytes.
     void free(ChannelId channel, std::size_t count);
 
    private:
@@ -58,9 +59,9 @@ class Pipe {
     struct Stream {
         FaultDice send_faults;
         FaultDice receive_faults;
-        std::vector<std::byte> held;  // sent, to be flushed
+        std::vector<std::byte> held;  // sent, not flushed
         std::deque<Segment> segments = {};
-        std::size_t unread = 0;  // sent and not freed
+        std::size_t unread = 0;  // sent, not freed
         TimePoint newest = {};
     };
 

@@ -1,4 +1,4 @@
-// One of the processes that a loopback fabric pretends to have, as its links and its peers see it.
+// Simulated process of a loopback fabric, as its links and its peers use it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace pccl::transport::loopback {
 
 class Process;
 
-/// A connection that waits to be accepted.
+/// Connection that waits to be accepted.
 struct LoopbackCall {
     enum class Outcome { kPending, kAccepted, kRefused, kNobody };
 
@@ -23,13 +23,13 @@ struct LoopbackCall {
     Secret secret{};
     std::string where;  // the callee's address, for messages
     std::weak_ptr<Process> caller;
-    std::string answer{};  // to a query, once it is accepted
+    std::string answer{};  // to a query, set once it is accepted
     std::atomic<Outcome> outcome{Outcome::kPending};
 
     void finish(Outcome result);
-    /// False while it is pending; kPeerLost where nobody took it.
+    /// Returns false while the call is pending; kPeerLost where no process accepted it.
     [[nodiscard]] Result<bool> is_accepted() const;
-    /// kTimeout that names the peer.
+    /// Returns a kTimeout that names the peer.
     [[nodiscard]] Status timeout_error() const;
 
    private:
@@ -37,10 +37,10 @@ struct LoopbackCall {
     [[nodiscard]] std::string name() const;
 };
 
-/// Safe from every thread.
+/// Simulated process. Thread-safe.
 class Process {
    public:
-    /// `waiter` lives until die().
+    /// Creates a process. `waiter` lives until die().
     static Result<std::shared_ptr<Process>> create(int index, Waiter& waiter,
                                                    const FaultPlan& faults);
 
@@ -49,23 +49,23 @@ class Process {
     void wake();
     /// Counts a call of this process, which may be its last: kAborted from then on.
     Status live();
-    /// Becomes one of the two ends of `pipe`, for as long as the process lives.
+    /// Attaches this process to one end of `pipe`, until the process dies.
     void hold(const std::shared_ptr<Pipe>& pipe, Pipe::End end);
 
-    /// What its peers may reach.
+    /// Returns the registry of memory that peers may access.
     [[nodiscard]] const std::shared_ptr<RmaRegistry>& memory() const { return memory_; }
 
-    /// Brings a call here, which is answered at once where there is an inline_host.
+    /// Delivers a call, which an inline_host answers at once.
     void ring(const std::shared_ptr<LoopbackCall>& call);
     [[nodiscard]] int call_fd() const { return ringing_.get(); }
     /// Answers all calls.
     void answer_calls(ControlHost& host);
     [[nodiscard]] bool is_dead() const { return dead_; }
-    /// Ends all links; nobody reaches the process from now on.
+    /// Ends all links; the process is unreachable from now on.
     void die();
 
-    /// Who answers calls on the caller's own thread; null while LoopbackControlPlane::advance()
-    /// does.
+    /// Host that answers calls on the caller's own thread; null while
+    /// LoopbackControlPlane::advance() does.
     std::atomic<ControlHost*> inline_host{nullptr};
 
    private:
@@ -82,7 +82,7 @@ class Process {
 
     const int index_;
     Waiter& waiter_;
-    const std::uint64_t last_call_;  // 0: lives on
+    const std::uint64_t last_call_;  // 0: no limit
     const std::shared_ptr<RmaRegistry> memory_ = RmaRegistry::create();
     std::atomic<std::uint64_t> calls_{0};
     UniqueFd ringing_;  // eventfd

@@ -1,4 +1,4 @@
-// Which processes a loopback fabric has, and where its control planes find them.
+// Table of the processes of a loopback fabric, in which its control planes find them.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace pccl::transport::loopback {
 
-/// Safe from every thread.
+/// Process table. Thread-safe.
 class ProcessTable {
    public:
-    /// The next one; they count from 0.
+    /// Adds the next process; numbers start at 0.
     Result<std::shared_ptr<Process>> add(Waiter& waiter, const FaultPlan& faults);
     [[nodiscard]] ControlAddress address_of(const Process& process) const;
-    /// kUnavailable for an address that is not of this table.
+    /// Returns a process; kUnavailable for an address of another table.
     [[nodiscard]] Result<std::shared_ptr<Process>> find(const ControlAddress& address);
-    /// Null when there is no such process.
+    /// Returns null when there is no such process.
     [[nodiscard]] std::shared_ptr<Process> at(int index);
-    /// For messages.
+    /// Returns the place of a process, for messages.
     [[nodiscard]] std::string place_of(const Process& process) const;
 
    private:

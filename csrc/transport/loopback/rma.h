@@ -1,4 +1,4 @@
-// One-sided access between the pretended processes of a loopback fabric, and what goes wrong in it.
+// One-sided access between the simulated processes of a loopback fabric, with planned faults.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace pccl::transport::loopback {
 
-/// Of `process`.
+/// One-sided access of `process`.
 class LoopbackRma final : public RmaTransport {
    public:
     explicit LoopbackRma(std::shared_ptr<Process> process) : process_(std::move(process)) {}
@@ -20,7 +20,7 @@ class LoopbackRma final : public RmaTransport {
             return Status::unsupported("pretended processes copy memory of the host alone");
         return process_->memory()->add(memory, identity);
     }
-    /// Streams of the same fabric.
+    /// Connects streams of the same fabric.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
 
    private:

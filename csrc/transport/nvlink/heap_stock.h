@@ -1,10 +1,10 @@
 // GPU memory for symmetric heaps, which all groups of a process share: ranges of allocations that
-// every peer maps whole, once.
+// every peer maps once, as a whole.
 //
-// So a further group allocates, clears and maps nothing, and need not wait for what runs on the
-// GPU. A range is never given out again: the last kernel of a peer may still write to that of a
-// group which has ended here. An allocation is freed with the last group that has a range of it,
-// on this rank or a peer.
+// So a further group allocates, clears and maps nothing, and need not wait for running GPU work. A
+// range is never reused: the last kernel of a peer may still write to the range of a group that has
+// ended here. An allocation is freed with the last group that has a range of it, on this rank or a
+// peer.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@
 
 namespace pccl::transport::nvlink {
 
-/// Names an allocation of heap memory to all processes.
+/// Name of an allocation of heap memory, unique among all processes.
 using HeapId = std::array<std::uint8_t, 16>;
 
-/// Where a heap lies. Travels between processes.
+/// Position of a heap in its allocation. Travels between processes.
 struct HeapExtent {
     HeapId id{};
     std::uint64_t allocated = 0;  // bytes of the whole allocation
@@ -32,16 +32,16 @@ struct HeapExtent {
     std::uint64_t bytes = 0;
 };
 
-/// One allocation, of this process's GPU or of a peer's, mapped for this process's GPU.
+/// Allocation on this process's GPU or a peer's, mapped for this process's GPU.
 class HeapMemory {
    public:
     struct Place {
         sys::cuda::Driver& driver;
-        int device = 0;  // that maps it
+        int device = 0;  // GPU that maps it
     };
-    /// Zeroes.
+    /// Allocates zeroed memory.
     static Result<std::shared_ptr<HeapMemory>> create(const Place& place, std::size_t bytes);
-    /// What a peer has created. The caller keeps `descriptor`.
+    /// Maps an allocation of a peer. The caller keeps ownership of `descriptor`.
     static Result<std::shared_ptr<HeapMemory>> import(const Place& place, int descriptor,
                                                       const HeapExtent& extent);
     ~HeapMemory();
@@ -51,7 +51,7 @@ class HeapMemory {
     [[nodiscard]] const HeapId& id() const { return id_; }
     [[nodiscard]] sys::cuda::DeviceAddress base() const { return base_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    /// For peers to import().
+    /// Returns a descriptor for peers to import().
     [[nodiscard]] Result<UniqueFd> descriptor() const {
         return place_.driver.export_memory(handle_);
     }
@@ -68,7 +68,7 @@ class HeapMemory {
     sys::cuda::DeviceAddress base_ = 0;
 };
 
-/// A part of it; the default has none.
+/// Part of an allocation; empty by default.
 struct HeapRange {
     std::shared_ptr<HeapMemory> memory{};
     HeapExtent extent{};
@@ -77,18 +77,18 @@ struct HeapRange {
     }
 };
 
-/// The heap memory that a process has on one GPU, and what it has mapped there of peers. Safe from
-/// every thread.
+/// Heap memory of a process on one GPU, and the peers' memory that it has mapped there.
+/// Thread-safe.
 class PCCL_API HeapStock {
    public:
     static constexpr std::size_t kAllocation = 18 * kMiB;  // four heaps of a DeviceGroup
 
-    /// The process's one for `device`. It lives as long as somebody holds it.
+    /// Returns the process's stock for `device`, which lives until its last owner drops it.
     static std::shared_ptr<HeapStock> of(sys::cuda::Driver& driver, int device);
 
-    /// Zeroes that nobody has used. More than kAllocation are an allocation of their own.
+    /// Claims unused, zeroed memory. A claim above kAllocation gets an allocation of its own.
     Result<HeapRange> claim(std::size_t bytes);
-    /// What a peer claimed. kInvalidArgument where its allocation has no such range.
+    /// Maps a range that a peer claimed. kInvalidArgument where its allocation has no such range.
     Result<HeapRange> join(const UniqueFd& descriptor, const HeapExtent& extent);
 
    private:
@@ -97,7 +97,7 @@ class PCCL_API HeapStock {
 
     const HeapMemory::Place place_;
     std::mutex mutex_;
-    std::weak_ptr<HeapMemory> current_;  // that claim() takes from
+    std::weak_ptr<HeapMemory> current_;  // source of claim()
     std::size_t claimed_ = 0;            // bytes of it
     std::map<HeapId, std::weak_ptr<HeapMemory>> joined_;
 };

@@ -1,9 +1,10 @@
-// Which allocations of this rank its peers have mapped, and where: what zero-copy on ordinary
-// tensors rests on.
+// Cache of the allocations of this rank that its peers have mapped: the basis of zero-copy on
+// ordinary tensors.
 //
-// The first use of an allocation asks all peers to map it and waits for their answers; later ones
-// find it here. Peers answer on a thread of their own, so a rank never waits for what another's
-// user does. The same thread notices peers that are gone, or that tell why they leave.
+// The first use of an allocation requests all peers to map it and waits for their answers; later
+// uses find it here. Peers answer on a thread of their own, so a rank never waits for the user's
+// calls of another. The same thread notices peers that are gone, or that send the reason why they
+// leave.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace pccl::transport::nvlink {
 
-/// An allocation of this rank, as all ranks see it.
+/// Allocation of this rank, with its address on every rank.
 struct SharedAllocation {
     sys::cuda::Allocation allocation;
     PeerAddresses bases{};  // by rank; this rank's own is allocation.base
@@ -30,7 +31,7 @@ struct SharedAllocation {
         return address >= allocation.base && bytes <= allocation.bytes &&
                address - allocation.base <= allocation.bytes - bytes;
     }
-    /// Where `rank` sees `address`.
+    /// Returns the address at which `rank` maps `address`.
     [[nodiscard]] sys::cuda::DeviceAddress at(Rank rank, sys::cuda::DeviceAddress address) const {
         return bases[static_cast<std::size_t>(rank)] + (address - allocation.base);
     }
@@ -41,7 +42,7 @@ class PCCL_API RegistrationCache {
     struct Options {
         sys::cuda::Driver& driver;
         int device = 0;
-        const PeerSockets& sockets;          // of which it is the only reader from now on
+        const PeerSockets& sockets;          // this cache is their only reader from now on
         std::function<void()> on_lost = {};  // called once, when the first peer is gone or leaves
     };
     static Result<std::unique_ptr<RegistrationCache>> create(const Options& options);
@@ -49,28 +50,30 @@ class PCCL_API RegistrationCache {
     RegistrationCache(const RegistrationCache&) = delete;
     RegistrationCache& operator=(const RegistrationCache&) = delete;
 
-    /// The allocation that holds the `bytes` from `address` on, once all peers have mapped it.
-    /// Errors: kInvalidArgument (no GPU memory), kUnsupported (memory that cannot be shared),
-    /// kTimeout, kPeerLost.
+    /// Returns the allocation that contains the `bytes` from `address` on, once all peers have
+    /// mapped it. Errors: kInvalidArgument (no GPU memory), kUnsupported (memory that cannot be
+    /// shared), kTimeout, kPeerLost.
     Result<SharedAllocation> find(sys::cuda::DeviceAddress address, std::size_t bytes,
                                   Deadline deadline);
-    /// Asks the peers to map the allocation at `address`, and does not wait for them.
+    /// Requests the peers to map the allocation at `address`, and does not wait for them.
     Status announce(sys::cuda::DeviceAddress address, Deadline deadline);
-    /// Whether the `bytes` from `address` on lie in an allocation of a peer that is mapped here.
+    /// Returns whether the `bytes` from `address` on lie in an allocation of a peer that is mapped
+    /// here.
     [[nodiscard]] bool has_mapped(sys::cuda::DeviceAddress address, std::size_t bytes) const;
-    /// Ends the group for `why`, which find() and health() return from now on, and tells the peers;
-    /// nothing, where it has ended already. From any thread.
+    /// Ends the group for `why`, which find() and health() return from now on, and sends it to the
+    /// peers. Has no effect where the group has ended. Thread-safe.
     void leave(const Status& why);
-    /// The same for what a peer tells all others itself. False where the group has ended before.
+    /// Ends the group, like leave(), for a reason that a peer sends to all others itself. Returns
+    /// false where the group has ended before.
     bool end(const Status& why);
-    /// Why the group has ended: kPeerLost, kTimeout or kMismatch, which name a rank, or what
-    /// leave() was told.
+    /// Returns why the group has ended: kPeerLost, kTimeout or kMismatch, which name a rank, or the
+    /// argument of leave().
     [[nodiscard]] Status health() const;
-    /// What `why`, for which `peer` has ended the group, means here. Whom it blames does not blame
-    /// itself.
+    /// Returns the error here for the reason `why` for which `peer` has ended the group. A rank
+    /// does not blame itself.
     [[nodiscard]] Status as_told_by(Rank peer, const Status& why) const;
     [[nodiscard]] std::size_t size() const;
-    /// The destructor leaves peers' memory mapped: a kernel may still use it.
+    /// Makes the destructor leave peers' memory mapped: a kernel may still use it.
     void keep_mappings() { keeps_mappings_ = true; }
 
    private:
@@ -80,15 +83,16 @@ class PCCL_API RegistrationCache {
         int missing = 0;  // answers
         Status status{};  // the first refusal
     };
-    /// Bytes of a message that has not wholly arrived.
+    /// Bytes of a message that has not arrived completely.
     struct Inbox;
 
     explicit RegistrationCache(const Options& options);
     Status start();
     using Lock = std::unique_lock<std::mutex>;
-    /// What is known of the allocation of `address`; null where that was given back since.
+    /// Finds the registration of the allocation of `address`; null where that was freed since.
     Result<Registration*> known(sys::cuda::DeviceAddress address);
-    /// Makes a registration, whatever may come of it, and asks the peers. Unlocks for a while.
+    /// Adds a registration, even if the request fails, and sends the request to the peers. Unlocks
+    /// the mutex meanwhile.
     Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
     [[nodiscard]] Status late(const Registration& registration) const;
     void forget_overlapping(const sys::cuda::Allocation& allocation);
@@ -108,12 +112,14 @@ class PCCL_API RegistrationCache {
     bool keeps_mappings_ = false;
     std::vector<Inbox> inboxes_;
     std::vector<std::mutex> send_mutexes_;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::condition_variable answered_;
     std::map<sys::cuda::DeviceAddress, Registration> registrations_;  // by base
     std::multimap<sys::cuda::DeviceAddress, std::size_t> opened_;     // of peers: bytes by base
+                                                                      // address
     Status over_;                                                     // why the group has ended
-    std::unique_ptr<BackgroundThread> server_;                        // last: it stops first
+    std::unique_ptr<BackgroundThread> server_;                        // declared last, so that it
+                                                                      // stops first
 };
 
 }  // namespace pccl::transport::nvlink

@@ -1,4 +1,4 @@
-// A symmetric heap: memory of one size on each GPU of a group, mapped by all its ranks.
+// Symmetric heap: memory of one size on each GPU of a group, mapped by all its ranks.
 #pragma once
 
 #include <array>
@@ -22,15 +22,16 @@ class PCCL_API SymmetricHeap {
         int device = 0;  // this rank's
         std::size_t bytes = 0;
     };
-    /// Called by all ranks at once, with one size. The memory is zero before any peer can see it.
-    /// kTimeout and kPeerLost name the rank; kUnsupported where GPUs do not reach one another.
+    /// Creates a heap; a collective call with one size on all ranks. The memory is zero before any
+    /// peer can access it. kTimeout and kPeerLost name the rank; kUnsupported where GPUs have no
+    /// peer access.
     static Result<std::unique_ptr<SymmetricHeap>> create(const Options& options,
                                                          const PeerSockets& sockets,
                                                          Deadline deadline);
 
-    /// Of each rank's heap, as mapped for this rank's GPU.
+    /// Returns the address of each rank's heap, as mapped for this rank's GPU.
     [[nodiscard]] PeerAddresses bases() const;
-    /// Of this rank's heap, a part of what its process has allocated for heaps.
+    /// Returns the size of this rank's heap, a part of its process's heap allocations.
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
    private:

@@ -1,5 +1,5 @@
-// A link whose initiator copies by itself, on the thread that polls it. Nothing is asked of the
-// peer; the streams carry notifications alone.
+// Link whose initiator copies by itself, on the thread that polls it. The peer takes no part; the
+// streams carry notifications alone.
 #pragma once
 
 #include <cstdint>
@@ -20,51 +20,52 @@
 
 namespace pccl::transport {
 
-/// A registration of a peer.
+/// Registration of a peer.
 class RmaPeerMemory {
    public:
     virtual ~RmaPeerMemory() = default;
-    /// Whether it lasts, as far as that is known.
+    /// Returns whether the registration lasts, as far as this process can see.
     [[nodiscard]] virtual bool is_open() const = 0;
     [[nodiscard]] virtual bool is_of_gpu() const { return false; }
 };
 
-/// What is copied at once: pieces of one registration, within it; their `there` counts from its
-/// begin, and may be changed. At most sys::kMostProcessPieces, a few MiB together.
+/// One copy: pieces of one registration, within it; their `there` counts from its start, and may be
+/// changed. At most sys::kMostProcessPieces, a few MiB together.
 struct RmaCopy {
     RmaOp op = RmaOp::kRead;
     std::span<sys::ProcessPiece> pieces;
-    /// With what moves before and after it, it is more than caches hold.
+    /// Together with the copies before and after it, it exceeds the caches.
     bool leaves_caches = false;
 };
 
-/// Bytes of this process that a copy link moves.
+/// Local bytes that a copy link moves.
 struct RmaPiecesHere {
     const Memory* memory = nullptr;
     std::span<sys::ProcessPiece> pieces;
-    /// Of a read between memory of GPUs: whose order it keeps. Null: none's.
+    /// Stream whose order a read between memory of GPUs keeps. Null: none.
     const GpuCallerStream* order = nullptr;
 };
 
-/// What a copy link needs of its kind of transport.
+/// Interface of a copy link to its kind of transport.
 class RmaPeer {
    public:
-    /// Bytes that are copied before it is looked up: a fraction of a millisecond's work.
+    /// Bytes between two checks of the registration: a fraction of a millisecond's work.
     static constexpr std::size_t kAtOnce = 4 * kMiB;
 
     virtual ~RmaPeer() = default;
-    /// An error is that of the pieces which want it.
+    /// Opens a peer's memory. An error applies to the pieces that need it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
     virtual RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) = 0;
 
-    // Where one of the two sides is memory of a GPU:
+    // Copies in which one of the two sides is memory of a GPU:
 
-    /// Bytes of one copy_in_flight.
+    /// Returns the limit of one copy in flight, in bytes.
     [[nodiscard]] virtual std::size_t most_in_flight(const RmaPeerMemory& /*memory*/,
                                                      const Memory& /*here*/) const {
         return kAtOnce;
     }
-    /// As copy(), at most so many bytes. Null: not now, for other copies in flight must land first.
+    /// Begins a copy like copy(), of at most that many bytes. Returns null if earlier copies in
+    /// flight must land first.
     virtual std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory,
                                                    RmaOp op, const RmaPiecesHere& here);
 };
@@ -93,17 +94,17 @@ class PCCL_API RmaCopyLink final : public RmaLink {
 
    private:
     using Name = std::pair<std::uint64_t, std::uint64_t>;  // of a registration: id and nonce
-    /// Pieces of one post that follow each other, of one memory here and one there.
+    /// Consecutive pieces of one post, between one local and one remote memory.
     struct Move {
         RmaPost* post;
         RmaOp op;
         const Registration* local;
-        const Memory* here;  // of that
+        const Memory* here;  // memory of `local`
         Name there;
         std::shared_ptr<RmaPeerMemory> memory;
-        Status failure;           // found when it was posted: nothing is moved
-        std::size_t pieces = 0;   // of those that wait
-        std::uint64_t bytes = 0;  // of all that it had
+        Status failure;           // found by post(): nothing is moved
+        std::size_t pieces = 0;   // pieces that wait
+        std::uint64_t bytes = 0;  // total bytes
 
         [[nodiscard]] bool is_of_gpu() const {
             return here->kind == abi::MemoryKind::kGpu ||
@@ -114,27 +115,28 @@ class PCCL_API RmaCopyLink final : public RmaLink {
             return post == &next && local == &from && there == to;
         }
     };
-    /// Some of a move's.
+    /// Some pieces of a move.
     struct PostPart {
         RmaPost* post;
         std::size_t pieces;
     };
-    /// Pieces from the front of the queue that go in one copy: some whole, and the begin of the
-    /// next.
+    /// Pieces from the front of the queue that go in one copy: `whole` complete ones, and the start
+    /// of the next.
     struct Batch {
         std::size_t whole = 0;
-        std::size_t begun = 0;  // bytes
+        std::size_t begun = 0;  // bytes of the next piece
     };
-    /// A batch that engines of GPUs copy.
+    /// Batch that copy engines of GPUs move.
     struct InFlightCopy {
         std::unique_ptr<RmaInFlightCopy> copy;
         std::vector<PostPart> whole;
-        RmaPost* begun = nullptr;  // of the piece that it holds a part of, and not the last
+        RmaPost* begun = nullptr;  // post of a piece of which the batch contains a part, but not
+                                   // the last
     };
 
     Move& move_of(RmaOp op, const RmaPiece& piece, RmaPost& post);
     Result<std::shared_ptr<RmaPeerMemory>> memory_of(const abi::MemoryDescriptor& remote);
-    /// Copies the next bytes of the queue, all of one registration and one way.
+    /// Copies the next bytes of the queue, all of one registration and direction.
     Status move_some();
     Status copy_some();
     void fail_all(const Status& status);
@@ -148,11 +150,11 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     [[nodiscard]] std::uint64_t most_together() const;
     void add_piece(const sys::ProcessPiece& piece);
     void shorten_first(std::size_t begun);
-    /// Off the queue: pieces of the first move, at most so many.
+    /// Removes pieces of the first move from the queue, at most `most`.
     PostPart take_front(std::size_t most);
     void finish_first(std::size_t pieces, const Status& status);
     void finish(const PostPart& part, const Status& status);
-    /// What is known of a registration may keep pages that the peer has given up.
+    /// Drops entries of ended registrations: they may keep pages that the peer has given up.
     void forget_ended();
     [[nodiscard]] RmaProgress progress() const {
         return {.over = over_, .failed = posts_.failed()};
@@ -166,11 +168,12 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     RmaNotificationSender notifications_out_;
     RmaNotificationReceiver notifications_in_;
     std::deque<Move> moves_;
-    PieceQueue waiting_;  // of the moves, in their order; `there` from the registration's begin
+    PieceQueue waiting_;  // of the moves, in their order; `there` counts from the registration's
+                          // start
     bool moved_ = false;
-    std::uint64_t taken_ = 0;                // pieces, ever
-    std::uint64_t over_ = 0;                 // of these
-    std::vector<sys::ProcessPiece> pieces_;  // of a batch; kept to spare allocations
+    std::uint64_t taken_ = 0;                // pieces taken, ever
+    std::uint64_t over_ = 0;                 // pieces completed, ever
+    std::vector<sys::ProcessPiece> pieces_;  // of a batch; kept to avoid allocations
     using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_

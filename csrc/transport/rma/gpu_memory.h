@@ -7,22 +7,22 @@
 
 namespace pccl::transport {
 
-/// The driver of memory that lies on `memory.device`, and what the memory is a part of.
+/// Driver of the memory's device, and the allocation that contains the memory.
 struct GpuMemory {
     sys::cuda::Driver& driver;
     sys::cuda::Allocation allocation;
 };
-/// kUnsupported where this process has no CUDA, and why; kInvalidArgument where the memory is not
-/// on its device.
+/// Finds the allocation of a memory. kUnsupported, with the reason, where this process has no CUDA;
+/// kInvalidArgument where the memory is not on its device.
 [[nodiscard]] PCCL_API Result<GpuMemory> find_gpu_memory(const Memory& memory);
 
-/// On which GPU an address lies. Errors as above.
+/// Returns the GPU of an address. Errors as of find_gpu_memory().
 [[nodiscard]] PCCL_API Result<int> gpu_of(const std::byte* at);
 
-/// kUnsupported, and why, where this process has no CUDA.
+/// Returns the driver; kUnsupported, with the reason, where this process has no CUDA.
 [[nodiscard]] PCCL_API Result<sys::cuda::Driver*> gpu_driver();
 
-/// How a number stands for an address: memory of GPUs is never looked into from here.
+/// Converts an address into the driver's number: the host never dereferences memory of GPUs.
 [[nodiscard]] inline sys::cuda::DeviceAddress device_address(const std::byte* at) {
     return reinterpret_cast<sys::cuda::DeviceAddress>(at);
 }

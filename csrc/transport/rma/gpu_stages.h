@@ -1,4 +1,4 @@
-// Pinned host memory between processors and the engines of GPUs, in pieces of one length.
+// Pinned host memory between processors and the copy engines of GPUs, in pieces of one length.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace pccl::transport {
 
 class GpuStages;
 
-/// One of them, lent until this ends.
+/// One piece, lent until this object ends.
 class PCCL_API GpuStage {
    public:
     GpuStage(std::shared_ptr<GpuStages> stages, std::span<std::byte> bytes)
@@ -30,7 +30,7 @@ class PCCL_API GpuStage {
     const std::span<std::byte> bytes_;
 };
 
-/// Allocated as they are needed, and kept. Safe from every thread.
+/// Pool of pieces, allocated on demand, and kept. Thread-safe.
 class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
    public:
     struct Extent {
@@ -38,7 +38,7 @@ class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
         std::size_t most = 0;
     };
 
-    /// All devices reach them; `device` is one that this process uses anyway.
+    /// Creates a pool that all devices can access; `device` is one that this process uses anyway.
     static std::shared_ptr<GpuStages> create(sys::cuda::Driver& driver, int device,
                                              const Extent& extent);
     ~GpuStages();
@@ -46,7 +46,7 @@ class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
     GpuStages& operator=(const GpuStages&) = delete;
 
     [[nodiscard]] std::size_t bytes() const { return extent_.bytes; }
-    /// Null while all are lent.
+    /// Returns null while all are lent.
     Result<std::unique_ptr<GpuStage>> take();
 
    private:
@@ -58,8 +58,8 @@ class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
     sys::cuda::Driver& driver_;
     const int device_;
     const Extent extent_;
-    std::mutex mutex_;                        // guards what follows
-    std::vector<std::span<std::byte>> free_;  // allocated, and not lent
+    std::mutex mutex_;                        // guards the members below
+    std::vector<std::span<std::byte>> free_;  // allocated, not lent
     std::size_t allocated_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Memory of GPUs and streams of bytes: pinned memory in between, some parts of it on their way
-// while others are sent or received.
+// Path between memory of GPUs and byte streams through pinned memory: some parts are copied while
+// others are sent or received.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,27 @@
 
 namespace pccl::transport {
 
-/// Of one direction of a link. One thread at a time.
+/// Staging of one direction of a link. One thread at a time.
 class PCCL_API GpuStagingPath {
    public:
-    /// For parts of what goes to or comes from memory of `device`; null while all are in use.
+    /// Returns a stage for parts to or from memory of `device`; null while all are in use.
     Result<std::unique_ptr<GpuStage>> stage(int device);
-    /// Begins them on `device`.
+    /// Begins copies on `device`.
     Result<std::shared_ptr<GpuEvent>> copy(int device, std::span<const sys::cuda::Copy> copies);
 
    private:
     GpuStreams streams_;
-    std::shared_ptr<GpuStages> stages_;  // once they are needed
+    std::shared_ptr<GpuStages> stages_;  // created on first use
 };
 
 enum class GpuDirection : std::uint8_t { kToGpu, kFromGpu };
 
-/// Begins copies in or out of memory of a GPU, at whose begin that is.
+/// Begins copies in or out of memory of a GPU that starts at `memory`.
 using GpuBegin = std::function<Result<std::shared_ptr<GpuEvent>>(std::byte* memory)>;
-/// Has that done where the blocks of a transfer are. An error ends the transfer.
+/// Calls `begin` with the memory of a transfer's blocks. An error ends the transfer.
 using GpuLend = std::function<Result<std::shared_ptr<GpuEvent>>(const GpuBegin& begin)>;
 
-/// Of memory that its user keeps.
+/// Lends memory that its user keeps.
 [[nodiscard]] inline GpuLend lend_own(const Memory& memory) {
     return [data = memory.data](const GpuBegin& begin) { return begin(data); };
 }
@@ -53,13 +53,13 @@ class GpuTransfer {
           left_(blocks_.bytes()),
           lend_(std::move(lend)) {}
 
-    /// Not begun.
+    /// Returns the bytes whose copy has not begun.
     [[nodiscard]] std::uint64_t left() const { return left_; }
     Result<std::unique_ptr<GpuStage>> stage() { return staging_.stage(device_); }
-    /// What goes next through a stage of so many bytes.
+    /// Returns the bytes of the next part through a stage of `room` bytes.
     [[nodiscard]] std::size_t next_part(std::size_t room) const;
-    /// Begins the next copies, in one call, between `stage`, which is a part or its begin, and
-    /// where its bytes belong.
+    /// Begins the next copies, in one call, between `stage`, which is a part or its start, and the
+    /// blocks of the transfer.
     Result<std::shared_ptr<GpuEvent>> begin(GpuDirection direction, MutableBytes stage);
 
    private:
@@ -71,7 +71,7 @@ class GpuTransfer {
     GpuLend lend_;
 };
 
-/// From a GPU to a stream. Its end waits for what engines do.
+/// Source of a stream in memory of a GPU. Its destructor waits for the copy engines.
 class PCCL_API GpuSource {
    public:
     explicit GpuSource(GpuTransfer transfer) : transfer_(std::move(transfer)) {}
@@ -79,10 +79,10 @@ class PCCL_API GpuSource {
     GpuSource(const GpuSource&) = delete;
     GpuSource& operator=(const GpuSource&) = delete;
 
-    /// The next bytes that have come; none: not yet, or none are left.
+    /// Returns the next bytes that have arrived; empty: not yet, or none are left.
     Result<Bytes> peek();
     void consume(std::size_t count);
-    /// Whether the last peek() found that engines have yet to do their part.
+    /// Returns whether the last peek() found copy engines still at work.
     [[nodiscard]] bool is_waiting() const { return is_waiting_; }
 
    private:
@@ -98,7 +98,7 @@ class PCCL_API GpuSource {
     std::deque<StagedPart> parts_;
 };
 
-/// From a stream to a GPU. Its end waits for what engines do.
+/// Destination of a stream in memory of a GPU. Its destructor waits for the copy engines.
 class PCCL_API GpuReceiver {
    public:
     explicit GpuReceiver(GpuTransfer transfer) : transfer_(std::move(transfer)) {}
@@ -106,11 +106,11 @@ class PCCL_API GpuReceiver {
     GpuReceiver(const GpuReceiver&) = delete;
     GpuReceiver& operator=(const GpuReceiver&) = delete;
 
-    /// Where the next bytes go; none: not now, or none are left.
+    /// Returns the place for the next bytes; empty: not now, or none are left.
     Result<MutableBytes> room();
-    /// So many have come there.
+    /// Records that `count` bytes have been placed in room().
     Status fill(std::size_t count);
-    /// Whether all bytes are in the GPU's memory.
+    /// Returns whether all bytes are in the GPU's memory.
     Result<bool> has_landed();
 
    private:
@@ -118,13 +118,13 @@ class PCCL_API GpuReceiver {
         std::unique_ptr<GpuStage> stage;
         std::shared_ptr<GpuEvent> gone;
     };
-    /// Whether all that was begun has landed.
+    /// Returns whether all copies that have begun have landed.
     Result<bool> give_back_landed();
 
     GpuTransfer transfer_;
     std::unique_ptr<GpuStage> stage_;
-    std::size_t part_ = 0;    // bytes that go through stage_
-    std::size_t filled_ = 0;  // of these
+    std::size_t part_ = 0;    // bytes of the part in stage_
+    std::size_t filled_ = 0;  // bytes of it that have come
     std::deque<StagedPart> parts_;
 };
 

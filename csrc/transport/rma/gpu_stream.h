@@ -1,4 +1,4 @@
-// Copies by the engines of a GPU, which begin here and end later, in their order.
+// Copies by the copy engines of a GPU, which begin here and end later, in their order.
 #pragma once
 
 #include <map>
@@ -11,27 +11,28 @@
 
 namespace pccl::transport {
 
-/// What a stream had got at one moment. Safe from every thread.
+/// Point in a stream: all work that it had received at one moment. Thread-safe.
 class PCCL_API GpuEvent {
    public:
     GpuEvent(sys::cuda::Driver& driver, int device, sys::cuda::Event event)
         : driver_(driver), device_(device), event_(event) {}
-    /// What the stream, which is not being captured, has got by now.
+    /// Records the present end of the stream, which is not being captured.
     static Result<std::shared_ptr<GpuEvent>> of(sys::cuda::Driver& driver,
                                                 const GpuCallerStream& stream);
     ~GpuEvent();
     GpuEvent(const GpuEvent&) = delete;
     GpuEvent& operator=(const GpuEvent&) = delete;
 
-    /// Whether the GPU has come that far; an error is that of the device, which does nothing more.
+    /// Returns whether the GPU has reached the point. An error is that of the device, which does no
+    /// more work.
     [[nodiscard]] Result<bool> has_come();
-    /// Waits until then, 2 s at most: an engine that stands still is given up. Returns whether the
+    /// Waits for the point, 2 s at most: then the copy engine counts as hung. Returns whether the
     /// engine is done, as it is after an error of the device.
     bool await();
-    /// Waits likewise before it drops `used`, which the engine accesses. Where the engine stands
-    /// still, keeps `used` until the process ends: nobody else may have that memory.
+    /// Waits like await() before it drops `used`, which the engine accesses. If the engine hangs,
+    /// keeps `used` until the process ends: nobody else may have that memory.
     void release_after(std::shared_ptr<const void> used);
-    /// Whatever `then` gets from now on waits for it.
+    /// Makes later work of `then` wait for the point.
     Status hold_up(const GpuCallerStream& then);
 
    private:
@@ -40,7 +41,7 @@ class PCCL_API GpuEvent {
     const sys::cuda::Event event_;
 };
 
-/// One thread at a time.
+/// Stream for copies. One thread at a time.
 class PCCL_API GpuStream {
    public:
     static Result<std::unique_ptr<GpuStream>> create(sys::cuda::Driver& driver, int device);
@@ -48,10 +49,10 @@ class PCCL_API GpuStream {
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;
 
-    /// Begins them, and says when they are over.
+    /// Begins copies, and returns the event of their end.
     Result<std::shared_ptr<GpuEvent>> copy(std::span<const sys::cuda::Copy> copies);
-    /// The same, behind what `caller` has got, and ahead of what that gets later. After an error
-    /// none of them goes on.
+    /// Begins copies after the present work of `caller`, and makes its later work wait for them.
+    /// After an error no copy continues.
     Result<std::shared_ptr<GpuEvent>> copy_in_order_of(const GpuCallerStream& caller,
                                                        std::span<const sys::cuda::Copy> copies);
     [[nodiscard]] int device() const { return device_; }
@@ -59,7 +60,7 @@ class PCCL_API GpuStream {
    private:
     GpuStream(sys::cuda::Driver& driver, int device, sys::cuda::Stream stream)
         : driver_(driver), device_(device), stream_(stream) {}
-    /// Begins them, behind which `end` is then. On the device.
+    /// Begins copies and records `end` after them. The device must be current.
     Status begin(std::span<const sys::cuda::Copy> copies, std::shared_ptr<GpuEvent>& end);
 
     sys::cuda::Driver& driver_;
@@ -67,10 +68,10 @@ class PCCL_API GpuStream {
     const sys::cuda::Stream stream_;
 };
 
-/// One for each device, made when it is needed. One thread at a time.
+/// One stream for each device, made on first use. One thread at a time.
 class PCCL_API GpuStreams {
    public:
-    /// kUnsupported where this process has no CUDA.
+    /// Returns the stream of a device; kUnsupported where this process has no CUDA.
     Result<GpuStream*> of(int device);
 
    private:

@@ -1,4 +1,4 @@
-// A copy of a link's own that engines of GPUs go on with.
+// Copy of a link that copy engines of GPUs complete.
 #pragma once
 
 #include <utility>
@@ -7,23 +7,24 @@
 
 namespace pccl::transport {
 
-/// How a copy went. The rule of rma.h: ok only if owner and registration were there afterwards.
+/// Result of a copy. The rule of rma.h applies: ok only if owner and registration were there
+/// afterwards.
 struct RmaCopied {
-    Status link;         // what ends the link
-    Status pieces;       // of these alone
-    bool later = false;  // nothing was done yet: try again
+    Status link;         // error that ends the link
+    Status pieces;       // error of these pieces alone
+    bool later = false;  // nothing was copied yet: try again
 };
 
-/// A copy that has begun, and that engines of GPUs go on with.
+/// Copy in progress, which copy engines of GPUs complete.
 class RmaInFlightCopy {
    public:
-    /// Waits until nothing of it moves any more.
+    /// Waits until the copy no longer moves bytes.
     virtual ~RmaInFlightCopy() = default;
-    /// How it went; `later` while it goes on. Once.
+    /// Returns the result, once; `later` while the copy is in progress.
     virtual RmaCopied finish() = 0;
 };
 
-/// Of what was over before it was in flight.
+/// Copy that was complete before it was in flight.
 class RmaEnded final : public RmaInFlightCopy {
    public:
     explicit RmaEnded(RmaCopied copied) : copied_(std::move(copied)) {}

@@ -13,29 +13,31 @@
 
 namespace pccl::transport {
 
-/// Where a link is with the pieces that were posted, in their order.
+/// Progress of a link with the posted pieces, in their order.
 struct RmaProgress {
-    std::uint64_t over = 0;    // pieces that are complete, well or not
-    std::uint64_t failed = 0;  // of these
+    std::uint64_t over = 0;    // complete pieces, successful or not
+    std::uint64_t failed = 0;  // failed pieces among them
 };
 
-/// Holds notifications back until the pieces before them are over (RmaLink::notify()).
+/// Sender that holds notifications back until the pieces before them are complete
+/// (RmaLink::notify()).
 class PCCL_API RmaNotificationSender {
    public:
     static constexpr std::size_t kMostWaiting = 64;
-    static constexpr std::size_t kMostReady = 64 * kKiB;  // but for the last notification
+    static constexpr std::size_t kMostReady = 64 * kKiB;  // without the last notification
 
     [[nodiscard]] bool has_room() const {
         return waiting_.size() < kMostWaiting && ready_.size() < kMostReady;
     }
     [[nodiscard]] bool is_empty() const { return waiting_.empty() && sent_ == ready_.size(); }
-    /// To be sent when `when.over` pieces are over, if `when.failed` have failed by then.
+    /// Queues a notification. It is sent when `when.over` pieces are complete, if exactly
+    /// `when.failed` have failed by then.
     void add(std::span<const std::byte> notification, const RmaProgress& when);
-    /// How many pieces may be over at once, behind the first `begun` ones: reached() must be called
-    /// between what is before a notification and what is behind it.
+    /// Returns how many pieces may complete together after the first `begun` ones: reached() must
+    /// be called between the pieces before a notification and those after it.
     [[nodiscard]] std::uint64_t until_next(std::uint64_t begun) const;
     void reached(const RmaProgress& now);
-    /// Sends what the stream takes of notifications whose time has come.
+    /// Sends the due notifications that the stream takes.
     Status send(SendLink& stream);
 
    private:
@@ -50,17 +52,17 @@ class PCCL_API RmaNotificationSender {
 
 class PCCL_API RmaNotificationReceiver {
    public:
-    /// The next whole notification, if it is here. kPeerLost for a length that cannot be.
+    /// Returns the next whole notification, if it has arrived. kPeerLost for an invalid length.
     Result<std::optional<std::vector<std::byte>>> next(RecvLink& stream);
 
    private:
-    /// Bytes of the notification that have not come, its length first.
+    /// Returns how many bytes of the notification are missing, its length first.
     [[nodiscard]] Result<std::size_t> missing() const;
 
-    std::vector<std::byte> frame_;  // what has come
+    std::vector<std::byte> frame_;  // bytes that have arrived
 };
 
-/// kInvalidArgument unless it has 1 to RmaLink::kMostNotification bytes.
+/// Returns kInvalidArgument unless the notification has 1 to RmaLink::kMostNotification bytes.
 [[nodiscard]] PCCL_API Status check_rma_notification(std::span<const std::byte> notification);
 
 }  // namespace pccl::transport

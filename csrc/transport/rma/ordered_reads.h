@@ -1,5 +1,5 @@
-// Reads of a copy link that keep the order of a stream of the caller. They begin at once, beside
-// what waits in the link, and no notification waits for them.
+// Reads of a copy link that keep the order of a caller's stream. They begin at once, before the
+// queue of the link, and no notification waits for them.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class RmaOrderedReads {
     void add(std::unique_ptr<RmaInFlightCopy> copy, std::uint64_t ticket) {
         in_flight_.push_back({std::move(copy), &posts_.begin(ticket, 1)});
     }
-    /// Ends those that have landed, and says whether there were any. An error is the link's.
+    /// Ends the reads that have landed, and returns whether there were any. An error ends the link.
     Result<bool> finish();
-    /// Once engines are done with them.
+    /// Fails all reads, once copy engines are done with them.
     void fail_all(const Status& status);
-    /// As RmaLink::poll() tells them.
+    /// Returns completions as RmaLink::poll() does.
     std::size_t take(std::span<RmaCompletion> into) { return posts_.take(into); }
 
    private:

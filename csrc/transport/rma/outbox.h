@@ -1,4 +1,4 @@
-// Messages of a link of over_links.h that wait for their stream, in order.
+// Queue of messages of a link of over_links.h that wait for their stream, in order.
 #pragma once
 
 #include <cstddef>
@@ -19,66 +19,67 @@ namespace pccl::transport {
 
 class PCCL_API RmaOutbox {
    public:
-    /// Called for each read that is answered: its bytes have been copied, or why not.
+    /// Called for each answered read, once its bytes have been copied or it has failed.
     using ReadServed = std::function<void(RmaOutcome)>;
-    /// What becomes of a write into memory of a GPU; nullopt: it is on its way there.
+    /// Returns the outcome of a write into memory of a GPU; nullopt while it is in flight.
     using Landing = std::function<Result<std::optional<RmaOutcome>>()>;
 
     [[nodiscard]] std::size_t size() const { return messages_.size(); }
-    /// Blocks in lists of these.
+    /// Returns the number of blocks in lists of these messages.
     [[nodiscard]] std::size_t listed() const { return listed_; }
     [[nodiscard]] bool is_flushed() const { return messages_.empty() && flushed_; }
-    /// No payload.
+    /// Adds a message without payload.
     void add(const RmaFrame& head) { push({.head = head}); }
     void add_copy(const RmaFrame& head, Bytes payload);
-    /// Asks for `range`.
+    /// Adds a request for `range`.
     void add_read(const RmaFrame& head, RmaRange range) {
         push({.head = head, .range = std::move(range)});
     }
-    /// For `range`: the blocks `from` of `memory`, which stays until it is answered.
+    /// Adds a write to `range` of the blocks `from` of `memory`, which stays until the write is
+    /// answered.
     void add_write(const RmaFrame& head, RmaRange range, Bytes memory, RmaBlocks from) {
         push({.head = head, .range = std::move(range), .memory = memory, .from = std::move(from)});
     }
-    /// The same of memory of a GPU.
+    /// Adds a write like add_write(), from memory of a GPU.
     void add_gpu_write(const RmaFrame& head, RmaRange range, const Memory& memory, RmaBlocks from);
-    /// A kData, with what is registered here.
+    /// Adds a kData with bytes that are registered here.
     void add_data(const RmaFrame& head, RmaRange range) {
         push({.head = head, .range = std::move(range)});
     }
-    /// A kDone, which waits until that is known.
+    /// Adds a kDone that waits for its outcome.
     void add_landing(const RmaFrame& head, Landing landing);
-    /// Whether the front message waits for engines of GPUs.
+    /// Returns whether the front message waits for copy engines of GPUs.
     [[nodiscard]] bool awaits_copies() const;
-    /// Drops all, once engines of GPUs are done with it.
+    /// Drops all messages, once copy engines of GPUs are done with them.
     void clear() {
         messages_.clear();
         listed_ = 0;
     }
-    /// Sends what the stream takes; whether that was anything.
+    /// Sends the bytes that the stream takes; returns whether there were any.
     Result<bool> send(SendLink& stream, RmaRegistry& registry, const ReadServed& served);
 
    private:
     struct OutgoingFrame {
         RmaFrame head{};
         RmaRange range{};  // of a request and a kData
-        Bytes memory{};    // whose blocks `from` are the payload
+        Bytes memory{};    // contains the payload, in its blocks `from`
         RmaBlocks from{};
         std::vector<std::byte> own{};
         std::unique_ptr<GpuSource> source{};
         Landing landing{};
 
-        /// What follows its head.
+        /// Returns the list that follows the header.
         [[nodiscard]] Bytes list() const {
             return is_request(head) ? std::as_bytes(range.blocks.list()) : Bytes();
         }
     };
     void push(OutgoingFrame message);
     void pop();
-    /// Of the front message: whether it can leave.
+    /// Returns whether the front message can leave.
     Result<bool> is_ready(RmaRegistry& registry, const ReadServed& served);
-    /// Looks where the bytes of a kData at the front are.
+    /// Checks the registration of a kData at the front, and finds its memory.
     void open_front(RmaRegistry& registry);
-    /// Of the front message, from where it is. 0 when the stream is full.
+    /// Sends from the current place of the front message. Returns 0 when the stream is full.
     Result<std::size_t> send_part(SendLink& stream, RmaRegistry& registry);
     Result<std::size_t> send_payload(SendLink& stream, RmaRegistry& registry, Flush flush);
     Result<std::size_t> send_blocks(SendLink& stream, Bytes memory, const RmaBlocks& blocks,
@@ -87,21 +88,21 @@ class PCCL_API RmaOutbox {
     Result<std::size_t> send_fetched(SendLink& stream, GpuSource& source, Flush flush);
     Result<std::size_t> send_fetched_registered(SendLink& stream, RmaRegistry& registry);
     Result<std::size_t> send_zeros(SendLink& stream);
-    /// A kData becomes the kDone that follows it.
+    /// Replaces a kData by the kDone that follows it.
     void answer(RmaOutcome outcome, const ReadServed& served);
     [[nodiscard]] std::uint64_t front_bytes() const;
     void begin_front();
 
-    GpuStagingPath staging_;  // before what goes through it
+    GpuStagingPath staging_;  // declared before the messages that use it
     std::deque<OutgoingFrame> messages_;
-    std::size_t listed_ = 0;            // blocks in their lists
-    std::uint64_t sent_ = 0;            // bytes of the front message, its head first
+    std::size_t listed_ = 0;            // blocks in the lists of messages_
+    std::uint64_t sent_ = 0;            // bytes of the front message, its header first
     RmaBlocks::BlockPosition place_{};  // in its payload
     RmaOutcome outcome_{};              // of a kData at the front, so far
     bool flushed_ = true;               // whether the stream holds nothing back
 };
 
-/// What a peer is told of a failed use of a registration.
+/// Returns the outcome that a peer receives for the use of a registration.
 [[nodiscard]] RmaOutcome outcome_of(const Status& use);
 
 }  // namespace pccl::transport

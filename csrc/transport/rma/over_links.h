@@ -1,20 +1,20 @@
-// One-sided access over any pair of streams: the peer's link copies, on the thread that drives it
-// on with poll() or advance().
+// One-sided access over any pair of streams: the peer's link copies, on the thread that calls its
+// poll() or advance().
 //
 //     initiator                                          target
 //       | -- write: registration, blocks, bytes ----------> |  into the memory as they come
 //       | <- done: outcome ------------------------------- |
 //       | -- read: registration, blocks ------------------> |
 //       | <- data: bytes, done: outcome ------------------- |  a registration that ends in the
-//       | -- notification: bytes, known failures ---------> |  middle: zeros, and "ended"
+//       | -- notification: bytes, reported failures ------> |  middle: zeros, and "ended"
 //       | <- taken ---------------------------------------- |
 //
-// The target names no address: a request has an id, a nonce and blocks, a run of them (offset,
-// length, stride, count) or a list of offsets and lengths (blocks.h), and each part of it is
+// The target publishes no address: a request has an id, a nonce and blocks, as a run (offset,
+// length, stride, count) or a list of offsets and lengths (blocks.h). Each part of a request is
 // checked anew, under a lock that an ending registration waits for (registry.h). Both ends are
-// initiators and targets. What comes in is always taken in: each end has at most kWindow requests
-// and kMostRmaNotifications notifications that are not answered, so that no pair of full streams
-// can hold each other up.
+// initiators and targets. An end always receives incoming messages: each has at most kRmaWindow
+// requests and kMostRmaNotifications notifications that are not answered, so that two full streams
+// cannot block each other.
 #pragma once
 
 #include <memory>
@@ -31,10 +31,10 @@ class PCCL_API RmaOverLinks final : public RmaTransport {
                                               const MemoryIdentity& identity) override {
         return registry_->add(memory, identity);
     }
-    /// Requests of peers that were refused so far: for registrations that there are not, or beyond
-    /// them.
+    /// Returns how many requests of peers were refused so far: for unknown registrations, or out of
+    /// their bounds.
     [[nodiscard]] std::uint64_t refusals() const { return registry_->refusals(); }
-    /// Streams of any kind.
+    /// Connects streams of any kind.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
 
    private:

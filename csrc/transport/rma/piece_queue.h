@@ -1,5 +1,4 @@
-// Pieces that wait, first in, first out, in one block of memory: a deque allocates for every
-// twenty.
+// FIFO of pieces in one block of memory: a deque would allocate for every twenty.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +16,15 @@ class PieceQueue {
         return pieces_[first_ + index];
     }
     [[nodiscard]] sys::ProcessPiece& front() { return pieces_[first_]; }
-    /// So many more, to be filled before anything else is done.
+    /// Appends `count` pieces, which the caller fills before any other call.
     [[nodiscard]] std::span<sys::ProcessPiece> grow(std::size_t count) {
         pieces_.resize(pieces_.size() + count);
         return std::span(pieces_).last(count);
     }
-    /// The first `count`.
+    /// Removes the first `count` pieces.
     void drop(std::size_t count) {
         first_ += count;
-        if (first_ < size()) return;  // fewer are moved than were dropped
+        if (first_ < size()) return;  // fewer pieces are moved than were dropped
         pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
         first_ = 0;
     }
@@ -33,7 +32,7 @@ class PieceQueue {
 
    private:
     std::vector<sys::ProcessPiece> pieces_;
-    std::size_t first_ = 0;  // of those that wait
+    std::size_t first_ = 0;  // index of the front piece
 };
 
 }  // namespace pccl::transport

@@ -1,4 +1,4 @@
-// The memory that a process lets its peers reach with its own help: by name, checked at each
+// Registry of the memory that peers access with this process's help: by name, checked at each
 // access.
 #pragma once
 
@@ -19,33 +19,35 @@
 
 namespace pccl::transport {
 
-/// What a peer asks for. Any values are safe.
+/// Range that a peer requests. Any values are safe.
 struct RmaRange {
     MemoryIdentity registration;
     RmaBlocks blocks;
 };
 
-/// Safe from every thread. A registration that ends waits for uses under way, and for copies.
+/// Registry. Thread-safe. The end of a registration waits for uses in progress, and for copies.
 class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
    public:
     static std::shared_ptr<RmaRegistry> create() { return std::make_shared<RmaRegistry>(); }
 
-    /// The descriptor has no key. kInvalidArgument where the id is in use, or memory of a GPU is
-    /// not on it; kUnsupported for such memory where this process has no CUDA.
+    /// Registers a memory, with a descriptor without a key. kInvalidArgument where the id is in
+    /// use, or memory of a GPU is not on it; kUnsupported for such memory where this process has no
+    /// CUDA.
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
-    /// Runs `use` on the memory that the range is within: what it has done before it returns is
-    /// done while the registration lasts. kUnavailable when there is none of that id and nonce,
-    /// kInvalidArgument when a block of the range is not within it.
+    /// Runs `use` on the memory that contains the range: the registration lasts until `use`
+    /// returns. kUnavailable when there is no registration of that id and nonce, kInvalidArgument
+    /// when a block of the range is not within it.
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
-    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above.
+    /// Returns the GPU of the range; -1: memory of the host. Errors as of use().
     [[nodiscard]] Result<int> find_device(const RmaRange& range);
-    /// As use(), of memory of a GPU, at whose addresses nobody looks: `begin` begins copies in or
-    /// out of the range.
+    /// Begins copies in or out of the range, in memory of a GPU, which the host does not
+    /// dereference: calls `begin`. Errors as of use().
     using BeginCopies = std::function<Result<std::shared_ptr<GpuEvent>>(std::byte* memory)>;
     Result<std::shared_ptr<GpuEvent>> copy(const RmaRange& range, const BeginCopies& begin);
-    /// Before its object does; returns the memory, none where it has ended or is of a GPU.
+    /// Ends a registration before its object does; returns its memory, empty where it has ended or
+    /// is of a GPU.
     MutableBytes end(const MemoryIdentity& identity);
-    /// Requests of peers that were for what there is not, so far.
+    /// Counts refused requests of peers, for unknown registrations or out of their bounds.
     void note_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
     [[nodiscard]] std::uint64_t refusals() const {
         return refusals_.load(std::memory_order_relaxed);
@@ -56,9 +58,9 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
         std::uint64_t nonce = 0;
         MutableBytes memory;
         int device = -1;
-        std::vector<std::shared_ptr<GpuEvent>> copies{};  // that may be under way
+        std::vector<std::shared_ptr<GpuEvent>> copies{};  // possibly in progress
     };
-    /// Under mutex_.
+    /// Finds a registration. The caller holds mutex_.
     Result<RegisteredMemory*> find(const RmaRange& range);
 
     std::atomic<std::uint64_t> refusals_{0};

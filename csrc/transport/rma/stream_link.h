@@ -42,19 +42,19 @@ class RmaStreamLink final : public RmaLink {
     void abort(const Status& reason) override;
 
    private:
-    /// Pieces that one request is for.
+    /// Pieces of one request.
     struct RequestedPieces {
         RmaOp op;
-        const RmaPiece* first;  // has the two memories
+        const RmaPiece* first;  // names the two memories
         RmaBlocks here;
         RmaBlocks there;
     };
-    /// Posted here, not answered.
+    /// Request of this end that is not answered.
     struct PendingRequest {
         RmaPost* post;
         RmaOp op;
         MutableBytes memory;
-        RmaBlocks here;  // of that
+        RmaBlocks here;  // in `memory`
         std::uint64_t bytes;
         std::uint64_t number;
         bool arrived = false;                     // all bytes of a read
@@ -65,32 +65,35 @@ class RmaStreamLink final : public RmaLink {
             return receiver != nullptr && outcome == RmaOutcome::kOk;
         }
     };
-    /// Of the peer, not delivered: behind its reads, which have not been served.
+    /// Notification of the peer that waits for the peer's earlier reads and landings.
     struct PendingNotification {
         std::vector<std::byte> bytes;
-        std::uint64_t behind_reads;     // that had come before it
-        std::uint64_t behind_landings;  // of writes that had come before it
-        std::uint64_t failures_known;   // to the peer's program
-        std::uint64_t failed_writes;    // that had come before it
+        std::uint64_t behind_reads;     // reads that had come before it
+        std::uint64_t behind_landings;  // landings of writes that had come before it
+        std::uint64_t failures_known;   // failures reported to the peer's program
+        std::uint64_t failed_writes;    // failed writes that had come before it
         bool is_previewed = false;
     };
 
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
     Status progress();
     Result<bool> receive_some();
-    /// Of a long payload; none where there is none that somebody wants.
+    /// Receives a part of a long payload straight into its destination; 0 where there is none, or
+    /// where nobody needs it.
     Result<std::size_t> receive_straight();
     Result<bool> send_some();
-    /// The stream out has failed, and that is told once nothing more comes on the other.
+    /// Handles a failure of the outgoing stream, which is reported once nothing more comes on the
+    /// other.
     Status half_close();
     [[nodiscard]] bool has_room() const;
     void request(RequestedPieces asked, RmaPost& post);
-    /// Finishes what is answered, up to a read whose bytes are on their way; whether that was any.
+    /// Finishes answered requests, up to a read whose bytes are in flight; returns whether there
+    /// were any.
     Result<bool> land_reads();
-    /// Nothing moves any more.
+    /// Drops everything in flight after a failure.
     void settle();
 
-    // What has come: a head, then its list and payload.
+    // Steps of receiving: a header, then its list and payload.
     Status take(Bytes& here);
     Status take_head(Bytes& here);
     [[nodiscard]] bool has_head() const;
@@ -102,16 +105,17 @@ class RmaStreamLink final : public RmaLink {
     Status begin_data();
     Status done();
     Status taken();
-    /// How much of `bytes` it takes.
+    /// Takes a prefix of `bytes` and returns its length.
     Result<std::size_t> take_payload(Bytes bytes);
-    /// Into the block that is coming, if much of it is missing.
+    /// Receives into the current block, if much of it is missing.
     Result<std::size_t> receive_block(const RmaBlocks& blocks, MutableBytes memory);
     Result<std::size_t> take_into_receiver(GpuReceiver& receiver, Bytes bytes);
     Result<std::size_t> receive_into_receiver(GpuReceiver& receiver);
-    /// Of a payload that goes to memory of a GPU; null for others.
+    /// Returns the receiver of a payload to memory of a GPU; null for others.
     [[nodiscard]] GpuReceiver* receiver();
     std::shared_ptr<GpuReceiver> receiver_into_range(int device);
-    /// What an error of the receiver of a write means: that of the registration is the peer's.
+    /// Classifies an error of the receiver of a write: an error of the registration is sent to the
+    /// peer as its outcome.
     Status note_failure(const Status& status);
     void end();
     void end_write();
@@ -121,45 +125,46 @@ class RmaStreamLink final : public RmaLink {
     void end_notification();
     void deliver();
     void credit();
-    /// A request of the peer, of those that `failed` counts.
+    /// Refuses a request of the peer, and counts it in `failed`.
     void refuse(std::uint64_t& failed);
     [[nodiscard]] Status protocol_error(std::string_view what) const;
 
     RmaStreams streams_;
     const std::shared_ptr<RmaRegistry> registry_;
     StickyStatus status_;
-    Status unsendable_;  // of the stream out, while what the peer had sent may still come
-    TimePoint since_{};  // of that
+    Status unsendable_;  // error of the outgoing stream, while earlier bytes of the peer may still
+                         // come
+    TimePoint since_{};  // time of that error
     bool moved_ = false;
-    bool stalled_ = false;  // a receiver has no room for what has come
+    bool stalled_ = false;  // a receiver has no room for the bytes that have come
     RmaOutbox outbox_;
-    GpuStagingPath staging_;  // of what comes in; before receivers
+    GpuStagingPath staging_;  // of incoming bytes; declared before receivers
 
     RmaPosts posts_;
     std::deque<PendingRequest> requests_;
-    std::deque<PendingRequest> landing_;  // answered, behind reads that are on their way to a GPU
+    std::deque<PendingRequest> landing_;  // answered, but after reads that are in flight to a GPU
     std::uint64_t next_number_ = 0;
     std::uint64_t bytes_asked_ = 0;       // of requests_
-    std::size_t blocks_listed_ = 0;       // likewise
-    std::size_t notifications_sent_ = 0;  // and not taken
+    std::size_t blocks_listed_ = 0;       // in requests_
+    std::size_t notifications_sent_ = 0;  // and not acknowledged
 
     RmaFrame head_{};
-    std::size_t head_bytes_ = 0;                   // that have come
+    std::size_t head_bytes_ = 0;                   // received so far
     std::vector<RmaExtent> list_;                  // behind the head
-    std::size_t list_bytes_ = 0;                   // of that, have come
-    RmaRange range_;                               // of the peer's request that is coming
+    std::size_t list_bytes_ = 0;                   // received so far
+    RmaRange range_;                               // of the incoming request
     RmaBlocks::BlockPosition place_;               // of the payload, in its blocks
     std::uint64_t left_ = 0;                       // of the payload
-    RmaOutcome write_outcome_{};                   // of the write that is coming
-    std::shared_ptr<GpuReceiver> write_receiver_;  // of that, into memory of a GPU
-    std::vector<std::byte> notification_;          // that is coming
+    RmaOutcome write_outcome_{};                   // of the incoming write
+    std::shared_ptr<GpuReceiver> write_receiver_;  // of the incoming write, into memory of a GPU
+    std::vector<std::byte> notification_;          // incoming
     std::uint64_t next_asked_ = 0;                 // number of the peer's next request
     std::uint64_t reads_asked_ = 0;
     std::uint64_t reads_served_ = 0;
     std::uint64_t failed_reads_ = 0;
     std::uint64_t failed_writes_ = 0;
-    std::uint64_t landings_asked_ = 0;  // writes into memory of GPUs that have come
-    std::uint64_t landings_done_ = 0;   // of these, are there
+    std::uint64_t landings_asked_ = 0;  // writes into memory of GPUs that have arrived
+    std::uint64_t landings_done_ = 0;   // those of them that have landed
     std::deque<PendingNotification> pending_notifications_;
     std::deque<std::vector<std::byte>> inbox_;
 };

@@ -1,9 +1,9 @@
 // Copies between two processes of one host where one of the two memories is of a GPU.
 //
 //     here   there
-//     GPU    GPU     engines copy from one to the other
-//     host   GPU     engines copy between the GPU and pinned memory, this thread between that
-//     GPU    host    and the host's memory: before them, or once they are done
+//     GPU    GPU     copy engines move the bytes from one to the other
+//     host   GPU     copy engines move them between the GPU and pinned memory; this thread copies
+//     GPU    host    between that and the host's memory, before them or once they are done
 #pragma once
 
 #include <functional>
@@ -17,17 +17,18 @@
 
 namespace pccl::transport::shm {
 
-/// Of one link.
+/// Copies of one link.
 class GpuCopies {
    public:
-    /// What became of a copy, of which that is known: looks whether the owner is there.
+    /// Returns the result of a copy with the given status, after a check whether the owner is
+    /// there.
     using Look = std::function<RmaCopied(const PeerMemory&, const Status&)>;
 
     GpuCopies(std::shared_ptr<GpuMemories> gpus, Look look)
         : gpus_(std::move(gpus)), look_(std::move(look)) {}
 
     [[nodiscard]] static std::size_t most_in_flight(bool is_staged);
-    /// As RmaPeer::begin().
+    /// Begins a copy as RmaPeer::begin() does.
     std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<PeerMemory>& memory, RmaOp op,
                                            const RmaPiecesHere& here);
 
@@ -46,7 +47,7 @@ class GpuCopies {
                       std::shared_ptr<GpuStage> stage);
     CopyResult from_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
                         std::shared_ptr<GpuStage> stage);
-    /// Writes to the peer's GPU; `keeps` lives until they are over.
+    /// Writes to the peer's GPU; `keeps` lives until the copies end.
     CopyResult write(const PeerMemoryPtr& memory, const Copies& copies, int device,
                      std::shared_ptr<GpuStage> keeps);
     CopyResult start_copies(const Copies& copies, int device, std::function<RmaCopied()> then,
@@ -55,7 +56,8 @@ class GpuCopies {
     const std::shared_ptr<GpuMemories> gpus_;
     const Look look_;
     GpuStreams streams_;
-    // Of copies that keep the order of a caller's: nothing of a peer's waits behind those.
+    // Streams of copies that keep the order of a caller's stream: no copy of a peer waits behind
+    // them.
     GpuStreams ordered_streams_;
 };
 

@@ -1,34 +1,34 @@
-// The registrations of a process, as the processes that copy from and to them see them: a page file
-// that they map, with a line for each.
+// Ledger: the registrations of a process, as the processes that access them see them. It is a file
+// of pages that they map, with a line for each registration.
 //
-// A line holds the nonce of its registration while that lasts. The rule of rma.h then costs a
+// A line contains the nonce of its registration while that lasts. The rule of rma.h then costs a
 // reader one load:
 //
-//     reader:  copies; fence; takes the copy for good only if the line still has the nonce
-//     owner:   clears the line; fence; hands the memory back to its caller, who writes to it
+//     reader:  copies; fence; accepts the copy only if the line still has the nonce
+//     owner:   clears the line; fence; returns the memory to its caller, who writes to it
 //
 // If the reader copied a byte that was written afterwards, it also sees that the line was cleared.
-// A writer must not only know: it must not write. So it says that it is in there, as with a hazard
-// pointer (M. M. Michael, 2004), but with a count for each line:
+// For a writer a check afterwards is not enough: it must not write. So it announces its access, as
+// with a hazard pointer (M. M. Michael, 2004), but with a count for each line:
 //
-//     writer:  adds 1 to the line's writers; looks for the nonce; copies; looks again; takes 1 off
-//     owner:   clears the line; waits until it has no writers; hands the memory back
+//     writer:  adds 1 to the line's writers; checks the nonce; copies; checks again; subtracts 1
+//     owner:   clears the line; waits until it has no writers; returns the memory
 //
-// Both are sequentially consistent: either the writer sees the line cleared, or the owner its
-// count. A writer that is stopped in between (SIGSTOP, a freezer, no core for a while) would go on
-// where it was. So the owner, when it has waited for a moment, sees to it that such a writer
+// Both are sequentially consistent: either the writer sees the line cleared, or the owner sees its
+// count. A writer that is stopped in between (SIGSTOP, a freezer, no core for a while) would resume
+// its write later. So the owner, when it has waited for a moment, ensures that such a writer
 // reaches nothing any more:
 //
-//   - memory that peers map: the owner puts copies of the pages in their place (make_private() of
-//     mapping.h). The writer goes on in pages that nobody looks at.
+//   - memory that peers map: the owner replaces the pages by copies (make_private() of
+//     mapping.h). The writer continues in pages that nobody reads.
 //   - memory that the kernel copies to: each call writes a word of the owner's first, the gate,
-//     and nothing where it cannot. The owner shuts it, and opens another for its other
-//     registrations. What is left is a call that the kernel is in the middle of, for which the
-//     owner waits kWriterTimeout: it stops for no signal, and is over with its process.
-//   - memory of GPUs: engines copy to what they have opened, which nobody takes from them. The
-//     owner waits kWriterTimeout.
+//     and nothing where it cannot. The owner shuts the gate, and opens another for its other
+//     registrations. A call that the kernel is already executing remains; the owner waits
+//     kWriterTimeout for it. Such a call stops for no signal, and ends with its process.
+//   - memory of GPUs: copy engines write to the memory that they have opened, and nothing
+//     can revoke that. The owner waits kWriterTimeout.
 //
-// A line is used again only once no writer is in there.
+// A line is reused only once it has no writer.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ struct alignas(kCacheLine) LedgerLine {
 };
 static_assert(sizeof(LedgerLine) == kCacheLine && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Of one process. Safe from every thread.
+/// Ledger of one process. Thread-safe.
 class PCCL_API Ledger {
    public:
     static constexpr std::size_t kLines = std::size_t{64} * 1024;
@@ -59,52 +59,52 @@ class PCCL_API Ledger {
 
     static Result<std::shared_ptr<Ledger>> create();
 
-    /// A line for a registration. kResourceExhausted when all are taken.
+    /// Opens a line for a registration. kResourceExhausted when all are taken.
     Result<std::uint32_t> open(std::uint64_t nonce);
-    /// The registration is over: who copies from now on, or is copying, finds out.
+    /// Ends the registration: present and later copies detect it.
     void end(std::uint32_t line);
-    /// Whether no writer is in there any more, for which it waits at most so long.
+    /// Waits until the line has no writer, at most `timeout`; returns whether it has none.
     [[nodiscard]] bool await_no_writers(std::uint32_t line, Duration timeout) const;
-    /// Calls of the kernel that have not begun by now write nothing to registrations that have
-    /// ended. Those of others find the new gate.
+    /// Replaces the gate: kernel calls that have not begun by now write nothing to registrations
+    /// that have ended. Calls for other registrations use the new gate.
     Status shut_gate();
-    /// Of one that has ended: another registration may have the line once no writer is in there.
+    /// Gives back the line of an ended registration: another may get it once it has no writer.
     void give_back(std::uint32_t line);
 
     [[nodiscard]] const ProcessFile& file() const { return file_; }
-    /// In this process.
+    /// Returns the address of the line in this process.
     [[nodiscard]] std::uint64_t address_of(std::uint32_t line) const;
 
    private:
     Ledger(Mapping mapping, const ProcessFile& file, Mapping gate)
         : mapping_(std::move(mapping)), file_(file), gate_(std::move(gate)) {}
     [[nodiscard]] LedgerLine& at(std::uint32_t line) const;
-    /// Under mutex_: where every writer has left by now.
+    /// Frees the lines that all writers have left. The caller holds mutex_.
     void free_left_lines();
 
     const Mapping mapping_;
     const ProcessFile file_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     Mapping gate_;
     std::vector<std::uint32_t> free_;
-    std::vector<std::uint32_t> left_;  // given back with a writer in there
+    std::vector<std::uint32_t> left_;  // given back while they had a writer
     std::uint32_t used_ = 0;           // lines that were ever open
 };
 
 /// One line of a peer's ledger.
 class PCCL_API PeerLine {
    public:
-    /// `line` is below Ledger::kLines. Errors are those of Mapping::of_process().
+    /// Maps one line; `line` is below Ledger::kLines. Errors are those of Mapping::of_process().
     static Result<PeerLine> map(const ProcessFile& ledger, std::uint32_t line);
 
-    /// Whether all that was copied from the registration before this call is good.
+    /// Returns whether all bytes that were copied from the registration before this call are good.
     [[nodiscard]] bool is_open(std::uint64_t nonce) const;
-    /// False when the registration is over: then nothing may be written. Else the owner waits until
-    /// leave().
+    /// Announces a writer. Returns false when the registration has ended: nothing may be written
+    /// then. Otherwise the owner waits until leave().
     [[nodiscard]] bool enter(std::uint64_t nonce) const;
-    /// Its address in the owner's process, for writes by the kernel.
+    /// Returns the gate's address in the owner's process, for writes by the kernel.
     [[nodiscard]] std::uint64_t gate() const;
-    /// Whether the registration was still there.
+    /// Ends the access; returns whether the registration was still there.
     bool leave(std::uint64_t nonce) const;
 
    private:

@@ -23,13 +23,13 @@ class ShmSendLink final : public SendLink {
     Result<bool> flush(ChannelId channel) override;
     Status look() override { return wire_->look(); }
     void abort(const Status& reason) override;
-    /// Lives as long as the link, wherever that is moved to.
+    /// Returns the wire, whose address is stable while the link lives.
     [[nodiscard]] PeerWire& wire() { return *wire_; }
 
    private:
     struct RingCursor {
         std::uint64_t written = 0;    // bytes copied into the ring
-        std::uint64_t published = 0;  // of these, shown to the peer
+        std::uint64_t published = 0;  // of these, visible to the peer
         std::uint64_t freed = 0;      // the peer's head when last read
     };
     Result<std::size_t> room(ChannelId channel, RingCursor& cursor, std::size_t wanted);
@@ -58,14 +58,14 @@ class ShmRecvLink final : public RecvLink {
     struct RingCursor {
         std::uint64_t consumed = 0;
         std::uint64_t filled = 0;  // the peer's tail when last read
-        bool shown = false;        // by a peek() that nothing was consumed after
+        bool shown = false;        // set by a peek() after which no byte was consumed
     };
     Result<std::size_t> available(ChannelId channel, RingCursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
     std::array<RingCursor, kChannels> cursors_{};
-    Status lost_;  // told on each channel once its bytes are handed out
+    Status lost_;  // returned on each channel after its bytes
     StickyStatus status_;
 };
 

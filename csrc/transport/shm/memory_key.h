@@ -1,4 +1,4 @@
-// How processes of one host reach a registered memory: what shared memory adds to its descriptor.
+// Key of shared memory in a descriptor: how processes of one host access a registered memory.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace pccl::transport::shm {
 
-/// Of memory of a GPU that CUDA IPC shares.
+/// Key of memory of a GPU that CUDA IPC shares.
 struct GpuKey {
     sys::cuda::GpuId gpu{};
     sys::cuda::IpcHandle allocation{};
-    std::uint64_t offset = 0;  // of the memory in that
+    std::uint64_t offset = 0;  // of the memory in the allocation
 };
 
 struct MemoryKey {
@@ -24,33 +24,36 @@ struct MemoryKey {
     ProcessFile ledger;         // of the owner (ledger.h)
     std::uint32_t line = 0;
     std::uint64_t line_address = 0;  // of the line's nonce, in the owner's process
-    std::int32_t file = -1;          // of the same process: the memory is mapped from it; -1: none
+    std::int32_t file = -1;          // descriptor of a file of that process from which the memory
+                                     // is mapped; -1: none
     std::uint64_t inode = 0;         // of that file, on the device of the ledger
     std::uint64_t offset = 0;        // of the memory in that file
     std::optional<GpuKey> gpu{};
 };
 
-/// kResourceExhausted where the descriptor has no room.
+/// Adds a key; kResourceExhausted where the descriptor has no room.
 [[nodiscard]] PCCL_API Status add_key(abi::MemoryDescriptor& memory, const MemoryKey& key);
 
-/// From a descriptor of any origin: kUnsupported when it has no such key, kInvalidArgument when a
-/// field cannot be.
+/// Parses a descriptor of any origin: kUnsupported when it has no such key, kInvalidArgument when a
+/// field is invalid.
 [[nodiscard]] PCCL_API Result<MemoryKey> key_on_its_host(const abi::MemoryDescriptor& memory);
-/// The same, and kUnsupported when it is of another host, which a file of the system tells: 13 us.
+/// Parses a descriptor like key_on_its_host(), and returns kUnsupported for one of another host. It
+/// reads this host's identity from a file, which takes 13 us.
 [[nodiscard]] PCCL_API Result<MemoryKey> key_on_this_host(const abi::MemoryDescriptor& memory);
 
-/// Hash of this host's identity.
+/// Returns a hash of this host's identity.
 [[nodiscard]] PCCL_API Result<std::uint64_t> host_hash();
 
-/// A peer's memory as this process sees it.
+/// Peer's memory as this process maps it.
 struct MemoryView {
     Mapping mapping;
     std::span<std::byte> memory;
 };
-/// kUnsupported where it is not in a file that can be mapped, or not visible from here. It stays
-/// valid whatever becomes of the registration.
+/// Maps a memory. kUnsupported where it is not in a file that can be mapped, or not visible from
+/// here. The mapping stays valid after the registration ends.
 [[nodiscard]] PCCL_API Result<MemoryView> map_memory(const abi::MemoryDescriptor& memory);
-/// The same of a process that has another number here than it told.
+/// Maps a memory of a process whose number here differs from that in its descriptor: `key` has the
+/// number here.
 [[nodiscard]] PCCL_API Result<MemoryView> map_memory(const MemoryKey& key, std::uint64_t bytes);
 
 }  // namespace pccl::transport::shm

@@ -1,4 +1,4 @@
-// Registered memory of another process of this host, to be copied from and to.
+// Registered memory of another process of this host, for copies in both directions.
 #pragma once
 
 #include <sys/types.h>
@@ -19,34 +19,35 @@ namespace pccl::transport::shm {
 
 class PeerMemory final : public RmaPeerMemory {
    public:
-    /// `owner` is the process at the other end of the link, as this one numbers it. kUnsupported,
-    /// and why, where its memory cannot be reached; kUnavailable where there is no such
-    /// registration.
+    /// Opens a memory. `owner` is the process at the other end of the link, by its number here.
+    /// kUnsupported, with the reason, where its memory cannot be accessed; kUnavailable where there
+    /// is no such registration.
     static Result<std::shared_ptr<PeerMemory>> open(const abi::MemoryDescriptor& memory,
                                                     pid_t owner, std::shared_ptr<GpuMemories> gpus);
 
-    /// ok only if the registration was there after the bytes had moved (ledger.h), and, of a read
-    /// of memory that is not mapped, the owner. kUnavailable otherwise. Who sees by the owner's
-    /// sign of liveness that it is there, before and after, need not have the kernel look at its
-    /// mark.
+    /// Copies; ok only if the registration was there after the bytes had moved (ledger.h), and, for
+    /// a read of memory that is not mapped, the owner. kUnavailable otherwise. `sees_owner`: the
+    /// caller checks by the owner's liveness word, before and after, that it is there, so that the
+    /// kernel need not check its mark.
     Status copy(const RmaCopy& wanted, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
-    /// ok if the process that made it has its memory still: not when it ends, or has become
-    /// another program. A system call.
+    /// Returns ok if the process that made it still has its memory: not if it ends, or has become
+    /// another program. Makes a system call.
     [[nodiscard]] Status find_owner() const;
 
-    // Of a GPU:
+    // Memory of a GPU:
 
     static constexpr int kOwnDevice = -1;
 
     [[nodiscard]] bool is_of_gpu() const override { return gpu_.has_value(); }
-    /// For the engines of `device`, or of others where these do not reach it; kOwnDevice.
+    /// Returns a view for the copy engines of `device`, or of another GPU where these do not reach
+    /// it; kOwnDevice stands for the memory's own.
     Result<GpuView> view_for(int device) const;
-    /// As of PeerLine.
+    /// Announces a writer, as PeerLine does.
     [[nodiscard]] bool enter() const { return line_.enter(mark_.value); }
     bool leave() const { return line_.leave(mark_.value); }
-    /// ok, or that the registration has ended.
+    /// Returns ok, or that the registration has ended.
     [[nodiscard]] static Status outcome(bool was_open);
 
    private:
@@ -69,7 +70,7 @@ class PeerMemory final : public RmaPeerMemory {
     std::optional<MemoryView> view_;
     const std::optional<GpuKey> gpu_;
     std::shared_ptr<GpuMemories> gpus_;
-    mutable std::map<int, GpuView> views_;  // by the device that was asked for
+    mutable std::map<int, GpuView> views_;  // by requested device
 };
 
 }  // namespace pccl::transport::shm

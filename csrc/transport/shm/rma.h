@@ -1,10 +1,10 @@
 // One-sided access to memory of other processes of this host.
 //
-// Memory of a Mapping::shareable() is mapped by peers, which needs the right to look into a process
-// of the same user (/proc/<pid>/fd); any other memory is copied by the kernel, which needs the
-// right to trace it (sys/process_memory.h). Memory of GPUs is opened by CUDA IPC, and copied by
-// engines of GPUs (gpu_copies.h). A registration costs the owner a line of its ledger,
-// which says to peers how long it lasts (ledger.h).
+// Peers map the memory of a Mapping::shareable(), which requires access to a process of the same
+// user (/proc/<pid>/fd). The kernel copies any other memory, which requires the right to trace the
+// process (sys/process_memory.h). CUDA IPC opens memory of GPUs, and copy engines move it
+// (gpu_copies.h). A registration costs the owner a line of its ledger, which shows peers whether it
+// lasts (ledger.h).
 #pragma once
 
 #include <memory>
@@ -18,22 +18,22 @@ namespace pccl::transport::shm {
 
 class PCCL_API ShmRma final : public RmaTransport {
    public:
-    /// kUnavailable where memfd is missing.
+    /// Creates the transport; kUnavailable where memfd is missing.
     static Result<std::unique_ptr<ShmRma>> create();
 
     using RmaTransport::add;
     Result<std::unique_ptr<Registration>> add(const Memory& memory,
                                               const MemoryIdentity& identity) override;
-    /// By the process number that its owner told, which is right in one pid namespace alone.
+    /// Checks by the process number in the descriptor, which is valid in one pid namespace only.
     [[nodiscard]] Status reaches(const abi::MemoryDescriptor& memory) const override;
-    /// Both streams are of shared memory. kUnsupported where the peer's process is not visible from
-    /// here.
+    /// Connects streams that are both of shared memory. kUnsupported where the peer's process is
+    /// not visible from here.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
 
    private:
     ShmRma(std::shared_ptr<Ledger> ledger, std::uint64_t host)
         : ledger_(std::move(ledger)), host_(host) {}
-    /// But for the line.
+    /// Returns the key without the line.
     [[nodiscard]] Result<MemoryKey> key_for(const Memory& memory) const;
 
     const std::shared_ptr<Ledger> ledger_;

@@ -1,9 +1,9 @@
 // Shared memory between processes of one host.
 //
-// A link is a memfd of rings that the sender makes. It goes to the receiver, with the sender's
-// doorbell, over the unix socket of the receiver's control plane, on which both have proven the
-// group's secret; the receiver's doorbell comes back. Both processes must run as one user. The
-// socket stays open: its end tells that the peer has left. Regions travel the same way.
+// A link is a memfd of rings that the sender makes. The sender passes it, with its doorbell, over
+// the unix socket of the receiver's control plane, on which both have proven the group's secret;
+// the receiver answers with its doorbell. Both processes must run as one user. The socket stays
+// open: its end shows that the peer has left. Regions travel the same way.
 #pragma once
 
 #include <list>
@@ -26,7 +26,7 @@ class ShmRma;
 
 class PCCL_API ShmTransport final : public Transport, private RegionSharing {
    public:
-    /// `waiter` outlives the transport and its links; the process listens at `here`.
+    /// Creates the transport. `waiter` outlives it and its links; the process listens at `here`.
     ShmTransport(Waiter& waiter, HostSide here) : waiter_(waiter), here_(std::move(here)) {}
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
@@ -44,7 +44,7 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
 
    private:
     class ShmPendingConnect;
-    /// A proven connection whose memory has not arrived yet.
+    /// Authenticated connection whose memory has not arrived yet.
     struct Expected {
         Arrival from;
         Deadline deadline;
@@ -54,9 +54,9 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
 
     Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
                                           Deadline deadline) override;
-    /// True when it is over: accepted or refused.
+    /// Returns true when the connection is accepted or refused.
     bool receive_memory(Expected& expected, LinkReceiver& receiver);
-    /// False while the memory has not come.
+    /// Returns false while the memory has not arrived.
     Result<bool> receive_link(Expected& expected, LinkReceiver& receiver);
     Result<bool> receive_region(Expected& expected, LinkReceiver& receiver);
     Result<std::unique_ptr<RecvLink>> make_receiver(Expected& expected,
@@ -67,18 +67,20 @@ class PCCL_API ShmTransport final : public Transport, private RegionSharing {
     std::list<Expected> expected_;
     RegionStock stock_;
     std::mutex mutex_;
-    std::shared_ptr<ShmRma> one_sided_;  // once it is asked for; guarded by mutex_
+    std::shared_ptr<ShmRma> one_sided_;  // created on first use; guarded by mutex_
 };
 
-/// Whether this process can make memory for others to map, which limits (ulimit -f) and filters of
-/// system calls forbid: makes a region, and drops it. Errors as of sys::make_memory_file().
+/// Checks whether this process can make memory for others to map, which limits (ulimit -f) and
+/// filters of system calls may forbid: makes a region, and drops it. Errors as of
+/// sys::make_memory_file().
 [[nodiscard]] PCCL_API Status check_shared_memory(const Waiter& waiter);
 
-/// Bytes of data for each of a group's `ranks`: 16 MiB divided among them, but 64 KiB to 2 MiB.
+/// Returns the bytes of data for each of a group's `ranks`: 16 MiB divided among them, but 64 KiB
+/// to 2 MiB.
 [[nodiscard]] PCCL_API std::size_t data_bytes(int ranks);
-/// Bytes of the region of a group of `ranks`: their data, and what lies beside.
+/// Returns the bytes of the region of a group of `ranks`: their data and the control structures.
 [[nodiscard]] PCCL_API std::size_t region_bytes(int ranks);
-/// What the region of a further group may be cut down to.
+/// Returns the size to which the region of a further group may shrink.
 [[nodiscard]] PCCL_API std::size_t least_region_bytes(int ranks);
 
 }  // namespace pccl::transport::shm

@@ -1,4 +1,4 @@
-// Which socket the next bytes of a stream go to.
+// Choice of the socket for the next bytes of a stream.
 #pragma once
 
 #include <algorithm>
@@ -11,54 +11,55 @@
 
 namespace pccl::transport::tcp {
 
-/// Of one channel's sending end:
+/// Sending end of one channel:
 ///
 ///     if (!writer.choose()) ... no socket has room
 ///     do {
-///         ... send what socket() takes of number() and then of the next left() bytes
+///         ... send number(), then the next left() bytes to socket()
 ///     } while (nothing was taken && writer.pass_on());
 class BlockWriter {
    public:
     explicit BlockWriter(Stripes stripes);
 
-    /// Where a block is to begin, puts the sockets into the order in which they are to be asked;
-    /// false when none has room for it. The kernel then tells once one has.
+    /// At the start of a block, sorts the sockets by the order in which to try them. Returns false
+    /// when none has room for the block: the kernel then reports the first one that has.
     [[nodiscard]] bool choose() { return !may_choose() || has_candidates() || others_have_room(); }
-    /// Whether a socket is left that may take the block which socket() did not even begin.
+    /// Returns whether another socket may take a block that socket() did not begin.
     [[nodiscard]] bool pass_on();
 
     [[nodiscard]] int socket() const { return stripes_.socket(order_[asked_]); }
-    /// What goes before the next byte of the stream; empty within a block.
+    /// Returns the bytes that precede the next byte of the stream; empty within a block.
     [[nodiscard]] Bytes number() const {
         return std::as_bytes(std::span(&number_, 1)).last(number_left_);
     }
-    /// Bytes of the stream that socket() is to have next.
+    /// Returns how many bytes of the stream go to socket() next.
     [[nodiscard]] std::size_t left() const { return left_; }
-    /// Counts what socket() took of number() and left(); returns how much of the stream that is.
+    /// Counts the bytes that socket() took of number() and left(); returns how many of them belong
+    /// to the stream.
     std::size_t advance(std::size_t taken);
     [[nodiscard]] const Stripes& stripes() const { return stripes_; }
 
-    /// Bytes that the kernel takes though the receiver reads nothing at all.
+    /// Returns the bytes that the kernel takes even if the receiver never reads.
     [[nodiscard]] std::size_t capacity() const;
 
    private:
     /// A number that is begun binds its block to the socket.
     [[nodiscard]] bool may_choose() const { return number_left_ == sizeof number_; }
-    /// Sorts the sockets; whether any has little enough waiting.
+    /// Sorts the sockets; returns whether any has few enough bytes waiting.
     bool has_candidates();
     void measure();
     void share_out();
-    /// The same of those that had too much. Where it is false they tell once they have room, as
-    /// those do that were asked in vain.
+    /// Checks the sockets that had too many bytes. If it returns false, the kernel reports when
+    /// they have room, like the sockets that were tried in vain.
     bool others_have_room();
 
-    /// What is known of a socket, in bytes.
+    /// State of a socket, in bytes.
     struct SocketLane {
-        std::size_t given = 0;   // since the last share_out(), and what was unsent then
-        std::size_t unsent = 0;  // waits for its path, when last looked at
-        std::size_t limit = 0;   // of unsent: in proportion to what its path carries
+        std::size_t given = 0;   // since the last share_out(), plus the unsent bytes at that time
+        std::size_t unsent = 0;  // in the send queue, when last measured
+        std::size_t limit = 0;   // of unsent: in proportion to the throughput of its path
         [[nodiscard]] std::size_t gone() const { return given - std::min(unsent, given); }
-        /// How long a block would wait there, compared with others.
+        /// Returns the relative delay of a block on this socket.
         [[nodiscard]] double load() const {
             return static_cast<double>(unsent) / static_cast<double>(limit);
         }
@@ -66,9 +67,10 @@ class BlockWriter {
 
     Stripes stripes_;
     std::vector<SocketLane> lanes_;   // by socket
-    std::vector<std::size_t> order_;  // of sockets, by load when this block was to begin
-    std::size_t candidates_ = 1;      // the first of order_
-    std::size_t asked_ = 0;           // of order_
+    std::vector<std::size_t> order_;  // sockets, by load at the start of this block
+    std::size_t candidates_ = 1;      // number of sockets at the front of order_ with few enough
+                                      // bytes
+    std::size_t asked_ = 0;           // index in order_
     BlockNumber number_ = 0;
     std::size_t number_left_;
     std::size_t left_;

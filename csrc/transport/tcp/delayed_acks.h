@@ -1,10 +1,11 @@
-// When a socket that only receives acknowledges short messages: late.
+// Delayed acknowledgements of short messages, on sockets that only receive.
 //
-// A stream goes one way, so that its acknowledgements have no data to travel with. Left alone,
-// Linux sends one whenever a reader has emptied the socket, and within that read: 1 to 2 us of a
-// message over loopback. It can wait for the next message, or 40 ms, as where what is received is
-// answered; and once one has waited so long, the kernel answers at once again, until it is told
-// anew. Long messages are acknowledged at once: their sender waits for the room.
+// A stream has one direction, so that its acknowledgements have no data to travel with. By default
+// Linux sends one whenever a reader has emptied the socket, and within that read: this takes 1 to 2
+// us of a message over loopback. The acknowledgement can wait for the next message, or 40 ms, as on
+// a socket that sends answers. After one has waited that long, the kernel acknowledges at once
+// again, until the option is set anew. Long messages are acknowledged at once: their sender waits
+// for the room.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ class DelayedAcks {
    public:
     explicit DelayedAcks(std::size_t sockets) : recent_(sockets) {}
 
-    /// To be called when a read of up to `wanted` bytes from the socket of this index gave some.
+    /// Adjusts the option. The call follows a read of up to `wanted` bytes from the socket of this
+    /// index that returned some.
     void received(int fd, std::size_t index, std::size_t wanted) {
         Recent& recent = recent_[index];
         if (wanted > kShort) {
@@ -32,14 +34,16 @@ class DelayedAcks {
     }
 
    private:
-    /// Between two ranks late ones saved 8 % of messages of 32 KiB, and cost 10 of those of 48.
+    /// Between two ranks, delayed acknowledgements saved 8 % of the time of 32 KiB messages, and
+    /// cost 10 % at 48 KiB.
     static constexpr std::size_t kShort = 32 * kKiB;
-    /// Short reads: more than a long message ends with, and a system call is little beside them.
+    /// Short reads between two settings: more than a long message ends with, and a system call is
+    /// cheap beside them.
     static constexpr unsigned kSetEvery = 8;
 
     struct Recent {
         unsigned short_reads = 0;  // since the last long one
-        bool are_delayed = false;  // as far as the kernel was told
+        bool are_delayed = false;  // state of the kernel's option
     };
     std::vector<Recent> recent_;  // by socket
 };

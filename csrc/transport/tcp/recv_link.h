@@ -12,14 +12,14 @@
 
 namespace pccl::transport::tcp {
 
-/// Reads one channel: into the reader's own memory for peek(), straight into the caller's for long
-/// reads.
+/// Reader of one channel: into its own memory for peek(), straight into the caller's memory for
+/// long reads.
 class StripedReader {
    public:
     explicit StripedReader(Stripes stripes) : blocks_(std::move(stripes)) {}
 
-    /// Looks for more when there is nothing, or when the caller did nothing with what it was shown
-    /// last.
+    /// Reads more when there is nothing, or when the caller used none of the bytes that peek() last
+    /// returned.
     Result<Bytes> peek();
     void consume(std::size_t count);
     Result<std::size_t> receive(MutableBytes into);
@@ -31,16 +31,17 @@ class StripedReader {
     void fill(std::size_t wanted);
     std::size_t read(MutableBytes into);
 
-    // A header and a short message come with one read; of a long one only so much is copied twice.
+    // A header and a short message come with one read; only this much of a long message is copied
+    // twice.
     static constexpr std::size_t kShortRead = 8 * kKiB;
 
     BlockReader blocks_;
-    std::unique_ptr<std::byte[]> memory_;  // made when first needed; holds [begin_, end_)
+    std::unique_ptr<std::byte[]> memory_;  // allocated on first use; contains [begin_, end_)
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    std::size_t window_ = kShortRead;  // bytes that a peek asks for: grows while they keep coming
+    std::size_t window_ = kShortRead;  // bytes that a peek requests: grows while they keep coming
     bool shown_ = false;
-    Status fault_;  // of the sockets, to be told once held() is empty
+    Status fault_;  // of the sockets, returned once held() is 0
 };
 
 class TcpRecvLink final : public RecvLink {
@@ -56,11 +57,11 @@ class TcpRecvLink final : public RecvLink {
     void abort(const Status& reason) override;
 
    private:
-    /// Why the peer is gone, as far as a channel shows that has nothing now.
+    /// Returns why the peer is gone, as far as an idle channel shows it.
     Status look_idle(const StripedReader& reader);
-    /// `gone`, once what the peer sent before cannot be on its way any more, on other sockets.
+    /// Returns `gone`, once no earlier bytes of the peer can still arrive on other sockets.
     Status settled(const Status& gone);
-    /// Why the peer is gone, once that is known.
+    /// Returns why the peer is gone, once the reason has arrived.
     Status fail(const Status& fault);
 
     const Rank peer_;

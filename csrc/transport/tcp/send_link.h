@@ -17,7 +17,7 @@ class TcpSendLink final : public SendLink {
     ~TcpSendLink() override = default;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
-    /// What the kernel's send buffers take though the receiver reads nothing at all.
+    /// Returns the bytes that the kernel's send buffers take even if the receiver never reads.
     [[nodiscard]] std::size_t capacity(ChannelId channel) const override;
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
     Result<std::size_t> send_gathered(ChannelId channel, std::span<const Bytes> pieces,
@@ -27,14 +27,14 @@ class TcpSendLink final : public SendLink {
     void abort(const Status& reason) override;
 
    private:
-    /// A channel and the few bytes that wait to leave together with those that follow them.
+    /// Channel with the few bytes that wait to leave together with later ones.
     struct SendChannel {
         BlockWriter writer;
         std::vector<std::byte> held;
     };
     Result<std::size_t> push(SendChannel& channel_state, std::span<const Bytes> pieces);
     Status fail_if_left();
-    /// Why the peer is gone, once that is known.
+    /// Returns why the peer is gone, once the reason has arrived.
     Status fail(const Status& fault);
 
     const Rank peer_;

@@ -1,11 +1,11 @@
 // One byte stream over several sockets, in blocks.
 //
 // Each block of block_bytes() goes to the socket that is least loaded when the block begins, behind
-// its number, so that a path which carries twice as much gets twice as many. The receiver takes
+// its number, so that a path with twice the throughput gets twice as many. The receiver takes
 // blocks by their numbers: a socket whose next block is not due is left alone, in the kernel's
-// buffers, so that bytes are read once, straight to where they belong, and whoever reads in order
-// always finds the next block at the front of a socket. Within a block the socket carries nothing
-// but its bytes, and a stream over one socket has no numbers at all.
+// buffers. So bytes are read once, straight into their destination, and an in-order reader always
+// finds the next block at the front of a socket. Within a block the socket carries only the block's
+// bytes, and a stream over one socket has no numbers at all.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace pccl::transport::tcp {
 
-/// Goes before each block of a stream over several sockets. The first is 0.
+/// Number that precedes each block of a stream over several sockets. The first is 0.
 using BlockNumber = std::uint64_t;
 
 /// The sockets of one channel.
@@ -29,7 +29,8 @@ class Stripes {
             std::chrono::milliseconds peer_timeout)
         : sockets_(std::move(sockets)), block_(block_bytes), peer_timeout_(peer_timeout) {}
 
-    /// Ends the stream. Where a rank is lost its host may be cut off, and so this link's peer.
+    /// Ends the stream. If the reason is a lost rank, its host may be cut off, and so may this
+    /// link's peer.
     void end(const Status& reason) const {
         for (const WatchedSocket& socket : sockets_) {
             if (reason.code() == StatusCode::kPeerLost)

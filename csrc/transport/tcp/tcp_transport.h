@@ -1,9 +1,9 @@
 // Sockets between hosts.
 //
-// A link is one connection for the message channel, several for the collective channel, over which
+// A link has one connection for the message channel, several for the collective channel, over which
 // its stream is striped (stripes.h), and one that shows whether the peer is there (watch.h). The
-// kernel's buffers are the link's buffers: nothing of ours must run for the promised capacity to be
-// taken. Peers whose host vanishes are noticed by keep-alive and TCP_USER_TIMEOUT.
+// kernel's buffers are the link's buffers: the promised capacity is taken without any thread of
+// this library. Keep-alive and TCP_USER_TIMEOUT detect a peer whose host vanishes.
 #pragma once
 
 #include <map>
@@ -22,23 +22,23 @@
 namespace pccl::transport::tcp {
 
 struct TcpOptions {
-    /// Of the collective channel of links that this side connects; 1 to 16.
+    /// Sockets of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
-    /// Of the stream, that go over one socket: choosing another takes some 3 us of both ends.
-    /// Short ones let paths of different speeds share the work.
+    /// Bytes of the stream for one socket at a time: a switch costs some 3 us of both ends. Short
+    /// blocks let paths of different speeds share the work.
     std::size_t block_bytes = 256 * kKiB;
-    /// Within a host, where all sockets have one path: more than a buffer holds, for one long call
-    /// of the kernel takes less than several short ones (docs/gotchas.md).
+    /// Block size within a host, where all sockets have one path: more than a buffer holds, because
+    /// one long call of the kernel takes less time than several short ones (docs/gotchas.md).
     std::size_t near_block_bytes = 4 * kMiB - kCacheLine;
-    /// Wanted on both ends: of ControlOptions::stream, too.
+    /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
-    /// After so long without a sign of life a host is lost.
+    /// A host without a sign of life for this long is lost.
     std::chrono::milliseconds peer_timeout{10'000};
 };
 
 class PCCL_API TcpTransport final : public Transport {
    public:
-    /// `waiter` outlives the transport and its links; the process listens at `here`.
+    /// Creates the transport. `waiter` outlives it and its links; the process listens at `here`.
     static Result<std::unique_ptr<TcpTransport>> create(Waiter& waiter, NetworkSide here,
                                                         const TcpOptions& options);
 
@@ -50,13 +50,13 @@ class PCCL_API TcpTransport final : public Transport {
                                                     const Secret& secret) override;
     void accept(Arrival arrival, LinkReceiver& receiver) override;
     void advance(LinkReceiver& receiver) override;
-    /// By the far link's own copies (rma/over_links.h).
+    /// Returns one-sided access by copies of the far link (rma/over_links.h).
     [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
    private:
     class TcpPendingConnect;
     using LinkKey = std::pair<GroupId, SocketPurpose::LinkNonce>;
-    /// A link of which some sockets are still missing.
+    /// Link of which some sockets are still missing.
     struct Assembly {
         LinkRequest request;
         SocketPurpose purpose;
@@ -76,7 +76,7 @@ class PCCL_API TcpTransport final : public Transport {
                                                              const LinkRequest& request,
                                                              const Secret& secret,
                                                              std::size_t block) const;
-    /// `sockets` in the order of SocketPurpose::index.
+    /// Builds the parts of a link; `sockets` are in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const CloseContext& close_context, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
     Status take_up(Arrival arrival, LinkReceiver& receiver);

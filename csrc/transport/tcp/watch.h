@@ -1,7 +1,7 @@
-// The socket of a link that shows whether the peer is there: it carries nothing but a close reason.
+// Socket of a link that shows whether the peer is there: it carries nothing but a close reason.
 //
 // Its kernel answers for a host, not for a process: a rank that is stopped, or reads late, is not
-// lost. Streams of data say neither, for a full one looks like a dead one.
+// lost. Data streams cannot show that, because a full stream looks like a dead one.
 #pragma once
 
 #include <string>
@@ -19,13 +19,14 @@ class PeerWatch {
     PeerWatch(const CloseContext& close_context, WatchedSocket socket)
         : close_reason_(close_context), socket_(std::move(socket)) {}
 
-    /// To be called when a stream had nothing to do; looks now and then. Why the peer is gone.
+    /// Checks the peer now and then; to be called when a stream had nothing to do. Returns why the
+    /// peer is gone.
     Status look_idle();
     Status look() { return close_reason_.receive(socket_.fd()); }  // now
-    /// Whether the peer's whole host fell silent.
+    /// Returns whether the peer's whole host fell silent.
     [[nodiscard]] bool is_silent() const { return close_reason_.is_silent(); }
-    /// To be called when a stream has broken: ok until it is known why, which takes a moment when
-    /// the close reason comes later than the end of the stream.
+    /// Explains a broken stream: returns ok until the reason has arrived, which takes a moment when
+    /// the close reason comes later than the end of the stream, then the error.
     Status explain(const Status& fault);
     /// Ends the link: the peer receives `reason`.
     void close(const Status& reason) { send_close_reason(socket_.fd(), reason); }
@@ -38,7 +39,7 @@ class PeerWatch {
     TimePoint broken_{};
 };
 
-/// What both ends of a link are made of. The analyzer does not follow a Result that was checked.
+/// Parts of both ends of a link. The analyzer does not follow a Result that was checked.
 struct LinkParts {  // NOLINT(clang-analyzer-core.uninitialized.Assign)
     Rank peer = kNoRank;
     std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages

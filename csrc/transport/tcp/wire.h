@@ -1,4 +1,4 @@
-// What TCP transports tell each other besides bytes: the purpose of a socket.
+// Wire format of TCP transports: the purpose of a socket.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace pccl::transport::tcp {
 
-/// Tells the sockets of one link apart, and from those of others.
+/// Identification of a socket among the sockets of its link and of others.
 struct SocketPurpose {
     using LinkNonce = std::array<std::uint8_t, 16>;
     LinkNonce link{};
@@ -23,10 +23,10 @@ struct SocketPurpose {
     static constexpr std::uint32_t kLeastBlock = 1 << 10;
     static constexpr std::uint32_t kMostBlock = 1 << 24;
 
-    /// Of a link.
+    /// Returns the number of sockets of a link.
     [[nodiscard]] std::uint32_t sockets() const { return data_sockets + 2; }
 
-    /// kInvalidArgument when a number is out of its range.
+    /// Parses a purpose; kInvalidArgument when a number is out of its range.
     static Result<SocketPurpose> decode(const Purpose& bytes);
     [[nodiscard]] Purpose encode() const;
 };
