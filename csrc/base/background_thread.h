@@ -1,4 +1,4 @@
-// The one owner of threads in the library, and what it knows of those of the process.
+// Owner of all threads of the library, and a check for the main thread.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace pccl {
 
-/// Whether this is the thread that the process started with, which alone runs Python's signal
-/// handlers.
+/// Returns whether this is the thread that the process started with. Only that thread runs Python's
+/// signal handlers.
 [[nodiscard]] PCCL_API bool is_main_thread();
 
-/// Runs `body` on a thread that is named, takes no signals, and is joined by the destructor;
-/// whoever owns it makes `body` return first. Left alone in a child of fork(), where the thread
-/// does not exist, and let go when `body` itself destroys it.
+/// Named thread that runs `body`, takes no signals, and is joined by the destructor; its owner
+/// makes `body` return first. A child of fork() ignores it, because the thread does not exist
+/// there. It detaches the thread if `body` itself destroys it.
 class PCCL_API BackgroundThread {
    public:
     BackgroundThread(const std::string& name, std::function<void()> body);
@@ -24,7 +24,7 @@ class PCCL_API BackgroundThread {
     BackgroundThread(const BackgroundThread&) = delete;
     BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-    /// Nobody joins the thread any more: `body` must own all that it uses.
+    /// Detaches the thread: `body` must own everything that it uses.
     void release();
 
    private:

@@ -23,17 +23,17 @@ class PCCL_API ByteWriter {
     void u16(std::uint16_t value) { append(value, 2); }
     void u32(std::uint32_t value) { append(value, 4); }
     void u64(std::uint64_t value) { append(value, 8); }
-    /// Two's complement.
+    /// Writes two's complement.
     void i64(std::int64_t value) { append(static_cast<std::uint64_t>(value), 8); }
-    /// As they are, with no length.
+    /// Writes the bytes without a length.
     void raw(std::span<const std::byte> bytes);
-    /// A u32 length, then the bytes.
+    /// Writes a u32 length, then the bytes.
     void text(std::string_view value);
-    /// Code, peer, and of its message at most `longest` bytes.
+    /// Writes code, peer, and at most `longest` bytes of the message.
     void status(const Status& value, std::size_t longest);
 
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
-    /// Gives the blob away; the writer is empty afterwards.
+    /// Returns the blob; the writer is empty afterwards.
     [[nodiscard]] std::string take();
 
    private:
@@ -41,9 +41,9 @@ class PCCL_API ByteWriter {
     std::string bytes_;
 };
 
-/// Reads what ByteWriter wrote from bytes that may be anything: it never reads beyond them and
-/// allocates at most what they hold. An error is kInvalidArgument and names the place ("truncated
-/// at byte 12"); its target is then unchanged. The bytes must outlive the reader.
+/// Reader of blobs from a ByteWriter; any bytes are safe: it never reads beyond them and allocates
+/// at most their number. An error is kInvalidArgument and names the place ("truncated at byte 12");
+/// its target is then unchanged. The bytes must outlive the reader.
 class PCCL_API ByteReader {
    public:
     explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
@@ -53,16 +53,16 @@ class PCCL_API ByteReader {
     [[nodiscard]] Status u32(std::uint32_t& value);
     [[nodiscard]] Status u64(std::uint64_t& value);
     [[nodiscard]] Status i64(std::int64_t& value);
-    /// Exactly into.size() bytes.
+    /// Reads exactly into.size() bytes.
     [[nodiscard]] Status raw(std::span<std::byte> into);
-    /// Refuses a length above `longest`.
+    /// Reads a text; refuses a length above `longest`.
     [[nodiscard]] Status text(std::string& value, std::size_t longest);
-    /// Refuses codes that there are not, and a message above `longest`.
+    /// Reads a status; refuses unknown codes, and a message above `longest`.
     [[nodiscard]] Status status(Status& value, std::size_t longest);
 
     [[nodiscard]] std::size_t offset() const { return offset_; }
     [[nodiscard]] std::size_t remaining() const { return bytes_.size() - offset_; }
-    /// Refuses bytes after the end of the message.
+    /// Checks the end: refuses bytes after the message.
     [[nodiscard]] Status finish() const;
 
    private:

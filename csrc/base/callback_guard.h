@@ -1,7 +1,7 @@
-// The threads that run callbacks at the moment.
+// Registry of the threads that run callbacks at present.
 //
-// What a callback holds goes when it has run. That may need more of the process than the library
-// does, such as Python's interpreter: whoever is about to end it waits here first.
+// A callback's captures are destroyed after it has run. That may need more of the process than the
+// library does, such as Python's interpreter: code that ends the interpreter waits here first.
 #pragma once
 
 #include <condition_variable>
@@ -16,18 +16,17 @@ namespace pccl {
 
 class PCCL_API CallbackGuard {
    public:
-    /// This thread is about to run callbacks.
+    /// Records that this thread is about to run callbacks.
     void enter();
-    /// It has run them.
+    /// Records that this thread has run them.
     void leave();
-    /// Waits until no other thread runs callbacks; false when `deadline` has passed
-    /// before.
+    /// Waits until no other thread runs callbacks; returns false when `deadline` passes first.
     [[nodiscard]] bool await_others(Deadline deadline);
 
    private:
     std::mutex mutex_;
     std::condition_variable left_;
-    std::vector<std::thread::id> threads_;  // guarded by mutex_; one may be there twice
+    std::vector<std::thread::id> threads_;  // guarded by mutex_; a thread may occur twice
 };
 
 }  // namespace pccl

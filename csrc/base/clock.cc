@@ -14,7 +14,7 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& system_clock() {
-    static const auto& clock = *new SystemClock;  // never destroyed: the log ends after it would
+    static const auto& clock = *new SystemClock;  // never destroyed: the log would outlive it
     return clock;
 }
 

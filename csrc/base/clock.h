@@ -1,6 +1,6 @@
-// Time: the only place that reads a clock or sleeps.
+// Time: the only file that reads a clock or sleeps.
 //
-// Code that decides by time takes a Clock, so that tests can drive it by hand (ManualClock in
+// Code that depends on time takes a Clock, so that tests can control it (ManualClock in
 // transport/loopback). A Deadline is a point on a clock; "never" is a valid deadline.
 #pragma once
 
@@ -22,16 +22,16 @@ class PCCL_API Clock {
     virtual void sleep_for(Duration duration) const = 0;
 };
 
-/// CLOCK_MONOTONIC: jumps of the wall clock do not disturb it.
+/// Returns CLOCK_MONOTONIC: jumps of the wall clock do not affect it.
 [[nodiscard]] PCCL_API const Clock& system_clock();
 
-/// Milliseconds since the Unix epoch, for records people read.
+/// Returns milliseconds since the Unix epoch, for records that people read.
 [[nodiscard]] PCCL_API long long wall_clock_ms();
 
 class Deadline {
    public:
     static Deadline never() { return Deadline(TimePoint::max()); }
-    /// A negative or huge timeout means never.
+    /// Returns a deadline after `timeout`; a negative or huge timeout means never.
     static Deadline after(Duration timeout, const Clock& clock = system_clock()) {
         return from(clock.now(), timeout);
     }
@@ -40,15 +40,15 @@ class Deadline {
         return unbounded ? never() : Deadline(now + timeout);
     }
 
-    /// The same deadline, which also passes once another thread sets `cancelled`. Waits notice it
-    /// at their next look.
+    /// Returns a deadline at the same time, which also passes once another thread sets `cancelled`.
+    /// A wait detects that at its next check.
     [[nodiscard]] Deadline unless(const std::atomic<bool>& cancelled) const {
         Deadline deadline(at_);
         deadline.cancelled_ = &cancelled;
         return deadline;
     }
 
-    /// The same, but at most `longest` from now.
+    /// Returns this deadline, but at most `longest` from now.
     [[nodiscard]] Deadline within(Duration longest) const {
         Deadline sooner = remaining() < longest ? *this : after(longest);
         sooner.cancelled_ = cancelled_;
@@ -59,7 +59,7 @@ class Deadline {
     [[nodiscard]] bool passed(const Clock& clock = system_clock()) const {
         return is_cancelled() || (!is_never() && clock.now() >= at_);
     }
-    /// Zero once passed; Duration::max() for never.
+    /// Returns the remaining time: zero once passed, Duration::max() for never.
     [[nodiscard]] Duration remaining(const Clock& clock = system_clock()) const {
         if (is_cancelled()) return Duration::zero();
         if (is_never()) return Duration::max();
@@ -67,8 +67,8 @@ class Deadline {
         return now >= at_ ? Duration::zero() : at_ - now;
     }
 
-    /// How long to wait before the next look: remaining(), in slices, for nobody wakes those who
-    /// wait when another thread cancels.
+    /// Returns how long to wait before the next check: at most 50 ms of remaining(), because a
+    /// cancellation wakes nobody.
     [[nodiscard]] Duration slice() const {
         return std::min<Duration>(remaining(), std::chrono::milliseconds(50));
     }

@@ -33,7 +33,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// A value as a warning may show it: cut short, and nothing that could disturb a terminal.
+/// Returns a value for a warning: cut short, without characters that could disturb a terminal.
 std::string shown(std::string_view value) {
     std::string text(value.substr(0, kLongestShown));
     std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -47,7 +47,7 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// "1500", "inf"; nullopt for what is no whole number, and for negative ones.
+/// Parses "1500", "inf"; nullopt for anything but a whole number, and for negative ones.
 std::optional<std::chrono::milliseconds> milliseconds_in(std::string_view text) {
     if (lower(text) == "inf") return kNoLimit;
     std::int64_t parsed = 0;
@@ -74,7 +74,7 @@ class Parser {
         target = static_cast<LogLevel>(found - kLevels.begin());
     }
 
-    /// A whole number in [low, high], or 0 where `zero` stands for "choose for me".
+    /// Reads a whole number in [low, high], or 0 where `zero` stands for "choose for me".
     std::optional<std::int64_t> number(const char* key, std::int64_t low, std::int64_t high,
                                        bool zero = false) {
         const auto value = find(key);
@@ -89,7 +89,7 @@ class Parser {
         return std::nullopt;
     }
 
-    /// Milliseconds from `low` on; kNoLimit for "inf" and for more than there are in that.
+    /// Reads milliseconds from `low` on; kNoLimit for "inf" and for larger values.
     void time(const char* key, std::chrono::milliseconds low, std::chrono::milliseconds& target) {
         const auto value = find(key);
         if (!value) return;
@@ -121,14 +121,14 @@ class Parser {
         target = *value;
     }
 
-    /// One that keeps somebody out: an empty value would let them in.
+    /// Reads a setting that protects the job: an empty value would remove the protection.
     void guard(const char* key, std::string& target) {
         if (lookup_(key) != nullptr && !find(key))
             return refuse(key, "", "name a file, or unset the variable");
         path(key, target);
     }
 
-    /// By another library's name where ours says nothing.
+    /// Reads a path, under another library's name where PCCL's is unset.
     void path(const char* key, const char* other, std::string& target) {
         path(other, target);
         path(key, target);
@@ -163,7 +163,7 @@ std::vector<std::string_view> names_in_environment() {
     return names;
 }
 
-/// The names that parse_config() asks for.
+/// Returns the names that parse_config() looks up.
 std::vector<std::string_view> keys() {
     std::vector<std::string_view> asked;
     std::vector<std::string> none;
@@ -181,7 +181,7 @@ Config read_environment() {
     Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
     for (std::string& unknown : warn_of_unknown(names_in_environment()))
         warnings.push_back(std::move(unknown));
-    // Not through log(), which takes its level from here.
+    // Does not use log(), which takes its level from here.
     warnings.insert(warnings.end(), config.unusable.begin(), config.unusable.end());
     if (config.log_level <= LogLevel::kWarning)
         for (const std::string& warning : warnings) log_about_settings(warning);
@@ -239,7 +239,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
 }
 
 std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names) {
-    // What all names begin with makes none of them nearer than another.
+    // The common prefix makes no name nearer than another.
     std::vector<std::string_view> known = keys();
     std::erase_if(known, [&](std::string_view name) { return !name.starts_with(kPrefix); });
     for (std::string_view& name : known) name.remove_prefix(kPrefix.size());

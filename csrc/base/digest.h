@@ -1,4 +1,4 @@
-// FNV-1a, 64 bits (RFC 9923): tells whether two things are alike, against no adversary.
+// FNV-1a, 64 bits (RFC 9923): shows whether two values are equal; it does not resist an adversary.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace pccl {
 
-/// 16 hexadecimal digits.
+/// Returns 16 hexadecimal digits.
 [[nodiscard]] inline std::string hex_digits(std::uint64_t value) {
     std::array<char, 16> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
@@ -24,7 +24,7 @@ class Digest {
             state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
     }
     [[nodiscard]] std::uint64_t value() const { return state_; }
-    /// Both halves in one: the checksum of small blobs.
+    /// Returns both halves combined: the checksum of small blobs.
     [[nodiscard]] std::uint32_t checksum() const {
         return static_cast<std::uint32_t>(state_ ^ (state_ >> 32));
     }

@@ -9,7 +9,7 @@
 namespace pccl {
 namespace {
 
-/// Grows in every child of fork(): cheaper to compare than getpid().
+/// Returns a counter that grows in every child of fork(): cheaper to compare than getpid().
 std::atomic<int>& forks_so_far() {
     static std::atomic<int> forks{0};
     static const int registered =
@@ -18,7 +18,7 @@ std::atomic<int>& forks_so_far() {
     return forks;
 }
 
-/// The mutexes that fork() holds. One is not forgotten: they live as long as the process.
+/// Mutexes that fork() holds. None is ever removed: they live as long as the process.
 class HeldMutexes {
    public:
     static HeldMutexes& of_process() {
@@ -45,7 +45,7 @@ class HeldMutexes {
         changing_.unlock();
     }
 
-    std::mutex changing_;  // held, too
+    std::mutex changing_;  // held during fork(), too
     std::array<std::mutex*, 8> mutexes_{};
     std::size_t count_ = 0;
 };

@@ -1,10 +1,10 @@
-// What a child of fork() has of its parent: all memory, but none of the threads.
+// State of a child of fork(): it has all memory of its parent, but none of the threads.
 //
-// Whatever such a thread was in the middle of stays so in the child: locks that it held, containers
-// that it was changing. So a child neither uses nor destroys what its parent made. It gets an error
-// where it calls something (ForkMark), and forgets what it drops (LeaveToParent); its descriptors
-// stand for nothing (unique_fd.h). What a process has only once, a child needs as well, and finds
-// whole (hold_while_forking()).
+// The unfinished work of such a thread stays unfinished in the child: locks that it held,
+// containers that it was changing. So a child neither uses nor destroys its parent's objects. Its
+// calls to them return an error (ForkMark), and it leaks the objects that it drops (LeaveToParent);
+// their descriptors refer to nothing (unique_fd.h). A child also needs the objects that a process
+// has only once, and finds those consistent (hold_while_forking()).
 #pragma once
 
 #include <mutex>
@@ -13,18 +13,18 @@
 
 namespace pccl {
 
-/// In which process something was made. Cheap enough for the path of every operation.
+/// Mark of the process in which an object was made. A check is cheap enough for every operation.
 class PCCL_API ForkMark {
    public:
     ForkMark();
-    /// Whether this process is a child of the one that made the mark.
+    /// Returns whether this process is a child of the one that made the mark.
     [[nodiscard]] bool is_child() const;
 
    private:
-    int forks_;  // before the mark
+    int forks_;  // number of forks before the mark
 };
 
-/// For smart pointers: deletes in the process that made it, and nowhere else.
+/// Deleter for smart pointers: deletes only in the process that made it.
 class LeaveToParent {
    public:
     template <typename T>
@@ -36,8 +36,8 @@ class LeaveToParent {
     ForkMark made_in_;
 };
 
-/// From now on fork() waits for `mutex`, so that a child finds it free, and whole what it guards.
-/// For what lives as long as the process; who holds one such mutex takes no other.
+/// Makes fork() hold `mutex` from now on, so that a child finds it free, and its data consistent.
+/// `mutex` must live as long as the process; a thread that holds one such mutex takes no other.
 PCCL_API void hold_while_forking(std::mutex& mutex);
 
 }  // namespace pccl

@@ -1,4 +1,4 @@
-// Identifiers that every room shares.
+// Identifiers that all modules share.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Ranks, chunks and nodes are numbered by int, places in containers by std::size_t.
+// Conversion of the int numbers of ranks, chunks and nodes to the std::size_t indices of
+// containers.
 #pragma once
 
 #include <cstddef>

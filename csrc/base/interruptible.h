@@ -1,7 +1,8 @@
-// Waits that signal handlers may end, though these run on one thread only and may call anything.
+// Waits that signal handlers may end, although handlers run on one thread only and may call any
+// function.
 //
-// So what waits runs on a thread of its own, whatever locks it holds, while the caller holds none
-// and looks for signals.
+// So the blocking work runs on a thread of its own, with any locks, while the caller holds none and
+// checks for signals.
 #pragma once
 
 #include <atomic>
@@ -16,17 +17,17 @@
 
 namespace pccl {
 
-/// Ends a wait from another thread.
+/// Request to end a wait, set by another thread.
 class Cancellation {
    public:
-    /// Once.
+    /// Sets the request; call it once.
     void set(const Status& why) {
         why_ = why;
         is_set_.store(true);
     }
-    /// For Deadline::unless().
+    /// Returns the flag for Deadline::unless().
     [[nodiscard]] const std::atomic<bool>& is_set() const { return is_set_; }
-    /// Of one that is set.
+    /// Returns the reason of a request that is set.
     [[nodiscard]] const Status& why() const { return why_; }
 
    private:
@@ -34,9 +35,9 @@ class Cancellation {
     std::atomic<bool> is_set_{false};
 };
 
-/// What `work(cancellation)` gives, a Result: it runs on a thread of that name, while this one asks
-/// `interrupted` ten times a second. What that says, unless ok, sets the cancellation, and is
-/// returned once the work has ended.
+/// Returns the Result of `work(cancellation)`, which runs on a thread of that name. Meanwhile this
+/// thread calls `interrupted` ten times a second. An error of `interrupted` sets the cancellation,
+/// and is returned once the work has ended.
 template <typename Work>
 std::invoke_result_t<Work, const Cancellation&> run_interruptibly(
     const std::string& thread, const std::function<Status()>& interrupted, const Work& work) {

@@ -1,5 +1,5 @@
-// Lines that outsiders can cause as often as they like. The first few of each source are written,
-// the rest of a period are counted, so that a flood fills no disk and hides nobody else's lines.
+// Log of lines that outsiders can cause in any number. It writes the first few of each source and
+// counts the rest of a period, so that a flood neither fills a disk nor hides other lines.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace pccl {
 
-/// Safe from every thread.
+/// Log with limits. Thread-safe.
 class PCCL_API LimitedLog {
    public:
     static constexpr Duration kPeriod = std::chrono::seconds(10);
     static constexpr int kLinesOfOneSource = 8;  // in a period
-    static constexpr int kLines = 32;            // of all
+    static constexpr int kLines = 32;            // of all sources, in a period
 
-    /// `what` is counted: "connections refused".
+    /// Makes a log; `what` names the counted events: "connections refused".
     explicit LimitedLog(std::string what, const Clock& clock = system_clock());
-    /// Says what was counted since.
+    /// Logs the present count.
     ~LimitedLog();
     LimitedLog(const LimitedLog&) = delete;
     LimitedLog& operator=(const LimitedLog&) = delete;
 
-    /// `source` is whoever caused it: an address, a user.
+    /// Logs a line; `source` is its cause: an address, a user.
     template <typename... Parts>
     void line(LogLevel level, const std::string& source, const Parts&... parts) {
         if (log_enabled(level) && admits(source)) log_line(level, concat(parts...));
@@ -46,7 +46,7 @@ class PCCL_API LimitedLog {
     std::mutex mutex_;
     Deadline period_;
     int lines_ = 0;                        // in this period
-    std::map<std::string, int> lines_of_;  // by source; at most kLines of them
+    std::map<std::string, int> lines_of_;  // by source; at most kLines entries
     std::uint64_t counted_ = 0;
 };
 

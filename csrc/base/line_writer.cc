@@ -25,20 +25,22 @@ bool takes_more(int fd, Duration longest) {
     return ::poll(&polled, 1, static_cast<int>(wait.count())) > 0;
 }
 
-/// write() to a pipe or a terminal, EAGAIN where it would wait.
+/// Calls write() on a pipe or a terminal; EAGAIN where it would block.
 ssize_t write_some(int fd, std::string_view text) {
-    // A description of our own: its flags are not those of everybody who shares the descriptor.
+    // A new open file description: its flags are not shared with other users of the descriptor.
     const UniqueFd own(
         ::open(concat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (own.is_open()) return ::write(own.get(), text.data(), text.size());
-    // Of another user, say. So much room is there when poll() says so, unless somebody is faster.
+    // Opening fails for a file of another user, for example. When poll() reports room, there are
+    // PIPE_BUF bytes, unless another writer is faster.
     if (takes_more(fd, Duration::zero()))
         return ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     errno = EAGAIN;
     return -1;
 }
 
-/// The bytes taken, 0 where the reader has to take some first, -1 where nobody ever will.
+/// Returns the bytes taken, 0 where the reader has to take some first, -1 after a permanent
+/// failure.
 ssize_t offer(int fd, std::string_view text) {
     struct stat facts {};
     if (::fstat(fd, &facts) != 0) return -1;

@@ -1,8 +1,9 @@
-// Lines to a descriptor, whatever its reader does: a pipe that nobody reads holds no thread up.
+// Lines to a descriptor, independent of its reader: a pipe that nobody reads blocks no thread.
 //
-// A line is written by who writes it, at once and in order. While the reader takes nothing, lines
-// are kept, and beyond 64 KiB dropped and counted; they go out ahead of the next line, or when the
-// process ends. Only the first line that finds the reader stopped waits for it, and not for long.
+// The calling thread writes its line, at once and in order. While the reader takes nothing, lines
+// are kept, and beyond 64 KiB dropped and counted; they go out before the next line, or when the
+// process ends. Only the first line that finds the reader stopped waits for it, and only for a
+// short time.
 #pragma once
 
 #include <chrono>
@@ -17,19 +18,19 @@
 
 namespace pccl {
 
-/// One thread at a time.
+/// Line writer. One thread at a time.
 class PCCL_API LineWriter {
    public:
     static constexpr std::size_t kMostKept = 64 * kKiB;
 
-    /// `fd` belongs to the caller, who may let it name another file at any time.
+    /// Writes to `fd`, which the caller owns and may let refer to another file at any time.
     explicit LineWriter(int fd) : fd_(fd) {}
 
-    /// With its newline.
+    /// Writes a line, which includes its newline.
     void write(std::string_view line);
-    /// Gives the reader so long to take what is kept.
+    /// Writes the kept lines; waits at most `timeout` for the reader.
     void flush(Duration timeout);
-    /// Drops what is kept: it is for another process to write.
+    /// Drops the kept lines: another process writes them.
     void forget();
 
    private:
@@ -39,7 +40,7 @@ class PCCL_API LineWriter {
 
     const int fd_;
     std::string kept_;
-    std::uint64_t lost_ = 0;  // lines, since the last that was kept
+    std::uint64_t lost_ = 0;  // lines dropped since the last kept one
     bool is_stalled_ = false;
 };
 

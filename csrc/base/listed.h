@@ -1,4 +1,4 @@
-// Lists in messages: ranks, and anything else.
+// Lists in messages: of ranks and other items.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace pccl {
 
-/// "a, b and 7 more": at most so many of them, as text_of() writes each.
+/// Returns "a, b and 7 more": at most `most` items, each as text_of() formats it.
 template <typename Items, typename TextOf>
 [[nodiscard]] std::string some_of(const Items& items, std::size_t most, const TextOf& text_of) {
     const std::size_t shown = std::min(items.size(), most);
@@ -21,7 +21,7 @@ template <typename Items, typename TextOf>
     return text;
 }
 
-/// "rank 1" or "ranks 1, 3 and 7 more"; "nobody" for none.
+/// Returns "rank 1" or "ranks 1, 3 and 7 more"; "nobody" for none.
 [[nodiscard]] inline std::string listed(const std::vector<Rank>& ranks) {
     constexpr std::size_t kShown = 8;
     if (ranks.empty()) return "nobody";

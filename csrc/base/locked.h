@@ -1,4 +1,4 @@
-// A value with the lock that guards it, held as long as this is.
+// Value with the lock that guards it, held while this object lives.
 #pragma once
 
 #include <mutex>

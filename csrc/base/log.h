@@ -1,8 +1,8 @@
 // Log lines on stderr: "[pccl 14:03:22.114 info rank 0] shm to rank 1: same host".
 //
 // The level comes from PCCL_LOG_LEVEL (trace, debug, info, warning, error, off; default warning).
-// Safe from every thread, none of which waits for whoever reads them (line_writer.h), and in
-// children of fork(). Not for hot paths: callers on a path of microseconds must not log.
+// Logging is thread-safe, also in children of fork(), and no thread waits for the reader
+// (line_writer.h). It is too slow for hot paths: callers on a path of microseconds must not log.
 #pragma once
 
 #include <string_view>

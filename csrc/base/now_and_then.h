@@ -1,19 +1,19 @@
-// When a loop in which something always moves looks at what is rare: its deadline, signals.
+// Timer of rare checks (deadline, signals) in a loop that always makes progress.
 #pragma once
 
 #include "csrc/base/clock.h"
 
 namespace pccl {
 
-/// Counts rounds, as the clock takes longer to read than many of them do.
+/// Counter of rounds: reading the clock takes longer than many of them.
 class NowAndThen {
    public:
-    static constexpr int kRounds = 16;  // between two looks at the clock
+    static constexpr int kRounds = 16;  // between two readings of the clock
 
     explicit NowAndThen(Duration every, const Clock& clock = system_clock())
         : every_(every), clock_(clock) {}
 
-    /// To be called in each round: true about every so long.
+    /// Returns true about once every `every`; call it in each round.
     [[nodiscard]] bool is_due() {
         if (++rounds_ % kRounds != 0) return false;
         const TimePoint now = clock_.now();

@@ -1,4 +1,4 @@
-// The one way to open a file that is to be read.
+// The one way to open a file for reading.
 #pragma once
 
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 
 namespace pccl {
 
-/// Opened to be read, with open(2)'s `flags` besides; not open, with errno, where that fails.
-/// Nobody is waited for: a pipe is opened, too, and whoever reads looks at what it has.
+/// Opens a file for reading, with open(2)'s `flags` besides; the result is not open, and errno is
+/// set, on failure. Does not block: it opens a pipe, too, and the reader checks for data.
 [[nodiscard]] inline UniqueFd open_to_read(const std::string& path, int flags = 0) {
     return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
 }

@@ -1,4 +1,4 @@
-// How messages name whom they are about.
+// Names of peers in messages.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pccl {
 
-/// "rank 3"; "the peer" where ranks are not what tells processes apart (sessions of p2p).
+/// Returns "rank 3"; "the peer" where processes have no ranks (sessions of p2p).
 inline std::string peer_name(Rank rank) {
     return rank == kNoRank ? std::string("the peer") : concat("rank ", rank);
 }

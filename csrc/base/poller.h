@@ -1,4 +1,4 @@
-// A thread that polls what ends without a notification, such as the work of a GPU.
+// Thread that polls for events without a notification, such as the end of GPU work.
 #pragma once
 
 #include <chrono>
@@ -16,38 +16,38 @@ namespace pccl {
 struct PollerOptions {
     std::string name;  // of the thread
     std::chrono::milliseconds interval{2};
-    std::function<void()> prepare{};  // runs on the thread, before anything else
+    std::function<void()> prepare{};  // runs on the thread, first of all
 };
 
 class PCCL_API Poller {
    public:
-    /// Neither may throw or wait for long: what else is watched waits for it.
+    /// Event to watch. Neither function may throw or block for long: the other events would wait.
     struct Watched {
         std::function<bool()> is_over;
         std::function<void()> notify;  // called once
     };
 
     explicit Poller(PollerOptions options);
-    /// Tells of all that is watched, over or not.
+    /// Notifies for all events, over or not.
     ~Poller();
     Poller(const Poller&) = delete;
     Poller& operator=(const Poller&) = delete;
 
-    /// Tells within about an interval after it is over; what ends in one interval, in the order of
-    /// calls.
+    /// Watches an event and notifies within about an interval after it is over. Events that end in
+    /// one interval are notified in the order of their watch() calls.
     void watch(Watched watched);
 
    private:
     void run();
-    /// Waits until there is something to look at; true when that is the last look.
+    /// Waits for the next check; returns true for the last one.
     bool await_look(std::vector<Watched>& open);
 
     const PollerOptions options_;
-    std::mutex mutex_;  // guards what follows, but for the thread
+    std::mutex mutex_;  // guards the members below, except the thread
     std::condition_variable changed_;
     std::vector<Watched> added_;
     bool is_closed_ = false;
-    BackgroundThread thread_;  // last: it uses the others
+    BackgroundThread thread_;  // declared last: it uses the others
 };
 
 }  // namespace pccl

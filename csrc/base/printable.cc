@@ -10,7 +10,7 @@ struct CharacterRange {
     char32_t first;
     char32_t last;
 };
-/// Controls, format characters without a shape, and separators of lines (Unicode 16).
+/// Control characters, invisible format characters, and line separators (Unicode 16).
 constexpr std::array kHidden = {
     CharacterRange{0x00, 0x1f},       CharacterRange{0x7f, 0x9f},
     CharacterRange{0xad, 0xad},       CharacterRange{0x61c, 0x61c},
@@ -28,7 +28,7 @@ bool is_hidden(char32_t character) {
 
 bool is_white(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// How many bytes a character has that begins with this one; 0: none begins so.
+/// Returns the length of a character with this first byte; 0 for an invalid one.
 std::size_t bytes_behind(unsigned char first) {
     if (first < 0x80) return 1;
     if (first >= 0xc2 && first <= 0xdf) return 2;
@@ -36,7 +36,7 @@ std::size_t bytes_behind(unsigned char first) {
     return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/// How many bytes the first character of `text` has; 0 where it is no UTF-8, or nobody sees it.
+/// Returns the length of the first character of `text`; 0 where it is not UTF-8, or invisible.
 std::size_t visible_bytes(std::string_view text) {
     constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
     const auto first = static_cast<unsigned char>(text.front());

@@ -1,4 +1,4 @@
-// Text of strangers as a message may show it: one line that cannot disturb a terminal.
+// Text of strangers for messages: one line that cannot disturb a terminal.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace pccl {
 
-/// Returns the characters of `text`, which is UTF-8 or is not, up to `longest` bytes of it.
+/// Returns the characters of `text`, which need not be valid UTF-8, up to `longest` bytes.
 ///
-/// Blanks stand for white space, question marks for bytes that are no UTF-8, for control
-/// characters (C1, too, which some terminals obey), for what turns the direction of text, and for
-/// characters that nobody sees. A text that is cut ends with "...".
+/// Blanks replace white space. Question marks replace bytes that are not UTF-8, control characters
+/// (C1, too, which some terminals obey), characters that change the direction of text, and
+/// invisible characters. A text that is cut ends with "...".
 [[nodiscard]] PCCL_API std::string printable(std::string_view text, std::size_t longest);
 
 }  // namespace pccl

@@ -1,4 +1,4 @@
-// What a spinning thread does between two looks.
+// Pause of a spinning thread between two checks.
 #pragma once
 
 namespace pccl {

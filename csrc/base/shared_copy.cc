@@ -11,16 +11,17 @@
 namespace pccl {
 namespace {
 
-// A look at the clock is short beside writing so much.
+// Reading the clock takes little time beside a write of this size.
 constexpr std::size_t kTriedBytes = 16384;
-// Readers fetch what was streamed from memory instead of from a cache: so many seconds a byte more.
-// The two ways differ by so much that it need not be exact: on servers it is 0.03 to 0.08 ns.
+// Readers fetch streamed bytes from memory instead of from a cache: this takes so many seconds a
+// byte more. The two ways differ by so much that it need not be exact: on servers it is 0.03 to
+// 0.08 ns.
 constexpr double kFromMemory = 0.04e-9;
-// Times as long as streaming, plain writing of lines that lie in no cache takes up to so much where
-// it is the faster way in the long run; of lines in far caches it takes more.
+// Plain writing to lines in no cache takes up to this many times as long as streaming where it is
+// the faster way in the long run; to lines in far caches it takes longer.
 constexpr double kWorthAnAttempt = 3;
 
-/// Seconds that `write` takes, until its lines are written.
+/// Returns the seconds that `write` takes, until its lines are written.
 template <typename Write>
 double seconds_of(const Clock& clock, const Write& write) {
     const TimePoint begin = clock.now();
@@ -57,7 +58,8 @@ void SharedCopy::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
 std::size_t SharedCopy::try_both(Habit& habit, std::byte* dst, const std::byte* src,
                                  std::size_t bytes) {
     const std::size_t part = std::min(kTriedBytes, bytes / 2) / kCacheLine * kCacheLine;
-    // First the one that asks for its source ahead of time: the other would wait for it at first.
+    // stream_bytes() comes first because it prefetches its source: memcpy() would wait for it at
+    // first.
     const double streamed = seconds_of(*clock_, [&] { stream_bytes(dst, src, part); });
     const double plain = seconds_of(*clock_, [&] { std::memcpy(dst + part, src + part, part); });
     learn(habit, plain, streamed, kFromMemory * static_cast<double>(part));

@@ -1,4 +1,4 @@
-// A wait in slices, between which its thread looks after something else.
+// Wait in slices, with other work of its thread in between.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace pccl {
 
-/// How something ended. `wait(until)` waits for that, and says why not when `until` has passed;
-/// `ending(said)`, a std::optional<Status>, is asked afterwards: it may have ended as the slice
-/// did. When `deadline` has passed first, what `wait` said. What `between()` says, unless ok, ends
-/// it.
+/// Returns the status with which an event ended. `wait(until)` waits for the event, and returns an
+/// error when `until` has passed. `ending(said)` is called afterwards, because the event may have
+/// ended as the slice did; it returns a std::optional<Status>. When `deadline` passes first, the
+/// result is the error of `wait`. An error of `between()` ends the wait.
 template <typename Wait, typename Ending, typename Between>
 Status wait_in_slices(Deadline deadline, Duration slice, const Wait& wait, const Ending& ending,
                       const Between& between) {

@@ -34,7 +34,7 @@ StatusCode code_from_errno(int error) {
     }
 }
 
-/// What a user can do about it, where the system's own words do not say.
+/// Returns advice for the user where the system's own message lacks it.
 std::string remedy(int error) {
     rlimit files{};
     if (error == EMFILE && ::getrlimit(RLIMIT_NOFILE, &files) == 0)

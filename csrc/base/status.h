@@ -1,8 +1,8 @@
-// Status and Result<T>: how every fallible function below the Python surface reports.
+// Status and Result<T>: the results of every fallible function below the Python surface.
 //
-// A code is chosen by what the caller does next, not by where the fault arose. A Status that blames
-// a peer carries its rank, so that nobody has to parse a message. An ok Status is one null pointer
-// wide.
+// A code is chosen by the caller's next action, not by the origin of the fault. A Status that
+// blames a peer carries its rank, so that nobody has to parse a message. An ok Status is one null
+// pointer wide.
 //
 //     Result<Fd> open_it();
 //     Status use_it() {
@@ -27,20 +27,20 @@ namespace pccl {
 
 enum class StatusCode {
     kOk,
-    kInvalidArgument,    // the caller passed something wrong: mend the call
+    kInvalidArgument,    // the caller passed an invalid argument: correct the call
     kUnsupported,        // this build or this combination cannot do it: choose another
     kUnavailable,        // not here or not now: try elsewhere or later
     kPeerLost,           // a peer died, closed or broke the protocol: shrink or stop
-    kTimeout,            // the deadline passed: the message names who is missing
+    kTimeout,            // the deadline passed: the message names the missing rank
     kMismatch,           // two ranks disagree about one operation: mend the program
-    kAborted,            // somebody called abort
+    kAborted,            // abort was called
     kResourceExhausted,  // memory, descriptors, slots: free some or raise the bound
-    kInternal,           // our bug
+    kInternal,           // a bug of the library
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(StatusCode code);
 
-/// The process behind a rank, as far as it is known.
+/// Process of a rank, as far as it is determined.
 struct PeerProcess {
     std::string host;
     std::int64_t pid = 0;  // 0: unknown
@@ -61,28 +61,29 @@ class [[nodiscard]] PCCL_API Status {
     static Status aborted(std::string message);
     static Status resource_exhausted(std::string message);
     static Status internal(std::string message);
-    /// Code from errno, message "<what>: <strerror>".
+    /// Returns a status with a code for errno, and the message "<what>: <strerror>".
     static Status from_errno(int error, std::string_view what);
 
     [[nodiscard]] bool is_ok() const { return detail_ == nullptr; }
     [[nodiscard]] StatusCode code() const { return detail_ ? detail_->code : StatusCode::kOk; }
-    /// Empty when ok.
+    /// Returns the message; empty when ok.
     [[nodiscard]] const std::string& message() const;
-    /// The rank to blame, or kNoRank.
+    /// Returns the rank to blame, or kNoRank.
     [[nodiscard]] Rank peer() const { return detail_ ? detail_->peer : kNoRank; }
-    /// The process of that rank, or whose connection was refused; empty where it is not known.
+    /// Returns the process of that rank, or of a refused connection; empty where it is not
+    /// determined.
     [[nodiscard]] const PeerProcess& process() const;
 
-    /// The same status with "<context>: " before its message; ok stays ok.
+    /// Returns the status with "<context>: " before its message; ok stays ok.
     [[nodiscard]] Status with_context(std::string_view context) const;
-    /// The same status with another message, about the same rank.
+    /// Returns the status with another message, about the same rank.
     [[nodiscard]] Status with_message(std::string message) const;
-    /// The same status with "rank <peer>: " before its message, which blames that rank; ok stays
+    /// Returns the status with "rank <peer>: " before its message, which blames that rank; ok stays
     /// ok.
     [[nodiscard]] Status with_peer(Rank peer) const;
-    /// The same status that knows the process of whom it blames.
+    /// Returns the status with the process of the rank that it blames.
     [[nodiscard]] Status with_process(PeerProcess process) const;
-    /// "peer_lost: rank 3 closed its connection"; "ok" when ok.
+    /// Returns "peer_lost: rank 3 closed its connection"; "ok" when ok.
     [[nodiscard]] std::string to_string() const;
 
    private:
@@ -120,7 +121,7 @@ class [[nodiscard]] Result {
     std::variant<T, Status> state_;
 };
 
-/// Prints the message with its origin and aborts: only for our own broken invariants.
+/// Prints the message with its origin and aborts: only for broken invariants of the library.
 [[noreturn]] PCCL_API void assertion_failed(const char* what, const char* file, int line);
 
 }  // namespace pccl

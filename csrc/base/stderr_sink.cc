@@ -13,9 +13,10 @@
 namespace pccl {
 namespace {
 
-constexpr Duration kLastNote = std::chrono::seconds(1);  // to what is not written when all ends
+constexpr Duration kLastNote = std::chrono::seconds(1);  // limit for unwritten lines at the end of
+                                                         // the process
 
-/// stderr, whose reader no thread of the library may wait for.
+/// Sink to stderr, on whose reader no thread of the library may wait.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
    public:
     StderrSink() { set_pattern("[%n %H:%M:%S.%e %l %P] %v"); }
@@ -25,7 +26,8 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
         lines_.flush(kLastNote);
     }
 
-    // A child of fork() has the lock as it was then, and lines that its parent will write.
+    // A child of fork() has the lock in its state at that time, and lines that its parent will
+    // write.
     void before_fork() { mutex_.lock(); }
     void after_fork() { mutex_.unlock(); }
     void begin_as_child() {
@@ -39,7 +41,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
         formatter_->format(message, line);
         lines_.write({line.data(), line.size()});
     }
-    void flush_() override {}  // what could be written is
+    void flush_() override {}  // all writable lines are written already
 
     LineWriter lines_{STDERR_FILENO};
 };

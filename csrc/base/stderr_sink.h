@@ -1,4 +1,4 @@
-// Where log lines go, before and after it is known which of them are wanted.
+// Destination of log lines, before and after the log level is set.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,11 @@ namespace pccl {
 
 inline constexpr const char* kLogName = "pccl";
 
-/// Never destroyed, as the logger is not: threads may log while static objects are being destroyed.
+/// Returns the sink. It is never destroyed, like the logger: threads may log while static objects
+/// are being destroyed.
 std::shared_ptr<spdlog::sinks::sink> stderr_sink();
 
-/// A warning at any level, and before the level is known.
+/// Logs a warning at any level, and before the level is set.
 void log_about_settings(std::string_view text);
 
 }  // namespace pccl

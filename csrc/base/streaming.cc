@@ -16,7 +16,7 @@ namespace pccl {
 
 namespace {
 
-// Measured from memory to memory, on a core that copies 17.8 GB/s without it: 19.4 GB/s.
+// Measured from memory to memory, on a core that copies 17.8 GB/s without this prefetch: 19.4 GB/s.
 constexpr std::size_t kBytesAhead = 512;
 
 void stream_line(std::byte* dst, const std::byte* src) {

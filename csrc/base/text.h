@@ -1,6 +1,6 @@
-// Joins values into one string, for messages: concat("rank ", 3, " left").
+// Join of values into one string, for messages: concat("rank ", 3, " left").
 //
-// Not through streams: messages read the same in every locale.
+// It does not use streams: messages are equal in every locale.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ namespace pccl {
 inline void append(std::string& text, std::string_view part) { text += part; }
 inline void append(std::string& text, char part) { text += part; }
 
-/// Integers in base 10; floating point in as few digits as give the number back.
+/// Appends a number: integers in base 10, floating point in the fewest digits that restore the
+/// value.
 template <typename Number>
     requires std::is_arithmetic_v<Number>
 void append(std::string& text, Number number) {

@@ -8,12 +8,12 @@ namespace {
 
 constexpr Duration kMeasured = std::chrono::milliseconds(5);
 constexpr Duration kFresh = std::chrono::milliseconds(50);
-// Between two reads of a clock, nobody came: else the moment is taken again.
+// Longer gaps between two readings of the clock mean an interruption: the moment is taken again.
 constexpr Duration kUndisturbed = std::chrono::nanoseconds(200);
 constexpr int kTries = 20;
 
-/// Whether the kernel itself tells the time by the counter: then it runs at one rate, and is the
-/// same on all cores.
+/// Returns whether the kernel itself uses the counter as its clock: then it runs at one rate, and
+/// agrees on all cores.
 bool is_trusted_by_kernel() {
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     std::string name;

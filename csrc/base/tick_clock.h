@@ -1,5 +1,5 @@
-// A clock for what is timed often: a counter of the CPU, which takes some 8 ns to read where
-// Clock::now() takes 25 ns.
+// Clock for frequent timing: a counter of the CPU, which takes some 8 ns to read where Clock::now()
+// takes 25 ns.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace pccl {
 
-/// The time of system_clock(), by a counter that has run at one rate since refresh(): off by up to
-/// some 10 ns of each millisecond since then. Where the machine has no such counter it is
-/// system_clock() itself. Used by one thread at a time.
+/// The time of system_clock(), computed from a counter that has run at one rate since refresh():
+/// off by up to some 10 ns for each millisecond since then. Where the machine has no such counter
+/// it is system_clock() itself. One thread at a time.
 class PCCL_API TickClock {
    public:
-    /// Finds the counter's rate, once in a process: that takes 5 ms, which the first refresh()
+    /// Measures the counter's rate, once in a process: this takes 5 ms, which the first refresh()
     /// would take otherwise.
     static void find_rate();
 
-    /// Takes the time of system_clock(), unless it did so within 50 ms.
+    /// Reads the time of system_clock(), unless it did so within 50 ms.
     void refresh();
-    /// After refresh().
+    /// Returns the time; refresh() must come first.
     [[nodiscard]] TimePoint now() const {
         if (ns_per_tick_ == 0) return system_clock().now();
         const auto passed = static_cast<std::int64_t>(ticks() - set_.ticks);
@@ -32,7 +32,7 @@ class PCCL_API TickClock {
     }
 
    private:
-    /// One moment of both.
+    /// Simultaneous readings of both.
     struct Moment {
         TimePoint time{};
         std::uint64_t ticks = 0;
@@ -50,7 +50,7 @@ class PCCL_API TickClock {
     static double ns_per_tick();
 
     Moment set_;
-    double ns_per_tick_ = 0;  // 0: none that could be used
+    double ns_per_tick_ = 0;  // 0: no usable counter
 };
 
 }  // namespace pccl

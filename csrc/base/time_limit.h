@@ -10,12 +10,12 @@
 
 namespace pccl {
 
-/// No limit: 292 years, for which Deadline makes never. It is the longest limit: whole milliseconds
+/// No limit: 292 years, which Deadline treats as never. It is the longest limit: whole milliseconds
 /// that fit into a Duration.
 inline constexpr auto kNoLimit = std::chrono::floor<std::chrono::milliseconds>(Duration::max());
 
-/// So many seconds; kNoLimit for infinity, and for what does not fit. kInvalidArgument names
-/// `argument` where the number is negative, or none (NaN).
+/// Converts seconds; kNoLimit for infinity, and for values that do not fit. kInvalidArgument names
+/// `argument` where the number is negative or NaN.
 [[nodiscard]] inline Result<Duration> limit_of(double seconds, std::string_view argument) {
     using Seconds = std::chrono::duration<double>;
     if (!(seconds >= 0))

@@ -13,7 +13,7 @@
 namespace pccl {
 namespace {
 
-/// The descriptors that UniqueFds hold. Without a lock: fork() may come at any moment.
+/// The descriptors that UniqueFds hold. It has no lock: fork() may come at any moment.
 class HeldNumbers {
    public:
     static HeldNumbers& of_process() {
@@ -35,7 +35,7 @@ class HeldNumbers {
     }
 
    private:
-    static constexpr int kMost = 1 << 20;  // fs.nr_open, as kernels have it
+    static constexpr int kMost = 1 << 20;  // default of fs.nr_open
     static constexpr int kBits = 64;
     using Word = std::atomic<std::uint64_t>;
 
@@ -44,17 +44,18 @@ class HeldNumbers {
     [[nodiscard]] bool has(int fd) {
         return (word_of(fd).load(std::memory_order_relaxed) & bit_of(fd)) != 0;
     }
-    /// The first from `fd` on, or end_.
+    /// Returns the first descriptor from `fd` on, or end_.
     int next(int fd) {
         while (fd < end_ && !has(fd)) ++fd;
         return fd;
     }
 
-    /// In the child, which has one thread. What it holds from then on is its own.
+    /// Replaces all descriptors in the child, which has one thread. Later descriptors are the
+    /// child's own.
     void replace_all() {
         const int first = next(0);
         if (first == end_) return;
-        ::close(first);  // so that there is room for one, whatever the limit
+        ::close(first);  // makes room for one, at any limit
         const int nothing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         for (int fd = first; fd < end_; fd = next(fd + 1)) {
             // Numbers beyond a limit that was lowered meanwhile can only be closed.
@@ -65,7 +66,7 @@ class HeldNumbers {
     }
 
     std::array<Word, kMost / kBits> words_{};
-    std::atomic<int> end_{0};  // behind the highest so far
+    std::atomic<int> end_{0};  // one above the highest so far
 };
 
 }  // namespace
@@ -81,7 +82,7 @@ int UniqueFd::release() {
 }
 
 void UniqueFd::reset(int fd) {
-    // No longer held when it is closed: somebody else's may have the number then.
+    // Removed before close(): another thread may get the number at once.
     if (const int held = release(); held >= 0) ::close(held);
     take(fd);
 }

@@ -1,4 +1,4 @@
-// One owner for a file descriptor.
+// Owner of a file descriptor.
 #pragma once
 
 #include <utility>
@@ -7,9 +7,10 @@
 
 namespace pccl {
 
-/// A child of fork() does not share it: there, from the first moment on, the number stands for an
-/// eventfd that is nobody's, until it is closed. Else what the child does would reach the parent's
-/// connections, locks and epoll sets, and what the parent closes would stay open in the child.
+/// Descriptor that a child of fork() does not share: there the number refers to an unused eventfd,
+/// from the first moment on, until it is closed. Otherwise the child's calls would affect the
+/// parent's connections, locks and epoll sets, and a descriptor that the parent closes would stay
+/// open in the child.
 class PCCL_API UniqueFd {
    public:
     UniqueFd() = default;
@@ -27,9 +28,9 @@ class PCCL_API UniqueFd {
 
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-    /// Gives the descriptor away; the caller closes it.
+    /// Releases the descriptor; the caller closes it.
     int release();
-    /// Closes what is held and takes `fd`.
+    /// Closes the present descriptor and takes `fd`.
     void reset(int fd = -1);
 
    private:

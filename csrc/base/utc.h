@@ -1,4 +1,4 @@
-// The date and time in words that people and files share.
+// Date and time as text, for people and files.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace pccl {
 
-/// Of milliseconds as wall_clock_ms() counts them, "2026-11-25T21:40:03Z"; empty where that is no
-/// time. Later ones compare greater.
+/// Formats milliseconds of wall_clock_ms() as "2026-11-25T21:40:03Z"; empty where that is no valid
+/// time. Later times compare greater.
 [[nodiscard]] PCCL_API std::string in_utc(long long milliseconds);
 [[nodiscard]] PCCL_API std::string now_in_utc();
 

@@ -1,4 +1,4 @@
-// When somebody who waits for others says so, before its user wonders what is wrong.
+// Notices about long waits, before the user wonders about the cause.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace pccl {
 
-/// For waits of one kind, which may follow one another: a job whose ranks are late at every step
-/// must not fill its log. Safe from every thread.
+/// Limiter for waits of one kind, which may follow one another: a job whose ranks are late at every
+/// step must not fill its log. Thread-safe.
 class PCCL_API WaitNotice {
    public:
     static constexpr Duration kFirstNotice = std::chrono::seconds(5);
@@ -20,8 +20,8 @@ class PCCL_API WaitNotice {
 
     explicit WaitNotice(const Clock& clock = system_clock()) : clock_(clock) {}
 
-    /// Whether to say now that something has been waited for so long: true for one who asks, once
-    /// `waited` is kFirstNotice, but not before a gap has passed since the last time; gaps grow.
+    /// Returns whether to log a notice now: true for one caller, once `waited` is kFirstNotice, but
+    /// not before a gap has passed since the last time; gaps grow.
     [[nodiscard]] bool is_due(Duration waited);
 
    private:
@@ -30,7 +30,7 @@ class PCCL_API WaitNotice {
     std::atomic<Duration> gap_{kFirstGap};
 };
 
-/// "5 s": whole seconds, for messages.
+/// Returns "5 s": whole seconds, for messages.
 [[nodiscard]] PCCL_API std::string in_seconds(Duration duration);
 
 }  // namespace pccl

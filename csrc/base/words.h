@@ -1,4 +1,4 @@
-// Lines of words and numbers, as small files that people may edit have them.
+// Lines of words and numbers, the format of small files that people may edit.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace pccl {
 
-/// Takes the first word off `line`; empty at its end.
+/// Removes the first word of `line` and returns it; empty at the end of the line.
 inline std::string_view next_word(std::string_view& line) {
     constexpr std::string_view kSpace = " \t\r";
     line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
@@ -17,15 +17,14 @@ inline std::string_view next_word(std::string_view& line) {
     return word;
 }
 
-/// Takes the first line off `text`, without its end.
+/// Removes the first line of `text` and returns it without its newline.
 inline std::string_view next_line(std::string_view& text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     return line;
 }
 
-/// Takes the first item off a list whose items stand between `separator`s, without the blanks
-/// around it.
+/// Removes the first item of a list with `separator`s, and returns it without the blanks around it.
 inline std::string_view next_item(std::string_view& list, char separator = ',') {
     constexpr std::string_view kBlank = " \t";
     std::string_view item = list.substr(0, list.find(separator));
@@ -34,13 +33,13 @@ inline std::string_view next_item(std::string_view& list, char separator = ',') 
     return item.substr(0, item.find_last_not_of(kBlank) + 1);
 }
 
-/// Whether a line says nothing: it is empty, or starts with #.
+/// Returns whether a line is empty, or starts with #.
 inline bool is_comment(std::string_view line) {
     const std::string_view word = next_word(line);
     return word.empty() || word.starts_with('#');
 }
 
-/// The whole word as a number in [low, high].
+/// Parses the whole word as a number in [low, high].
 template <typename Number>
 std::optional<Number> number_in(std::string_view word, Number low, Number high) {
     Number value{};

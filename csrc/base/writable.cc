@@ -10,10 +10,10 @@
 namespace pccl {
 namespace {
 
-constexpr std::uintptr_t kWord = 4;  // bytes, none of which lie in another page
+constexpr std::uintptr_t kWord = 4;  // bytes, all in one page
 
-/// Lets the kernel OR nothing to the word, which it does in one step, and which fails like any
-/// other write. FUTEX_WAKE_OP does so on its way to waking those who wait for a word: nobody here.
+/// Makes the kernel OR 0 into the word, which is atomic, and which fails like any other write.
+/// FUTEX_WAKE_OP does so before it wakes the waiters of a word, of which there are none.
 bool takes_writes(std::uintptr_t address) {
     std::uint32_t nobody = 0;
     const long woken =

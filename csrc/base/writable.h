@@ -1,4 +1,4 @@
-// Whether memory of this process can be written, asked before it is too late.
+// Check whether memory of this process is writable, before a write can fail.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace pccl {
 
-/// Whether the first and the last page of `memory` can be written: a file that is mapped read-only
-/// cannot. Takes a system call for each; changes nothing, and may run beside others that write
-/// there. True for no bytes.
+/// Returns whether the first and the last page of `memory` are writable: a file that is mapped
+/// read-only is not. Makes a system call for each page; changes nothing, and may run beside others
+/// that write there. Returns true for no bytes.
 [[nodiscard]] PCCL_API bool is_writable(std::span<const std::byte> memory);
 
 }  // namespace pccl

@@ -15,12 +15,12 @@ namespace {
 
 using sys::XmlElement;
 
-constexpr int kMostDescents = 8;  // each compares all that is below once more
+constexpr int kMostDescents = 8;  // each compares everything below once more
 constexpr std::size_t kMostDifferences = 4;
 constexpr std::size_t kLongestDifference = 120;
 
-/// Equal for elements that are the same but for the order of their children, and for attributes,
-/// which configurations have no use for.
+/// Returns equal values for elements that differ only in the order of their children, or in
+/// attributes, which configurations do not use.
 std::size_t digest(const XmlElement& element) {
     std::vector<std::size_t> parts;
     parts.reserve(element.children.size() + 3);
@@ -33,7 +33,8 @@ std::size_t digest(const XmlElement& element) {
     return hash({reinterpret_cast<const char*>(parts.data()), parts.size() * sizeof(std::size_t)});
 }
 
-/// "pair (ingress 1, egress 2)", "enabled true"; without values of other namespaces, "user (name)"
+/// Returns "pair (ingress 1, egress 2)", "enabled true"; without values of other namespaces, "user
+/// (name)".
 std::string described(const XmlElement& element, std::string_view shown_namespace) {
     std::string inside;
     if (!element.children.empty())
@@ -47,7 +48,7 @@ std::string described(const XmlElement& element, std::string_view shown_namespac
     return inside.empty() ? element.name : concat(element.name, " ", inside);
 }
 
-/// The children of an element, by what is in them.
+/// Children of an element, with their digests.
 using Children = std::vector<std::pair<std::size_t, const XmlElement*>>;
 
 Children children_of(const XmlElement& element) {
@@ -58,7 +59,7 @@ Children children_of(const XmlElement& element) {
     return children;
 }
 
-/// By their names, those of `all` that have no equal among `others`, as they were listed.
+/// Returns the elements of `all` that have no equal in `others`, by name and in document order.
 std::map<std::string_view, std::vector<const XmlElement*>> only_in(const Children& all,
                                                                    const Children& others) {
     Children left;
@@ -70,8 +71,8 @@ std::map<std::string_view, std::vector<const XmlElement*>> only_in(const Childre
     return by_name;
 }
 
-/// Whether there is one, and it has more than leaves in it: it is compared part by part. One that
-/// has leaves alone, as the entries of lists have, differs as a whole.
+/// Returns whether there is exactly one element, and it contains more than leaves: it is compared
+/// part by part. An element with leaves only, like an entry of a list, differs as a whole.
 bool is_container(const std::vector<const XmlElement*>& these) {
     return these.size() == 1 &&
            std::ranges::any_of(these.front()->children,

@@ -1,4 +1,4 @@
-// What one configuration has that another has not, as people read it.
+// Differences between two configurations, for people.
 #pragma once
 
 #include <string>
@@ -16,12 +16,13 @@ struct Difference {
     friend bool operator==(const Difference&, const Difference&) = default;
 };
 
-/// Compares two <data> elements, whatever the order of what is in them. Takes time in proportion to
-/// their size. Values are shown of one namespace alone: those of others may be secrets.
+/// Compares two <data> elements, without regard to the order of their children. Takes time in
+/// proportion to their size. The text contains values of one namespace only: those of others may be
+/// secrets.
 [[nodiscard]] PCCL_API std::vector<Difference> differences(const sys::XmlElement& before,
                                                            const sys::XmlElement& after,
                                                            std::string_view shown_namespace);
-/// Returns the first of them in one line, and how many more there are.
+/// Returns the first differences in one line, and the number of further ones.
 [[nodiscard]] PCCL_API std::string to_string(const std::vector<Difference>& these);
 
 }  // namespace pccl::netconf

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kEnd = "]]>]]>";
 constexpr std::string_view kHeaderStart = "\n#";
-constexpr std::string_view kEndOfChunks = "#\n";  // behind kHeaderStart
+constexpr std::string_view kEndOfChunks = "#\n";  // follows kHeaderStart
 constexpr std::string_view kWhiteSpace = " \t\r\n";
 constexpr std::size_t kMostDigits = 10;  // chunk-size is at most 4294967295
 
@@ -25,7 +25,7 @@ std::string framed(std::string_view message, Framing framing) {
 }
 
 void FrameReader::add(std::string_view bytes) {
-    // Not at every message or chunk: a peer may send very many small ones.
+    // Not at every message or chunk: a peer may send a large number of small ones.
     buffer_.erase(0, taken_);
     taken_ = 0;
     buffer_ += bytes;

@@ -1,4 +1,4 @@
-// What both ends of a session say first: which NETCONF they speak, and what else (RFC 6241, 8.1).
+// First message of both ends of a session: their NETCONF versions and capabilities (RFC 6241, 8.1).
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@ namespace pccl::netconf {
 
 inline constexpr std::string_view kBaseNamespace = "urn:ietf:params:xml:ns:netconf:base:1.0";
 
-/// What a server offers.
+/// Capabilities of a server.
 struct PCCL_API Capabilities {
     std::uint32_t session_id = 0;
     std::vector<std::string> uris;
 
-    /// Whether the server has "urn:ietf:params:netconf:<name>", with parameters or without.
+    /// Returns whether the server has "urn:ietf:params:netconf:<name>", with parameters or without.
     [[nodiscard]] bool has(std::string_view name) const;
-    /// Of all that follows the hellos.
+    /// Returns the framing of all messages after the hellos.
     [[nodiscard]] Framing framing() const;
     friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
-/// Of this end, unframed.
+/// Returns the hello of this end, unframed.
 [[nodiscard]] PCCL_API std::string client_hello();
-/// kPeerLost where it is no hello of a server, or neither base:1.0 nor base:1.1 is in it.
+/// Parses a server's hello. kPeerLost where it is malformed, or lists neither base:1.0 nor
+/// base:1.1.
 [[nodiscard]] PCCL_API Result<Capabilities> parse_hello(std::string_view message);
 
 }  // namespace pccl::netconf

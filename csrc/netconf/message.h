@@ -1,4 +1,4 @@
-// A message of NETCONF as XML.
+// NETCONF message as XML.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace pccl::netconf {
 
-/// Returns its root. White space around it is no part of the XML: some servers send it before the
-/// XML declaration, which has to come first. Errors as those of read_xml().
+/// Returns the root of a message. White space around it is no part of the XML: some servers send it
+/// before the XML declaration, which has to come first. Errors are those of read_xml().
 inline Result<sys::XmlElement> read_message(std::string_view message) {
     return sys::read_xml(sys::trimmed(message));
 }

@@ -1,4 +1,4 @@
-// What a peer sends that is not NETCONF.
+// Error for a peer that does not follow the NETCONF protocol.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a server answers to a request (RFC 6241, 4.2 to 4.4): ok, data, or errors with their tags.
+// Reply of a server to a request (RFC 6241, 4.2 to 4.4): ok, data, or errors with their tags.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace pccl::netconf {
 
-/// An <rpc-error>; what the server left out is empty.
+/// One <rpc-error>; fields that the server left out are empty.
 struct PCCL_API RpcError {
     std::string type;  // transport, rpc, protocol or application
     std::string tag;   // "lock-denied", "invalid-value" ...
@@ -19,11 +19,11 @@ struct PCCL_API RpcError {
     std::string app_tag;
     std::string path;
     std::string message;
-    std::string session_id;  // of lock-denied: who holds the lock; "0": no NETCONF session
+    std::string session_id;  // of lock-denied: holder of the lock; "0": no NETCONF session
 
-    /// Whether another session is named that stands in the way.
+    /// Returns whether the error names another session as the obstacle.
     [[nodiscard]] bool names_session() const { return !session_id.empty() && session_id != "0"; }
-    /// "lock-denied: it is locked (held by session 7)"
+    /// Returns "lock-denied: it is locked (held by session 7)".
     [[nodiscard]] std::string to_string() const;
     friend bool operator==(const RpcError&, const RpcError&) = default;
 };
@@ -31,16 +31,17 @@ struct PCCL_API RpcError {
 struct PCCL_API Reply {
     std::string message_id;
     std::vector<RpcError> errors;    // of severity error
-    std::vector<RpcError> warnings;  // the request was carried out nevertheless
+    std::vector<RpcError> warnings;  // the server carried out the request nevertheless
     sys::XmlElement content;         // the whole <rpc-reply>
 
-    /// The first error: kUnavailable where it may go away by itself (locks), kResourceExhausted,
-    /// kUnsupported, or kInvalidArgument. The server has done nothing of what was asked.
+    /// Returns the first error: kUnavailable where it may go away by itself (locks),
+    /// kResourceExhausted, kUnsupported, or kInvalidArgument. The server has carried out no part of
+    /// the request.
     [[nodiscard]] Status status() const;
     friend bool operator==(const Reply&, const Reply&) = default;
 };
 
-/// kPeerLost where it is no reply.
+/// Parses a reply; kPeerLost where it is malformed.
 [[nodiscard]] PCCL_API Result<Reply> parse_reply(sys::XmlElement root);
 
 }  // namespace pccl::netconf

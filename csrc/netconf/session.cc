@@ -60,7 +60,7 @@ void Session::request(std::string_view operation) {
 }
 
 Result<std::optional<Reply>> Session::advance() {
-    // Messages that are no reply may come without end, and callers have deadlines.
+    // A server may send other messages without end, and callers have deadlines.
     const Deadline slice = Deadline::after(kSlice);
     do {
         PCCL_ASSIGN_OR_RETURN(const auto message, exchange());
@@ -90,7 +90,7 @@ Result<std::optional<std::string>> Session::exchange() {
     }
     PCCL_ASSIGN_OR_RETURN(auto message, keep(reader_.next()));
     if (message) return message;
-    // What came before a connection broke may be the answer.
+    // Bytes that came before a connection broke may contain the reply.
     const Status read = read_available();
     PCCL_ASSIGN_OR_RETURN(message, keep(reader_.next()));
     if (!message && !read.is_ok()) {
@@ -111,7 +111,7 @@ Status Session::write_pending() {
 
 Status Session::read_available() {
     std::array<char, 16384> bytes{};
-    // A server that never stops does not keep the caller from its deadline.
+    // The bound keeps a server that never stops from blocking the caller past its deadline.
     constexpr int kMostReads = 64;
     for (int reads = 0; reads < kMostReads; ++reads) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t got, stream_->read_some(bytes));

@@ -1,8 +1,9 @@
-// A client's session with a NETCONF server, over any stream of bytes.
+// Client session with a NETCONF server, over any byte stream.
 //
-// Nothing blocks: who waits for many devices asks each session for interest(), waits for all of
-// them, and lets those advance. call() is for who has one. After an error the session is over: what
-// a server has not answered it may have done or not, which only reading from it anew can tell.
+// Nothing blocks: a caller with many devices collects interest() of each session, waits for all of
+// them, and advances the ready ones. call() is for a single session. After an error the session is
+// over: the server may or may not have carried out an unanswered request, which only reading from
+// it anew can show.
 #pragma once
 
 #include <cstdint>
@@ -19,46 +20,47 @@
 
 namespace pccl::netconf {
 
-/// One thread at a time; one request at a time.
+/// Session. One thread at a time; one request at a time.
 class PCCL_API Session {
    public:
-    /// `most_bytes`: of a message of the server.
+    /// Takes a stream; `most_bytes` limits a message of the server.
     explicit Session(std::unique_ptr<ByteStream> stream,
                      std::size_t most_bytes = FrameReader::kMostBytes)
         : stream_(std::move(stream)), reader_(most_bytes) {}
 
-    /// Carries connecting on; true once the hellos are exchanged.
+    /// Makes progress on the connection; returns true once the hellos are exchanged.
     [[nodiscard]] Result<bool> connect_step();
     [[nodiscard]] Status connect(Deadline deadline);
-    /// Of a session that is connected.
+    /// Returns the server's capabilities, once connected.
     [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
 
     /// Begins a request, an operation as XML.
     void request(std::string_view operation);
-    /// Carries it on; the reply once it is there. Replies to earlier requests are dropped, and
-    /// notifications. Returns soon however many of these there are.
+    /// Makes progress on the request; returns the reply once it has arrived. Drops replies to
+    /// earlier requests, and notifications. Returns soon even if the server sends these without
+    /// end.
     [[nodiscard]] Result<std::optional<Reply>> advance();
-    /// Both, until the deadline.
+    /// Sends a request and waits for its reply, until the deadline.
     [[nodiscard]] Result<Reply> call(std::string_view operation, Deadline deadline);
-    /// Of the latest request.
+    /// Returns the id of the latest request.
     [[nodiscard]] std::uint64_t message_id() const { return message_id_; }
 
-    /// What ends the wait for the next step.
+    /// Returns the event that ends the wait for the next step.
     [[nodiscard]] sys::Interest interest() const;
-    /// As ByteStream has it.
+    /// Returns ByteStream::awaited().
     [[nodiscard]] std::string awaited() const { return stream_->awaited(); }
-    /// Waits for that, at most `longest`.
+    /// Waits for interest(), at most `longest`.
     void await_news(Duration longest) const;
-    /// Ends the session without a word, as a deadline that has passed does.
+    /// Ends the session without a message to the server, like a passed deadline.
     void abandon(const Status& why);
     [[nodiscard]] bool is_over() const { return !fault_.is_ok(); }
 
    private:
-    /// The next message, or nullopt.
+    /// Returns the next message, or nullopt.
     [[nodiscard]] Result<std::optional<std::string>> exchange();
     [[nodiscard]] Status write_pending();
     [[nodiscard]] Status read_available();
-    /// The reply, if the message is the one that is awaited.
+    /// Returns the reply, if the message is the awaited one.
     [[nodiscard]] Result<std::optional<Reply>> reply_in(std::string_view message) const;
     template <typename T>
     [[nodiscard]] Result<T> keep(Result<T> result);
@@ -71,10 +73,10 @@ class PCCL_API Session {
     Status fault_;
     bool has_exchanged_hellos_ = false;
     bool is_connected_ = false;
-    bool has_unread_ = false;  // bytes, which no descriptor may show
+    bool has_unread_ = false;  // bytes that no descriptor may show
 };
 
-/// kTimeout, and that `what` was not answered.
+/// Returns a kTimeout: `what` was not answered.
 [[nodiscard]] PCCL_API Status no_answer(std::string_view what);
 
 }  // namespace pccl::netconf

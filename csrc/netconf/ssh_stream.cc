@@ -60,7 +60,7 @@ class SshStream final : public ByteStream {
 
     const sys::NameLookup lookup_;
     const sys::SshArgs args_;
-    UniqueFd socket_;  // until SSH has it
+    UniqueFd socket_;  // until the SSH channel takes it
     std::unique_ptr<sys::SshChannel> ssh_;
 };
 

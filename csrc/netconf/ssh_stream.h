@@ -1,4 +1,4 @@
-// The stream that real devices speak NETCONF on: SSH over TCP (RFC 6242).
+// Stream to real NETCONF devices: SSH over TCP (RFC 6242).
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace pccl::netconf {
 
-/// To the first address of a lookup, which it does not wait for. Its errors begin with "<host>: ".
+/// Makes a stream to the first address of a lookup, for which it does not block. Its errors begin
+/// with "<host>: ".
 [[nodiscard]] PCCL_API std::unique_ptr<ByteStream> make_ssh_stream(sys::NameLookup lookup,
                                                                    sys::SshArgs args);
 
