@@ -24,24 +24,24 @@
 namespace pccl::transport {
 namespace {
 
-// Rounds of a wait, each of which looks at everything there is.
+// Rounds of a wait, each of which checks everything.
 constexpr int kSpins = 200;
-// Of yielding, in the times that it takes to be woken; and where cores are plenty, in which a
-// collective of short messages ends among the ranks of a large host. A yield gives a core away for
-// as long as its other users like: milliseconds, on a busy machine.
+// Limit of yielding, in wake-up latencies. Where cores are plenty it is ten times as long, enough
+// for a collective of short messages among the ranks of a large host to end. A yield gives a core
+// away for as long as its other users run: milliseconds, on a busy machine.
 constexpr int kYieldLimitInWakes = 30;
-constexpr int kYieldLimitWithRoom = 10;  // times as long
+constexpr int kYieldLimitWithRoom = 10;  // factor
 constexpr Duration kLeastYieldLimit = std::chrono::microseconds(50);
 constexpr Duration kMostYieldLimit = std::chrono::milliseconds(1);
-// Yields that come back faster found nobody to run: perhaps the others are in other sessions, whose
-// processes the kernel groups apart (autogroup), or asleep.
+// A yield that returns faster found no other thread to run: perhaps the other ranks sleep, or run
+// in other sessions, whose processes the kernel groups apart (autogroup).
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
 constexpr int kFruitlessYields = 3;
 
-// Its clock has no finer ticks.
+// epoll_wait() has no finer ticks.
 constexpr Duration kShortestEpoll = std::chrono::milliseconds(1);
 
-/// With MAP_ANONYMOUS and no file: a page of this process and its threads alone.
+/// Maps the page; with MAP_ANONYMOUS and no file it belongs to this process and its threads alone.
 Result<DoorbellPage*> map_page(int memfd, int flags = 0) {
     void* memory =
         ::mmap(nullptr, sizeof(DoorbellPage), PROT_READ | PROT_WRITE, MAP_SHARED | flags, memfd, 0);
@@ -64,7 +64,7 @@ void futex_wait(DoorbellPage* page, std::uint32_t expected, Duration longest) {
     ::syscall(SYS_futex, futex_word(page), FUTEX_WAIT, expected, &timeout, nullptr, 0);
 }
 
-/// Publishes news to sleepers of `page`; true when some of them sleep in epoll.
+/// Wakes the sleepers of `page`; returns true when some of them sleep in epoll.
 bool ring_page(DoorbellPage* page) {
     // Orders the caller's store before the load of `sleepers`; the sleeper does the opposite.
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -80,20 +80,20 @@ Result<UniqueFd> make_event() {
     return event;
 }
 
-/// A full eventfd wakes as well.
+/// Adds one to an eventfd. A full eventfd wakes as well.
 void add_one(int event) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
 }
 
-/// This process's pidfd, or an eventfd that nobody writes.
+/// Returns this process's pidfd, or an eventfd that nobody writes.
 Result<UniqueFd> process_handle() {
     UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     if (process.is_open()) return process;
     return make_event();
 }
 
-/// Of the yield limit of a pair.
+/// Returns the divisor of the yield limit of a pair.
 int share_of(const Crowd& crowd) { return std::max(1, static_cast<int>(crowd.processes / 2)); }
 
 }  // namespace
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Waiter>> Waiter::create() {
     std::unique_ptr<Waiter> waiter(new Waiter);
     auto memory = sys::make_memory_file("pccl-doorbell", sizeof(DoorbellPage));
     if (memory.status().code() == StatusCode::kResourceExhausted) return memory.status();
-    // A process that may make no memory file still waits for its sockets.
+    // A process that cannot make a memory file still waits for its sockets.
     if (memory.is_ok()) waiter->memfd_ = std::move(*memory);
     const int flags = waiter->memfd_.is_open() ? 0 : MAP_ANONYMOUS;
     PCCL_ASSIGN_OR_RETURN(waiter->page_, map_page(waiter->memfd_.get(), flags));
@@ -145,7 +145,7 @@ Status Waiter::watch(int fd) {
     epoll_event interest{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) != 0)
         return Status::from_errno(errno, "cannot watch a socket");
-    // Who sleeps on the futex would not see it.
+    // A sleeper on the futex would miss socket events.
     if (watched_.fetch_add(1, std::memory_order_relaxed) == 0) wake();
     return Status::ok();
 }
@@ -178,7 +178,7 @@ void Waiter::sleep_on_futex(std::uint32_t ticket, Duration longest) {
 
 void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
     page_->epoll_sleepers.fetch_add(1, std::memory_order_seq_cst);
-    // A ring between prepare() and here saw no sleeper in epoll, and sent no byte.
+    // A ring between prepare() and this point saw no sleeper in epoll, and wrote no event.
     if (page_->sequence.load(std::memory_order_seq_cst) == ticket) {
         epoll_event event{};
         const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -186,7 +186,8 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
         ::epoll_wait(epoll_.get(), &event, 1, static_cast<int>(timeout.count()));
     }
     page_->epoll_sleepers.fetch_sub(1, std::memory_order_seq_cst);
-    // The event may be another thread's: let everybody look, and who leads next, before it sleeps.
+    // The event may be for another thread: wake all, so that they check, and the next leader does
+    // so before it sleeps.
     page_->sequence.fetch_add(1, std::memory_order_seq_cst);
     leading_.clear(std::memory_order_release);
     if (page_->sleepers.load(std::memory_order_seq_cst) > 1) futex_wake_all(page_);
@@ -223,7 +224,7 @@ void Backoff::pause(Duration longest) {
     }
 }
 
-/// False when yielding has been tried enough.
+/// Yields; returns false after enough yields.
 bool Backoff::yield_or_not() {
     const TimePoint before = system_clock().now();
     if (since_ == TimePoint{}) since_ = before;
@@ -240,7 +241,7 @@ int Backoff::spins() const {
 
 bool Backoff::has_yielded_enough(Duration yielding) const {
     const Duration yield_limit = waiter_.yield_limit();
-    // Nobody else has asked for this core.
+    // No other thread wants this core.
     if (crowd_.has_room() && fruitless_ > 0) return yielding >= kYieldLimitWithRoom * yield_limit;
     if (crowd_.is_short_of_cores())
         return fruitless_ == kFruitlessYields || yielding >= yield_limit;

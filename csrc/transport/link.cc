@@ -8,7 +8,7 @@ Result<std::size_t> SendLink::send_gathered(ChannelId channel, std::span<const B
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         const bool is_last = i + 1 == pieces.size();
         const auto piece = send(channel, pieces[i], is_last ? flush : Flush::kLater);
-        // What was taken before the fault counts; the next call finds the fault again.
+        // The bytes taken before the fault count; the next call returns the fault again.
         if (!piece.is_ok() && taken == 0) return piece.status();
         if (!piece.is_ok()) break;
         taken += *piece;

@@ -36,7 +36,7 @@ Status require_same(int fd, const ProcessFile& meant) {
                                       "another pid namespace"));
 }
 
-/// The size is sealed: it stays as it is.
+/// Checks that the file contains the range. The size is sealed, so the check stays valid.
 Status require_within(int fd, const FileRange& range) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(fd));
     const auto size = static_cast<std::uint64_t>(facts.st_size);
@@ -45,7 +45,7 @@ Status require_within(int fd, const FileRange& range) {
         concat(range.bytes, " bytes at ", range.offset, " of shared memory that has ", size));
 }
 
-/// The last page may be one that the file does not fill.
+/// Checks that the memory shares no page with other memory. The file may not fill its last page.
 Status require_own_pages(std::span<const std::byte> memory, int file, std::uint64_t offset) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(file));
     const bool begins =
@@ -56,10 +56,10 @@ Status require_own_pages(std::span<const std::byte> memory, int file, std::uint6
     return Status::unsupported("a part of shared memory that shares its pages with another");
 }
 
-/// In the place of what is mapped there, all at once: what has been written by then is in the file,
-/// and what is written later is this mapping's alone.
+/// Replaces the mapping at `memory`, atomically: earlier writes are in the file, and later writes
+/// belong to this mapping alone.
 Status map_privately(std::span<std::byte> memory, int file, std::uint64_t offset) {
-    // First elsewhere: where that is refused, nothing has changed.
+    // Maps at another place first: if that is refused, nothing has changed.
     void* const view = ::mmap(nullptr, memory.size(), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_NORESERVE, file, static_cast<off_t>(offset));
     if (view == MAP_FAILED)
@@ -72,12 +72,13 @@ Status map_privately(std::span<std::byte> memory, int file, std::uint64_t offset
     return Status::from_errno(error, concat("cannot move a mapping of ", memory.size(), " bytes"));
 }
 
-/// Of a private mapping, whose every page that is written to becomes its own. What it has stays.
+/// Copies the pages of a private mapping: a page becomes private with the first write to it. Its
+/// content stays.
 void copy_pages(std::span<std::byte> memory) {
     for (std::size_t at = 0; at < memory.size(); at += kPageSize) {
         const std::atomic_ref byte(reinterpret_cast<unsigned char&>(memory[at]));
         unsigned char value = byte.load(std::memory_order_relaxed);
-        byte.compare_exchange_strong(value, value);  // a write that no compiler leaves out
+        byte.compare_exchange_strong(value, value);  // a write that no compiler omits
     }
 }
 
@@ -99,7 +100,7 @@ Result<Mapping> Mapping::anonymous(std::size_t bytes) { return map(UniqueFd(), {
 
 Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
     auto file = sys::make_memory_file("pccl-" + name, bytes);
-    // What a limit of this process does not leave is room that it lacks.
+    // A limit of this process means a shortage of room.
     if (file.status().code() == StatusCode::kUnavailable)
         return Status::resource_exhausted(std::string(file.status().message()));
     PCCL_TRY(file.status());
@@ -108,7 +109,7 @@ Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
 
 Result<Mapping> Mapping::of_process(const ProcessFile& file, const FileRange& range) {
     const std::string path = concat("/proc/", file.pid, "/fd/", file.file);
-    // Whatever the number stands for now: opening it must not wait.
+    // The number may refer to another file by now: opening that must not block.
     UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!opened.is_open())
         return Status::unsupported(
@@ -139,7 +140,7 @@ Status make_private(std::span<std::byte> memory, int file, std::uint64_t offset,
     for (std::size_t done = 0; done < memory.size() && is_needed(); done += kCopiedAtOnce) {
         const auto part = memory.subspan(done, std::min(kCopiedAtOnce, memory.size() - done));
         copy_pages(part);
-        // The old ones are not needed any more; whoever has mapped them gets new ones.
+        // Frees the old pages; a process that has mapped them gets new ones.
         const std::size_t pages = (part.size() + kPageSize - 1) / kPageSize * kPageSize;
         static_cast<void>(::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                       static_cast<off_t>(offset + done),

@@ -11,7 +11,7 @@ namespace pccl::transport {
 namespace {
 
 constexpr std::uint16_t kMagic = 0x3E4D;
-constexpr std::uint16_t kMagicOfVersion1 = 0x3E40;  // which had no number
+constexpr std::uint16_t kMagicOfVersion1 = 0x3E40;  // version 1 had no number
 constexpr std::size_t kKeyHead = 2;
 
 std::string_view keys_of(const abi::MemoryDescriptor& memory) {
@@ -31,7 +31,7 @@ Status other_version(std::uint16_t version) {
                                       ": run one version on all ranks"));
 }
 
-/// The key at the front of `rest`, which moves behind it.
+/// Key at the front of `rest`, which its reader removes.
 struct Key {
     std::uint8_t transport = 0;
     std::string_view bytes;

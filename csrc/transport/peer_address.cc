@@ -27,7 +27,7 @@ Status read_list(ByteReader& in, std::size_t most, std::vector<std::string>& tex
     return Status::ok();
 }
 
-/// The addresses of one transport; `left` is how many there may be.
+/// Reads the addresses of one transport; `left` is the number of addresses that may follow.
 Status read_links(ByteReader& in, PeerAddress& address, std::size_t& left) {
     std::uint8_t kind = 0;
     PCCL_TRY(in.u8(kind));
@@ -63,7 +63,7 @@ void PeerAddress::prefer(std::span<const sys::Address> sources) {
     std::ranges::stable_partition(control.doors, [&](const std::string& door) {
         return !door.starts_with("unix:") && is_preferred(door);
     });
-    // What is within the host stays in front.
+    // Addresses within the host stay in front.
     std::ranges::stable_partition(control.doors,
                                   [](const auto& door) { return door.starts_with("unix:"); });
     for (auto& [kind, addresses] : links) std::ranges::stable_partition(addresses, is_preferred);

@@ -42,8 +42,8 @@ Status Region::complete(Deadline deadline) {
             send_doorbells(static_cast<Rank>(rank), deadline).with_peer(static_cast<Rank>(rank)));
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) {
         PCCL_ASSIGN_OR_RETURN(doorbells_[rank], RemoteDoorbell::adopt(guests_[rank].handles));
-        // No thread of that rank watches the socket: a sleeper would see the doorbells a slice
-        // late.
+        // No thread of that rank watches the socket: without a ring a sleeper would see the
+        // doorbells up to a slice late.
         doorbells_[rank]->ring();
     }
     guests_.clear();

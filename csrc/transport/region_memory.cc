@@ -33,17 +33,17 @@ bool lock_range(int file, const RegionExtent& extent, short type) {
     return ::fcntl(file, F_OFD_SETLK, &lock) == 0;
 }
 
-/// Where a range that is in the way ends.
+/// Returns the end of a range that conflicts.
 std::optional<std::uint64_t> end_of_conflict(int file, const RegionExtent& extent) {
     struct flock lock = lock_on(extent, F_WRLCK);
     if (::fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
     return static_cast<std::uint64_t>(lock.l_start + lock.l_len);
 }
 
-/// Regions follow each other in a file.
+/// Returns half of a region, rounded down to whole pages: regions follow each other in a file.
 std::size_t half_of(std::size_t bytes) { return bytes / kPage / 2 * kPage; }
 
-/// A description of its own of the same file: locks belong to descriptions.
+/// Opens the file again, with an open file description of its own: locks belong to descriptions.
 UniqueFd reopen(int file) {
     return UniqueFd(::open(concat("/proc/self/fd/", file).c_str(), O_RDWR | O_CLOEXEC));
 }
@@ -89,7 +89,7 @@ Result<bool> RegionMemory::claim(std::size_t bytes) {
         if (lock_range(file_.get(), extent, F_WRLCK)) {
             extent_ = extent;
             if (!give_back_pages()) return Status::from_errno(errno, "cannot clear a region");
-            // From now on others may hold it as well.
+            // From now on others may hold the lock as well.
             if (lock_range(file_.get(), extent, F_RDLCK)) return true;
             return Status::from_errno(errno, "cannot share the lock of a region");
         }
@@ -107,7 +107,8 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::join(UniqueFd file,
         extent.offset > kFileBytes - extent.bytes || extent.offset % kPage != 0)
         return Status::invalid_argument(concat("a peer offered ", extent.bytes, " bytes at ",
                                                extent.offset, " of a file of ", kFileBytes));
-    // Without /proc the lock is one with the peer's: it then ends when both have let go.
+    // Without /proc the lock is shared with the peer's descriptor: it then ends when both are
+    // closed.
     if (UniqueFd own = reopen(file.get()); own.is_open()) file = std::move(own);
     std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file), inode));
     memory->extent_ = extent;

@@ -11,7 +11,7 @@
 namespace pccl::transport {
 namespace {
 
-/// Travels in the purpose of a query; other queries have none.
+/// Purpose of a query for a trial; other queries have none.
 struct TrialPurpose {
     std::array<char, 8> value{'a', 'd', 'd', 'r', 'e', 's', 's', '?'};
     bool operator==(const TrialPurpose&) const = default;
@@ -72,7 +72,7 @@ Result<std::optional<sys::Address>> AddressTrial::advance() {
 }
 
 bool AddressTrial::may_be_found(Duration waited) const {
-    // A process that is stopped is there: its kernel takes connections.
+    // A stopped process still counts as present: its kernel accepts connections.
     const auto is_taken = [](const Candidate& candidate) {
         return candidate.client != nullptr && candidate.client->is_connected();
     };
@@ -82,7 +82,7 @@ bool AddressTrial::may_be_found(Duration waited) const {
 }
 
 void AddressTrial::await_news(Duration longest) const {
-    // Each client waits by itself: in turns, and not for long.
+    // Each client waits by itself: in turns, and only briefly.
     constexpr Duration kTurn = std::chrono::milliseconds(1);
     const Deadline end = Deadline::after(longest);
     for (const Candidate& candidate : candidates_)

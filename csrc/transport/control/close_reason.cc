@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kHasLeft = " has left the group: ";
 constexpr std::string_view kRankName = "rank ";
-constexpr std::string_view kIt = "it ";  // the one that has left, in the text of a notice
+constexpr std::string_view kIt = "it ";  // the leaver, in the text of a notice
 
-/// What the first who left has told, as it is true of that one whoever passes it on.
+/// Returns the reason of the first leaver, in words that stay true when others forward it.
 std::string reported_first(std::string_view text) {
     const std::size_t place = text.rfind(kHasLeft);
     if (place == std::string_view::npos) return std::string(text);
@@ -31,7 +31,7 @@ StatusCode code_of(std::uint32_t number) {
     return is_known ? static_cast<StatusCode>(number) : StatusCode::kInternal;
 }
 
-/// Bytes of a peer, safe for a log.
+/// Returns a peer's bytes, safe for a log.
 std::string printable(const std::array<char, 504>& bytes) {
     std::string text(bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0'));
     std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -94,7 +94,7 @@ Status reason_of(const Notice& notice) {
 
 void send_close_reason(int socket, const Status& reason) {
     const CloseReason close_reason = close_reason_for(reason);
-    // A peer that is gone receives nothing, and one that does not read has no need to.
+    // A peer that is gone receives nothing, and a peer that does not read does not need the reason.
     static_cast<void>(sys::send_some(socket, std::as_bytes(std::span(&close_reason, 1))));
     sys::shut_down(socket);
 }

@@ -8,7 +8,7 @@
 namespace pccl::transport {
 namespace {
 
-/// Travels in the purpose of a query; other queries have none.
+/// Purpose of a query for echoes; other queries have none.
 struct EchoPurpose {
     std::array<char, 8> value{'e', 'c', 'h', 'o', 'e', 's'};
     bool operator==(const EchoPurpose&) const = default;
@@ -40,7 +40,7 @@ void EchoServer::take(UniqueFd connection) {
     waiting_.push_back(std::move(connection));
     if (is_serving_) return;
     is_serving_ = true;
-    // The last one has nothing more to do than to end.
+    // The previous thread has finished its work: its end takes no time.
     thread_ = std::make_unique<BackgroundThread>("pccl-echo", [this] { serve(); });
 }
 

@@ -35,7 +35,7 @@ class ClientHandshake {
                      .purpose = introduction.purpose};
     }
 
-    /// From the beginning, by a new connection.
+    /// Starts over with a new connection.
     Status start() {
         state_ = State::kConnecting;
         server_proof_ = {};
@@ -46,7 +46,7 @@ class ClientHandshake {
         return Status::ok();
     }
 
-    /// Moves on as far as possible; ok, too, where the server has put it off.
+    /// Makes as much progress as possible; returns ok, too, where the server has put it off.
     Status advance() {
         State before = state_;
         do {
@@ -57,7 +57,7 @@ class ClientHandshake {
         return Status::ok();
     }
 
-    /// Then start() again.
+    /// Returns whether the server put it off: start() must follow.
     [[nodiscard]] bool was_put_off() const {
         return server_proof_.begins_with(kBusy) || verdict_.message() == Verdict::kPutOff;
     }
@@ -116,7 +116,7 @@ class ClientHandshake {
 
     Status answer() {
         const auto whole = server_proof_.receive_from(fd_.get());
-        if (!server_proof_.speaks_pccl())  // whether or not it has gone since
+        if (!server_proof_.speaks_pccl())  // whether or not the peer has gone since
             return stranger("it does not speak PCCL's protocol, and is another program");
         PCCL_TRY(whole.status());
         if (!*whole) return Status::ok();
@@ -150,13 +150,14 @@ class ClientHandshake {
     [[nodiscard]] std::string peer_name() const {
         return concat(pccl::peer_name(request_.destination), " at ", args_.address.to_string());
     }
-    /// The way of a connection between hosts that nobody has taken.
+    /// Returns the route of a connection between hosts that no process has accepted.
     [[nodiscard]] std::string route() const {
         const bool is_far = args_.address.is_ip() && !args_.address.is_loopback();
         if (!is_far || state_ != State::kConnecting || args_.is_one_of_several) return {};
         return concat(outgoing_route(args_.address), kHowToChoose);
     }
-    /// A peer publishes its address once it listens there: nobody there means that it is gone.
+    /// Returns the error that blames the peer. A peer publishes its address once it listens there:
+    /// a refused connection means that it is gone.
     [[nodiscard]] Status blame(const Status& fault) const {
         const bool is_gone =
             fault.code() == StatusCode::kPeerLost ||

@@ -22,11 +22,12 @@ namespace {
 constexpr int kLongestQueue = 4096;  // of sys::listen_on()
 constexpr Duration kWholeQueue = std::chrono::milliseconds(600);
 constexpr Duration kStarvedPause = std::chrono::milliseconds(200);
-constexpr Duration kShortestAlarm = std::chrono::microseconds(1);  // zero would turn it off
-/// Only so many at once, for the caller has others to look after.
+constexpr Duration kShortestAlarm = std::chrono::microseconds(1);  // zero would disable it
+/// Limit of handshakes in one call, because the caller has other work.
 constexpr std::size_t kMostAtOnce = 256;
 
-/// An eighth of what this process may have open, for there are other servers, and other uses.
+/// Returns options with at most an eighth of this process's descriptors, because there are other
+/// servers, and other uses.
 HandshakeServerOptions within_limits(HandshakeServerOptions options) {
     constexpr std::size_t kLeast = 4;
     const std::size_t share = std::max(sys::most_descriptors() / 8, kLeast);
@@ -37,7 +38,7 @@ HandshakeServerOptions within_limits(HandshakeServerOptions options) {
     return options;
 }
 
-/// `why`, about whoever is at the other end.
+/// Returns `why` with the address of the process at the other end.
 Status about_client(int socket, const Status& why) {
     const auto address = sys::peer_address(socket);
     if (address.is_ok() && address->is_ip())
@@ -127,7 +128,8 @@ bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
     return false;
 }
 
-/// Closing does not end the watch while a child of fork() has the descriptor, too.
+/// Refuses a handshake. It ends the watch first: closing does not end it while a child of fork()
+/// has the descriptor, too.
 void HandshakeServer::refuse(const ServerHandshake& which, const Status& why, HandshakeHost& host) {
     host.refused(options_.transport_name, about_client(which.fd(), why));
     unwatch(which.fd());
@@ -150,7 +152,8 @@ void HandshakeServer::admit(HandshakeHost& host, const Welcome& welcome) {
     }
 }
 
-/// Other users of this host get no further than here: no slot, no time.
+/// Admits a connection. Other users of this host are refused here: they get neither a slot nor
+/// time.
 Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host, const Welcome& welcome) {
     if (address_.family() == AF_UNIX && !require_same_user(client.get()).is_ok()) {
         const Status why = Status::unavailable("it runs as another user than this process");
@@ -161,7 +164,9 @@ Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host, const Welco
         std::make_unique<ServerHandshake>(std::move(client), secrets_, options_.clock->now());
     PCCL_TRY(watch(handshake->fd(), handshake.get()));
     is_shortage_reported_ = is_shortage_reported_ && !shortage_.is_ok();
-    if (!step(*handshake, host, welcome)) return Status::ok();  // most have said hello by now
+    if (!step(*handshake, host, welcome))
+        return Status::ok();  // most clients have sent their
+                              // hello by now
     if (is_full()) {
         if (handshake->is_silent() && oldest_silent() == pending_.end()) {
             put_off(*handshake, host);
@@ -173,12 +178,12 @@ Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host, const Welco
     return Status::ok();
 }
 
-/// A process without descriptors still serves one peer at a time, so that it can tell what it
-/// lacks.
+/// Accepts a connection. A process without descriptors still serves one peer at a time, so that it
+/// can report its shortage.
 Result<std::optional<UniqueFd>> HandshakeServer::accept_one(HandshakeHost& host) {
     auto next = sys::accept_next(listener_.get(), options_.stream);
     if (next.status().code() != StatusCode::kResourceExhausted) return next;
-    // The kernel says so before it looks whether anybody waits.
+    // The kernel reports the shortage before it checks whether a connection waits.
     const sys::Interest arrival{.fd = listener_.get(), .input = true};
     if (!sys::wait_for_any({&arrival, 1}, Duration::zero())) return std::optional<UniqueFd>();
     const auto last = which_to_put_off(options_.timeout_when_starved);
@@ -198,7 +203,8 @@ HandshakeServer::Pending::iterator HandshakeServer::oldest_silent() {
     return std::ranges::find_if(pending_, [](const auto& each) { return each->is_silent(); });
 }
 
-/// The oldest of which nothing has come, else the oldest if it has taken `timeout`.
+/// Returns the oldest client that has sent nothing; if there is none, the oldest if it has taken
+/// `timeout`.
 HandshakeServer::Pending::iterator HandshakeServer::which_to_put_off(Duration timeout) {
     const auto silent = oldest_silent();
     if (silent != pending_.end() || pending_.empty()) return silent;
@@ -236,7 +242,7 @@ void HandshakeServer::pause_accepting(bool pause) {
     paused_ = pause;
 }
 
-/// Zero turns the alarm off. Setting it also ends an alarm that rings.
+/// Sets the alarm; zero disables it. Setting it also clears an expired alarm.
 void HandshakeServer::set_alarm(Duration until) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(until);
     itimerspec timer{};

@@ -34,7 +34,7 @@ void answer(int socket, std::string_view text) {
     const iovec length{const_cast<std::uint32_t*>(&bytes), sizeof bytes};
     const iovec body{const_cast<char*>(text.data()), bytes};
     const std::array<iovec, 2> pieces{length, body};
-    // A fresh socket takes it whole; whoever asked may have left.
+    // A fresh socket takes the whole answer; the peer may have left.
     static_cast<void>(sys::send_some(socket, pieces));
 }
 

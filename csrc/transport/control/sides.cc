@@ -22,7 +22,7 @@ Status look_at(std::span<const NetworkDoor> doors, Interfaces interfaces) {
         concat("the interface ", doors.front().interface.name, " of this host is switched off"));
 }
 
-/// Why packets to `address` reach no other host, or not from here; ok where they may.
+/// Returns why packets to `address` reach no other host, or not from here; ok where they may.
 Status check_route(const sys::Address& address, Interfaces interfaces) {
     const auto own = std::ranges::find_if(interfaces, [&address](const sys::Interface& i) {
         return i.running && i.address.same_ip(address) && !address.is_link_local();
@@ -33,7 +33,8 @@ Status check_route(const sys::Address& address, Interfaces interfaces) {
     return sys::route_source(address).status();
 }
 
-/// Link-local addresses of a peer need the scope of our interface.
+/// Returns a peer's address with the scope of this host's interface, which link-local addresses
+/// require.
 sys::Address scoped(const sys::Address& address, std::span<const NetworkDoor> doors) {
     if (!address.is_link_local() || doors.empty()) return address;
     const auto local = std::ranges::find_if(doors, [&address](const NetworkDoor& door) {

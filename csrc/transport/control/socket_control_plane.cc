@@ -16,7 +16,7 @@ namespace pccl::transport {
 
 namespace {
 
-/// The door at which a peer proves itself, among those of one side of the network.
+/// Finds the address at which a peer proves itself, on one side of the network.
 Result<sys::Address> proven_door(const NetworkSide& side, const ControlAddress& peer,
                                  std::span<const std::string> doors,
                                  const AddressTrialOptions& trial, Deadline deadline) {
@@ -33,7 +33,7 @@ bool leads_nowhere(const Status& status) {
     return status.code() == StatusCode::kPeerLost || status.code() == StatusCode::kUnavailable;
 }
 
-/// Candidates matter where there are several.
+/// Examines the interfaces if there are several candidates.
 void examine_several(std::vector<sys::Interface>& interfaces) {
     const auto counts = [](const sys::Interface& i) { return i.running && !i.loopback; };
     if (std::ranges::count_if(interfaces, counts) > 1) sys::examine_interfaces(interfaces);
@@ -62,7 +62,8 @@ Result<HostSide> SocketControlPlane::listen_within_host(const ControlOptions& op
     return side;
 }
 
-/// The doors are on the network that no switch changes, where there is one of its own.
+/// Listens on the network. The control addresses are on the management network, which no switch
+/// changes, where there is one.
 Result<NetworkSide> SocketControlPlane::listen_between_hosts(const ControlOptions& options) {
     PCCL_ASSIGN_OR_RETURN(NetworkSide links, listen_at(options.interface, options));
     management_ = links;
@@ -86,7 +87,7 @@ Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
         const auto socket =
             listen(candidate.address,
                    {.transport_name = "tcp", .stream = options.stream, .onlookers = options.job});
-        // An address of IPv6 that was added just now may not be listened at yet.
+        // A recently added IPv6 address may not accept listeners yet.
         if (socket.is_ok())
             side.doors.push_back({.socket = *socket, .interface = candidate});
         else if (refusal.is_ok())
@@ -163,7 +164,7 @@ Status SocketControlPlane::probe(const ControlAddress& peer, Deadline deadline) 
             doors.insert(doors.end(), routes->addresses.begin(), routes->addresses.end());
     Status lost;
     for (const sys::Address& door : doors) {
-        // A door that swallows the question must not take all of the time.
+        // An address that drops the packets must not use all of the time.
         lost = knock(door, Deadline::after(deadline.remaining() / 2));
         if (lost.is_ok()) return lost;
     }

@@ -8,7 +8,7 @@
 namespace pccl::transport::loopback {
 namespace {
 
-/// Different for every direction of every stream of every link.
+/// Returns a different number for every direction of every stream of every link.
 std::uint64_t stream_id(const PipeArgs& args, ChannelId channel, Pipe::End end) {
     std::uint64_t id = args.ordinal;
     for (const int part : {args.request.source, args.request.destination, args.request.channel,
@@ -103,7 +103,7 @@ void Pipe::free(ChannelId channel, std::size_t count) {
     wake(End::kSender);
 }
 
-/// What is still under way is lost, as when a network breaks.
+/// Breaks the pipe: bytes in flight are lost, as when a network breaks.
 void Pipe::reset() {
     const TimePoint now = args_.clock->now();
     for (Stream& stream : streams_) {

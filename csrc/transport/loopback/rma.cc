@@ -13,7 +13,7 @@ namespace pccl::transport::loopback {
 namespace {
 
 constexpr std::byte kRubbish{0xDD};
-/// Of the faults of copies, beside those of streams.
+/// Stream number of the faults of copies, beside those of streams.
 constexpr std::uint64_t kCopyFaults = 0x524D'4100;
 
 enum class Half { kFirst, kSecond };
@@ -27,13 +27,13 @@ sys::ProcessPiece half_of(const sys::ProcessPiece& piece, Half half) {
 class LoopbackMemory final : public RmaPeerMemory {
    public:
     explicit LoopbackMemory(const MemoryIdentity& name) : identity(name) {}
-    /// Nobody tells before it is used.
+    /// Its end shows only when a copy uses it.
     [[nodiscard]] bool is_open() const override { return true; }
 
     const MemoryIdentity identity;
 };
 
-/// The process at the other end of `pipe`, to which this one sends.
+/// Process at the other end of `pipe`, to which this one sends.
 class LoopbackPeer final : public RmaPeer {
    public:
     LoopbackPeer(std::shared_ptr<Pipe> pipe, std::shared_ptr<Process> self)
@@ -63,12 +63,12 @@ class LoopbackPeer final : public RmaPeer {
         if (faults_.cuts()) return {.link = break_link(), .pieces = {}};
         if (faults_.gives_up()) give_up(registration);
         if (copied.is_ok()) copied = copy_halves(registration, op, pieces, Half::kSecond);
-        // The rule: what has moved counts only if the registration and its owner are still there.
+        // The rule: moved bytes count only if the registration and its owner are still there.
         if (copied.is_ok()) copied = use(registration, {}, [](MutableBytes) {});
         return {.link = owner() != nullptr ? Status::ok() : lost(), .pieces = copied};
     }
 
-    /// One half of each piece.
+    /// Copies one half of each piece.
     Status copy_halves(const MemoryIdentity& registration, RmaOp op,
                        std::span<const sys::ProcessPiece> pieces, Half half) {
         for (const sys::ProcessPiece& piece : pieces)
@@ -116,7 +116,7 @@ class LoopbackPeer final : public RmaPeer {
     const std::shared_ptr<Pipe> pipe_;
     const std::shared_ptr<Process> self_;
     FaultDice faults_;
-    std::optional<TimePoint> due_;  // of the copy that is wanted
+    std::optional<TimePoint> due_;  // of the requested copy
 };
 
 }  // namespace

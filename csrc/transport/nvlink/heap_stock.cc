@@ -10,14 +10,14 @@
 namespace pccl::transport::nvlink {
 namespace {
 
-// So that no two groups have a cache line, or a page of the GPU's finest tables, in common.
+// A unit keeps groups from sharing a cache line, or a page of the GPU's finest tables.
 constexpr std::size_t kUnit = 64 * kKiB;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// Of a GPU that allocates multiples of `unit`.
+/// Checks an extent of a GPU that allocates multiples of `unit`.
 Status check(const HeapExtent& extent, std::size_t unit) {
     const std::size_t most = rounded_up(std::max(HeapStock::kAllocation, extent.bytes), unit);
     if (extent.allocated <= most && extent.offset <= extent.allocated &&

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kBetweenQuestions = std::chrono::seconds(1);
 
-/// Knows one group, and takes no links.
+/// Handshake host of one group, which accepts no links.
 class Gatekeeper final : public HandshakeHost {
    public:
     explicit Gatekeeper(const PeerSocketsOptions& options) : options_(options) {}

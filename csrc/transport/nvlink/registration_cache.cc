@@ -17,7 +17,7 @@
 
 namespace pccl::transport::nvlink {
 
-/// Both processes are of one host and one build: a struct is a good enough format.
+/// Wire format. Both processes run on one host and with one build, so a struct suffices.
 struct RegistrationCache::Message {
     enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3, kCloseReason = 4 };
     Kind kind = Kind::kMap;
@@ -28,7 +28,7 @@ struct RegistrationCache::Message {
     std::uint64_t bytes = 0;    // kMap: of the allocation
     sys::cuda::IpcHandle handle{};
 
-    // kCloseReason: why the sender ends the group.
+    // kCloseReason: the reason why the sender ends the group.
     StatusCode code = StatusCode::kOk;
     Rank blamed = kNoRank;
     std::array<char, 504> why{};  // ends with a 0
@@ -101,7 +101,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
         concat("a tensor of ", bytes, " bytes reaches beyond its allocation"));
 }
 
-/// Names the first that has not answered.
+/// Returns a timeout that names the first rank without an answer.
 Status RegistrationCache::late(const Registration& registration) const {
     Rank peer = 0;
     while (registration.shared.bases[at(peer)] != 0 && peer + 1 < options_.sockets.size()) ++peer;
@@ -121,7 +121,7 @@ Result<RegistrationCache::Registration*> RegistrationCache::known(
     if (after == registrations_.begin()) return nullptr;
     Registration& registration = std::prev(after)->second;
     if (!registration.shared.holds(address, 1)) return nullptr;
-    // Another id: that memory was freed, and its address given out again.
+    // Another id: that memory was freed, and its address reused.
     PCCL_ASSIGN_OR_RETURN(const std::uint64_t id, options_.driver.allocation_id_of(address));
     return id == registration.shared.allocation.id ? &registration : nullptr;
 }
@@ -246,7 +246,7 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     answered_.notify_all();
 }
 
-/// Why the group is over, as `peer` tells.
+/// Returns why the group has ended, from a close reason of `peer`.
 Status RegistrationCache::reason_of(Rank peer, const Message& close_reason) const {
     const std::string why(close_reason.why.data(),
                           ::strnlen(close_reason.why.data(), close_reason.why.size()));

@@ -24,7 +24,7 @@ bool RmaBlocks::is_within(std::uint64_t size) const {
         return std::ranges::all_of(
             list_, [size](const RmaExtent& each) { return is_extent_within(each, size); });
     if (!is_extent_within(first_, size)) return false;
-    // The last one decides, if no offset wraps around.
+    // The last block decides, if no offset wraps around.
     const std::uint64_t room = size - first_.offset - first_.bytes;
     return stride_ == 0 || count_ <= 1 || count_ - 1 <= room / stride_;
 }

@@ -11,14 +11,14 @@ constexpr std::size_t kMostWaiting = 8192;  // pieces
 constexpr std::size_t kMostKnown = 1024;
 constexpr std::size_t kMostInFlight = 16;
 
-/// Whether both continue `last`, here and there.
+/// Returns whether `next` continues `last` in both memories.
 bool continues(const sys::ProcessPiece& last, const sys::ProcessPiece& next) {
     return last.here.data() + last.here.size() == next.here.data() &&
            last.there + last.here.size() == next.there;
 }
 
-/// Whether what is read and written of so many bytes finds no room in the last cache, a quarter of
-/// which others have.
+/// Returns whether the source and target of `bytes` bytes exceed the last-level cache, a quarter of
+/// which is left for others.
 bool is_more_than_caches_hold(std::uint64_t bytes) {
     static const std::size_t last = sys::cache_bytes().back();
     return last > 0 && 2 * bytes > last / 4 * 3;
@@ -54,7 +54,7 @@ Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces
         added[i] = {.there = piece.there, .here = {move->here->data + piece.at, piece.bytes}};
     }
     taken_ += count;
-    // Engines begin while more is posted.
+    // Copy engines begin while more is posted.
     if (waiting_.size() >= sys::kMostProcessPieces) begin_copies();
     return count;
 }
@@ -73,7 +73,7 @@ Status RmaCopyLink::read_in_order(std::span<const RmaPiece> pieces, std::uint64_
     return Status::ok();
 }
 
-/// The last one, where the piece goes on with it.
+/// Returns the last move where the piece continues it, or a new one.
 RmaCopyLink::Move& RmaCopyLink::move_of(RmaOp op, const RmaPiece& piece, RmaPost& post) {
     const Name there{piece.remote->id, piece.remote->nonce};
     if (moves_.empty() || !moves_.back().takes(post, *piece.local, there)) {
@@ -135,7 +135,7 @@ Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
 }
 
 void RmaCopyLink::fail_all(const Status& status) {
-    in_flight_.clear();  // before their memory is told to be free
+    in_flight_.clear();  // before their memory is reported free
     moves_.clear();
     waiting_.clear();
     posts_.fail_all(status);
@@ -172,7 +172,8 @@ void RmaCopyLink::begin_copies() {
     while (in_flight_.size() < kMostInFlight && begin_copy()) moved_ = true;
 }
 
-/// False where the front of the queue has to wait, or is no matter of GPUs.
+/// Begins a copy; returns false where the front of the queue has to wait, or does not involve a
+/// GPU.
 bool RmaCopyLink::begin_copy() {
     if (moves_.empty()) return false;
     const Move& first = moves_.front();
@@ -216,7 +217,7 @@ void RmaCopyLink::shorten_first(std::size_t begun) {
     rest = {.there = rest.there + begun, .here = rest.here.subspan(begun)};
 }
 
-/// From the front: moves that cannot be, and those whose post has failed already.
+/// Removes moves from the front that are impossible, or whose post has failed already.
 void RmaCopyLink::drop_failed() {
     while (!moves_.empty()) {
         const Move& move = moves_.front();
@@ -248,7 +249,7 @@ RmaCopyLink::Batch RmaCopyLink::gather(std::size_t room) {
     return batch;
 }
 
-/// Pieces of the first moves, as far as these go in one copy.
+/// Returns the bytes of the pieces of the first moves that go in one copy.
 std::uint64_t RmaCopyLink::most_together() const {
     std::uint64_t pieces = 0;
     for (const Move& move : moves_) {

@@ -37,7 +37,7 @@ Result<GpuMemory> find_gpu_memory(const Memory& memory) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
     const sys::cuda::OnDevice on(*driver, memory.device);
     PCCL_TRY(on.status());
-    // What is mapped piece by piece is several allocations.
+    // Memory that was mapped piece by piece consists of several allocations.
     PCCL_TRY(check_device(*driver, memory, memory.data));
     PCCL_TRY(check_device(*driver, memory, memory.data + memory.bytes - 1));
     PCCL_ASSIGN_OR_RETURN(const auto allocation,

@@ -10,10 +10,10 @@ namespace pccl::transport {
 namespace {
 
 constexpr GpuStages::Extent kStages{.bytes = 512 * kKiB, .most = 4};
-// Of one call: some hundred microseconds of a GPU for the smallest.
+// Blocks of one call: some hundred microseconds of a GPU for the smallest.
 constexpr std::size_t kMostBlocks = 4096;
 
-/// The next bytes of the blocks of `memory`, as many as `stage` has.
+/// Returns copies of the next bytes of the blocks of `memory`, as many as `stage` has.
 std::vector<sys::cuda::Copy> copies_of(const RmaBlocks& blocks, RmaBlocks::BlockPosition place,
                                        const std::byte* memory, MutableBytes stage) {
     std::vector<sys::cuda::Copy> copies;

@@ -19,7 +19,7 @@ constexpr Duration kEventTimeout = std::chrono::seconds(2);
 constexpr int kSpins = 1000;
 constexpr Duration kBetweenLooks = std::chrono::microseconds(20);
 
-/// Keeps what an engine may still access until the process ends.
+/// Keeps memory that a copy engine may still access until the process ends.
 void keep(std::shared_ptr<const void> used) {
     static std::mutex mutex;
     static auto* const kept = new std::vector<std::shared_ptr<const void>>;
@@ -100,7 +100,7 @@ Result<std::shared_ptr<GpuEvent>> GpuStream::copy(std::span<const sys::cuda::Cop
     std::shared_ptr<GpuEvent> end;
     Status begun = begin(copies, end);
     if (begun.is_ok()) return end;
-    if (end != nullptr) end->await();  // those that did begin
+    if (end != nullptr) end->await();  // waits for the copies that did begin
     return begun;
 }
 

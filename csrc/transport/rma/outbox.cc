@@ -6,10 +6,10 @@
 namespace pccl::transport {
 namespace {
 
-// Of a payload at a time: what one socket of a host takes in a turn.
+// Bytes of a payload in one send: as many as one socket within a host takes at once.
 constexpr std::size_t kChunk = 4 * kMiB;
-constexpr std::size_t kMostGathered = 64;  // blocks, likewise
-// Shorter blocks are copied together sooner than the kernel takes them one by one.
+constexpr std::size_t kMostGathered = 64;  // blocks in one send
+// For shorter blocks, copying them together takes less time than the kernel takes for each.
 constexpr std::size_t kShort = 1 * kKiB;
 constexpr std::array<std::byte, 16 * kKiB> kZeros{};
 
@@ -132,7 +132,7 @@ Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry
     const auto head = std::as_bytes(std::span(&front.head, 1));
     const Bytes list = front.list();
     if (sent_ >= head.size() + list.size()) return send_payload(stream, registry, flush);
-    // A head leaves with what it is of: one call of the kernel, and one packet.
+    // A header leaves with the bytes that follow it: one system call, and one packet.
     const bool is_in_head = sent_ < head.size();
     const Bytes part = is_in_head ? head.subspan(sent_) : list.subspan(sent_ - head.size());
     const bool is_last = sent_ + part.size() == front_bytes();
@@ -187,7 +187,7 @@ Result<std::size_t> RmaOutbox::send_fetched_registered(SendLink& stream, RmaRegi
     if (outcome_ == RmaOutcome::kOk) {
         const auto taken = send_fetched(stream, *messages_.front().source, Flush::kLater);
         const Status here = registry.find_device(messages_.front().range).status();
-        // An error of engines is the link's.
+        // An error of copy engines ends the link.
         if (here.is_ok()) return taken;
         outcome_ = outcome_of(here);
         if (taken.is_ok() && *taken > 0) return taken;

@@ -17,7 +17,7 @@ Status out_of(std::string_view side, std::uint64_t from, std::uint64_t bytes, st
         concat(bytes, " bytes at ", from, " of the ", side, " registration, which has ", size));
 }
 
-/// Of a piece that is not as it should be.
+/// Returns the error of an invalid piece.
 Status what_is_wrong(const RmaPiece& piece) {
     if (piece.local == nullptr || piece.remote == nullptr)
         return Status::invalid_argument("a piece without a local and a remote registration");
@@ -27,7 +27,7 @@ Status what_is_wrong(const RmaPiece& piece) {
     return out_of("remote", piece.there, piece.bytes, piece.remote->bytes);
 }
 
-/// Of pieces one after the other, many of which are of one registration.
+/// Check of consecutive pieces, many of which belong to one registration.
 class Check {
    public:
     bool is_good(const RmaPiece& piece) {
@@ -39,7 +39,7 @@ class Check {
 
    private:
     const Registration* local_ = nullptr;  // the last one
-    std::uint64_t bytes_ = 0;              // that it has
+    std::uint64_t bytes_ = 0;              // its size
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ Result<std::shared_ptr<GpuEvent>> RmaRegistry::copy(const RmaRange& range,
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(RegisteredMemory* const entry, find(range));
     PCCL_ASSIGN_OR_RETURN(auto event, begin(entry->memory.data()));
-    // Nobody else has those that are over.
+    // An event that has no other owner is over.
     std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
     entry->copies.push_back(event);
     return event;

@@ -10,14 +10,15 @@
 namespace pccl::transport {
 namespace {
 
-// Until poll() looks up: what the streams buffer, so often.
+// Rounds before poll() returns: each moves as much as the streams buffer.
 constexpr int kRounds = 16;
 constexpr std::size_t kMostReceived = 1 * kMiB;
-// Of a block, left to come: it goes straight to where it belongs; shorter ones come with others.
+// Missing bytes of a block from which on it is received straight into its destination; shorter
+// blocks are received together.
 constexpr std::size_t kLong = 16 * kKiB;
-constexpr std::size_t kMostStraight = 256 * kKiB;  // while no registration can end
+constexpr std::size_t kMostStraight = 256 * kKiB;  // bytes, during which no registration can end
 constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
-// Of all requests, but for the last: a fraction of a second's work.
+// Bytes of all requests, without the last: a fraction of a second's work.
 constexpr std::uint64_t kMostAsked = 256 * kMiB;
 
 Status status_of(RmaOutcome outcome) {
@@ -32,7 +33,7 @@ Status status_of(RmaOutcome outcome) {
     return Status::unavailable("the peer has ended the registration of this memory");
 }
 
-/// How many of the first pieces, which is one at least, go in one request.
+/// Returns how many of the first pieces, at least one, go in one request.
 std::size_t how_many_together(std::span<const RmaPiece> pieces) {
     const RmaPiece& first = pieces.front();
     const std::size_t most = std::min(pieces.size(), RmaBlocks::kMostListed);
@@ -48,7 +49,7 @@ std::size_t how_many_together(std::span<const RmaPiece> pieces) {
     return count;
 }
 
-/// One side of these.
+/// Returns the blocks of one side of the pieces.
 RmaBlocks blocks_of(std::span<const RmaPiece> pieces, std::size_t RmaPiece::*offset) {
     const auto extent = [offset](const RmaPiece& piece) {
         return RmaExtent{.offset = piece.*offset, .bytes = piece.bytes};
@@ -199,8 +200,8 @@ Status RmaStreamLink::progress() {
     return Status::ok();
 }
 
-// What the peer had sent and answered before it left still counts. Each stream has sockets of its
-// own, so that the end of one may overtake bytes of the other.
+// Requests that the peer sent and answered before it left still count. Each stream has sockets of
+// its own, so that the end of one may overtake bytes of the other.
 Status RmaStreamLink::half_close() {
     const Status gone = streams_.in->look();
     PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
@@ -348,7 +349,7 @@ Status RmaStreamLink::begin() {
 
 Status RmaStreamLink::begin_request() {
     if (head_.number != next_asked_++) return protocol_error("a request out of turn");
-    // Both ends' requests and answers.
+    // The limit covers requests and answers of both ends.
     if (outbox_.size() > 2 * (kRmaWindow + kMostRmaNotifications) ||
         outbox_.listed() > 2 * kRmaListed)
         return protocol_error("too many requests");
@@ -404,7 +405,7 @@ Status RmaStreamLink::done() {
     request.outcome = head_.outcome;
     bytes_asked_ -= request.bytes;
     blocks_listed_ -= request.here.list().size();
-    // All ends are told in the order of their requests.
+    // Completions keep the order of their requests.
     if (request.has_to_land() || !landing_.empty())
         landing_.push_back(std::move(request));
     else
@@ -449,7 +450,7 @@ void RmaStreamLink::end() {
 }
 
 void RmaStreamLink::end_write() {
-    // The bytes have moved; is the registration still the same?
+    // The bytes have moved: check that the registration is still the same.
     if (write_outcome_ == RmaOutcome::kOk)
         write_outcome_ = outcome_of(registry_->use(range_, [](MutableBytes) {}));
     RmaFrame answer = frame_of(RmaFrameKind::kDone, head_.number);

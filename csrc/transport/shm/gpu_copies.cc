@@ -12,7 +12,7 @@ namespace {
 using sys::ProcessPiece;
 using sys::cuda::Copy;
 
-// Enough for engines to be at their full speed while this process looks up now and then.
+// Enough bytes for copy engines to run at full speed while this process polls now and then.
 constexpr std::size_t kMostDirect = 64 * kMiB;
 constexpr std::size_t kMostStaged = 2 * kMiB;
 
@@ -22,7 +22,7 @@ class GpuInFlightCopy final : public RmaInFlightCopy {
         : end_(std::move(end)), then_(std::move(then)) {}
     ~GpuInFlightCopy() override {
         if (end_ == nullptr) return;
-        // It holds the stage and the peer's memory.
+        // The function object owns the stage and the peer's memory.
         end_->release_after(std::make_shared<std::function<RmaCopied()>>(std::move(then_)));
     }
     GpuInFlightCopy(const GpuInFlightCopy&) = delete;
@@ -37,11 +37,12 @@ class GpuInFlightCopy final : public RmaInFlightCopy {
     }
 
    private:
-    std::shared_ptr<GpuEvent> end_;  // null once it has come
+    std::shared_ptr<GpuEvent> end_;  // null once it has completed
     std::function<RmaCopied()> then_;
 };
 
-/// While it lives, the owner of a memory waits with its end for this writer.
+/// Announced writer: while it lives, the owner of the memory waits with the end of its
+/// registration.
 class Presence {
    public:
     explicit Presence(std::shared_ptr<const PeerMemory> memory)
@@ -51,7 +52,7 @@ class Presence {
     Presence& operator=(const Presence&) = delete;
 
     [[nodiscard]] bool is_in() const { return is_in_; }
-    /// Whether the registration was still there.
+    /// Ends the access; returns whether the registration was still there.
     bool leave() { return std::exchange(is_in_, false) && memory_->leave(); }
 
    private:
@@ -63,7 +64,7 @@ std::unique_ptr<RmaInFlightCopy> over(RmaCopied copied) {
     return std::make_unique<RmaEnded>(std::move(copied));
 }
 
-/// The pieces as they lie in a stage, one behind the other.
+/// Returns the pieces at their places in a stage, one after the other.
 std::vector<ProcessPiece> in_stage(std::span<const ProcessPiece> pieces, const GpuStage& stage) {
     std::vector<ProcessPiece> staged;
     std::span<std::byte> rest = stage.bytes();
@@ -74,7 +75,7 @@ std::vector<ProcessPiece> in_stage(std::span<const ProcessPiece> pieces, const G
     return staged;
 }
 
-/// From each of `from` to its counterpart.
+/// Returns copies from each of `from` to its counterpart.
 std::vector<Copy> copies_here(std::span<const ProcessPiece> from,
                               std::span<const ProcessPiece> to) {
     std::vector<Copy> copies;

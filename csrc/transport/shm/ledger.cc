@@ -61,7 +61,7 @@ void Ledger::free_left_lines() {
 }
 
 void Ledger::end(std::uint32_t line) {
-    // Before anything that the owner's caller then does with the memory.
+    // Precedes all later accesses of the owner's caller to the memory.
     at(line).nonce.store(0, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }

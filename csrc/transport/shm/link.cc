@@ -71,7 +71,7 @@ Result<std::size_t> ShmRecvLink::available(ChannelId channel, RingCursor& cursor
         if (cursor.filled == cursor.consumed) {
             if (lost_.is_ok()) lost_ = wire_->look_idle();
             if (lost_.is_ok()) return std::size_t{0};
-            // What it wrote before it left still counts.
+            // Bytes that it wrote before it left still count.
             cursor.filled = tail.load(std::memory_order_acquire);
             if (cursor.filled == cursor.consumed) return lost_;
         }

@@ -11,7 +11,7 @@
 namespace pccl::transport::shm {
 namespace {
 
-// Of shorter pieces in a random order, plain copies are as fast, out of memory as well.
+// For shorter pieces in a random order, plain copies are as fast, from memory as well.
 constexpr std::size_t kLeastStreamed = 32 * kKiB;
 
 void copy_bytes(std::byte* dst, const std::byte* src, std::size_t bytes) {
@@ -68,7 +68,7 @@ Result<GpuView> PeerMemory::open_view(int device) const {
     PCCL_ASSIGN_OR_RETURN(const int home, gpus_->home_of(*gpu_));
     if (device == kOwnDevice) device = home;
     if (owner_ != ::getpid()) return gpus_->open(*gpu_, device);
-    // CUDA IPC is for other processes, and lets their GPUs in by itself.
+    // CUDA IPC is for other processes, and enables peer access of their GPUs by itself.
     PCCL_TRY(GpuMemories::reach(device, home));
     return GpuView{.address = address_, .device = device};
 }
@@ -107,7 +107,8 @@ Status PeerMemory::copy_by_kernel(const RmaCopy& wanted, bool sees_owner) const 
                                   ? sys::write_living_process(owner_, gate, wanted.pieces)
                                   : sys::write_process_pieces(owner_, mark_, gate, wanted.pieces));
         if (written) return Status::ok();
-        // Unless this registration has ended, another has, and this one has another gate.
+        // The write failed because some registration has ended: either this one, or another, and
+        // then this one has a new gate.
         if (!is_open() || line_.gate() == gate.address) return ended();
     }
 }

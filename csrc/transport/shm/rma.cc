@@ -14,10 +14,10 @@
 namespace pccl::transport::shm {
 namespace {
 
-// What a write that nobody has stopped takes, on a machine that is busy.
+// Duration of a write by a running process on a busy machine.
 constexpr Duration kBriefTimeout = std::chrono::milliseconds(100);
 
-/// Its line is open while it lives.
+/// Registration whose line is open while it lives.
 class ShmRegistration final : public Registration {
    public:
     ShmRegistration(const Memory& memory, std::shared_ptr<Ledger> ledger, std::uint32_t line)
@@ -42,7 +42,7 @@ class ShmRegistration final : public Registration {
     }
 
    private:
-    /// One is in there that may be stopped, and go on later (ledger.h).
+    /// Handles a writer that may be stopped, and continue later (ledger.h).
     void keep_writers_out() const {
         const Status kept = memory_.file >= 0 ? leave_pages() : shut_gate();
         if (kept.is_ok() || ledger_->await_no_writers(line_, Ledger::kWriterTimeout)) return;
@@ -57,7 +57,7 @@ class ShmRegistration final : public Registration {
         if (memory_.kind == abi::MemoryKind::kGpu)
             return Status::unavailable("it is memory of a GPU, which nobody takes from it");
         PCCL_TRY(ledger_->shut_gate());
-        // For a call that the kernel is in the middle of.
+        // Waits for a call that the kernel is executing.
         static_cast<void>(ledger_->await_no_writers(line_, Ledger::kWriterTimeout));
         return Status::ok();
     }
@@ -69,7 +69,7 @@ class ShmRegistration final : public Registration {
     abi::MemoryDescriptor descriptor_{};
 };
 
-/// A process of this host; `wire` is that of the link's stream, which the link keeps.
+/// Process of this host; `wire` is that of the link's stream, which the link keeps.
 class ShmPeer final : public RmaPeer {
    public:
     ShmPeer(PeerWire& wire, pid_t process, std::shared_ptr<GpuMemories> gpus)

@@ -63,7 +63,7 @@ Status ShmTransport::reaches(const PeerAddress& peer) const {
     return may_share_memory(here_.process, peer.control);
 }
 
-/// Proves the secret, hands over the memory, and takes the peer's doorbell.
+/// Connection attempt: proves the secret, passes the memory, and receives the peer's doorbell.
 class ShmTransport::ShmPendingConnect final : public PendingConnect {
    public:
     ShmPendingConnect(Waiter& waiter, const LinkRequest& request,
@@ -116,7 +116,7 @@ class ShmTransport::ShmPendingConnect final : public PendingConnect {
     const LinkRequest request_;
     const std::unique_ptr<HandshakeClient> client_;
     std::unique_ptr<RingFile> rings_;
-    std::optional<WatchedSocket> socket_;  // once the memory is offered
+    std::optional<WatchedSocket> socket_;  // set once the memory is offered
 };
 
 Result<std::unique_ptr<PendingConnect>> ShmTransport::connect(const PeerAddress& peer,

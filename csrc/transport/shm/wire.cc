@@ -11,7 +11,7 @@
 namespace pccl::transport::shm {
 namespace {
 
-// The clock costs more than an empty look at a ring, and a socket much more.
+// Reading the clock costs more than an empty check of a ring, and a check of the socket much more.
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenSocketLooks = std::chrono::milliseconds(20);
 
@@ -32,7 +32,7 @@ Status PeerWire::look() {
     return Status::peer_lost(peer(), concat("the process of ", peer_name(peer()), " has ended"));
 }
 
-/// One system call where nothing has happened, as is the rule.
+/// Checks for events with one system call; there are none in the common case.
 bool PeerWire::is_quiet() const {
     std::array<pollfd, 2> ends{pollfd{.fd = socket_.get(), .events = POLLIN, .revents = 0},
                                pollfd{.fd = doorbell_->process(), .events = POLLIN, .revents = 0}};

@@ -7,13 +7,13 @@
 namespace pccl::transport::tcp {
 namespace {
 
-// What waits for its path behind too much comes too late: others have carried what follows it, and
-// the receiver's buffers are full of that. So all queues are equally long in time: that of the
-// fastest path may fill its send buffer, others as much less as they carry less.
+// A block in a long queue arrives too late: others have carried later blocks, which fill the
+// receiver's buffers. So all queues are equally long in time: the queue of the fastest path may
+// fill its send buffer, and the limits of others are smaller in proportion to their throughput.
 constexpr std::size_t kMostUnsent = 2 * kMiB;
 constexpr std::size_t kLeastUnsent = 512 * kKiB;
 constexpr std::size_t kStep = 128 * kKiB;
-// Between one sharing out and the next, over all sockets: a few blocks of each.
+// Bytes over all sockets between two calls of share_out(): a few blocks of each.
 constexpr std::size_t kWindow = 4 * kMiB;
 
 }  // namespace
@@ -49,7 +49,7 @@ void BlockWriter::share_out() {
 }
 
 bool BlockWriter::has_candidates() {
-    // Among equals it is the turn of the one that has waited longest.
+    // Among equals, the one that has waited longest comes first.
     std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(asked_) + 1,
                 order_.end());
     measure();
@@ -66,7 +66,7 @@ bool BlockWriter::others_have_room() {
     for (std::size_t i = candidates_; i < order_.size(); ++i)
         outputs.push_back({.fd = stripes_.socket(order_[i]), .output = true});
     if (!sys::wait_for_any(outputs, Duration::zero())) return false;
-    if (!has_candidates()) candidates_ = order_.size();  // a system that knows no such limit
+    if (!has_candidates()) candidates_ = order_.size();  // a system without such a limit
     return true;
 }
 

@@ -114,7 +114,8 @@ Status TcpRecvLink::settled(const Status& gone) {
 }
 
 Status TcpRecvLink::fail(const Status& fault) {
-    // Sticks to the channel, not to the link: the other channel may still hold bytes that arrived.
+    // The error is sticky in the channel, not in the link: the other channel may still have bytes
+    // that arrived.
     return watch_.explain(Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message())));
 }
 

@@ -10,11 +10,11 @@
 namespace pccl::transport::tcp {
 namespace {
 
-// To copy so few bytes costs less than a system call for them.
+// Copying this few bytes costs less than a system call for them.
 constexpr std::size_t kShort = 8 * kKiB;
 constexpr std::size_t kMostHeld = 64 * kKiB;
 
-/// What one call sends: bytes that were held back, and then pieces, as one run.
+/// Bytes of one call as one run: bytes that were held back, and then pieces.
 class ByteRun {
    public:
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): to clear vectors_ takes time
@@ -22,8 +22,8 @@ class ByteRun {
         for (const Bytes& piece : pieces) total_ += piece.size();
     }
 
-    /// `number`, and bytes [begin, begin + room) of it or the first of these, as the system takes
-    /// them.
+    /// Returns `number`, and the bytes [begin, begin + room) of the run, or the first of these, as
+    /// an array for the system call.
     [[nodiscard]] std::span<const iovec> part(Bytes number, std::size_t begin, std::size_t room) {
         std::size_t count = 0;
         if (!number.empty())
@@ -49,7 +49,7 @@ class ByteRun {
     Bytes held_;
     std::span<const Bytes> pieces_;
     std::size_t total_ = 0;
-    std::array<iovec, 65> vectors_;  // as many as part() gives are set
+    std::array<iovec, 65> vectors_;  // only those that part() returns are set
 };
 
 std::size_t bytes_of(std::span<const iovec> vectors) {
@@ -59,11 +59,11 @@ std::size_t bytes_of(std::span<const iovec> vectors) {
 }
 
 struct SentPart {
-    std::size_t taken = 0;  // of the run
+    std::size_t taken = 0;  // bytes of the run
     bool is_short = false;  // no socket takes more now
 };
 
-/// Sends the run from `begin` on, as far as one socket takes it.
+/// Sends the run from `begin` on, as much as one socket takes.
 Result<SentPart> send_part(BlockWriter& writer, ByteRun& run, std::size_t begin) {
     if (!writer.choose()) return SentPart{.is_short = true};
     do {
@@ -122,11 +122,12 @@ Result<std::size_t> TcpSendLink::push(SendChannel& channel_state, std::span<cons
     std::size_t sent = 0;
     while (sent < run.bytes()) {
         const auto part = send_part(channel_state.writer, run, sent);
-        // What was taken before the fault counts; the next call finds the fault again.
+        // The bytes taken before the fault count; the next call returns the fault again.
         if (!part.is_ok() && sent <= held) PCCL_TRY(fail(part.status()));
         if (!part.is_ok()) break;
         sent += part->taken;
-        // A peer that left without reading leaves a window that stays shut: the kernel waits on.
+        // A peer that left without reading leaves a window that stays shut: the kernel keeps
+        // waiting.
         if (part->taken == 0 && sent <= held) PCCL_TRY(fail_if_left());
         if (part->is_short) break;
     }

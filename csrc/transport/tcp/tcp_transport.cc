@@ -46,7 +46,7 @@ Status TcpTransport::reaches(const PeerAddress& peer) const {
     return routes_to(here_, peer).status();
 }
 
-/// Finds the peer's address, unless it is known, and opens the sockets of a link there.
+/// Finds the peer's address, unless one is proven, and opens the sockets of a link there.
 class TcpTransport::TcpPendingConnect final : public PendingConnect {
    public:
     struct Target {
@@ -106,7 +106,8 @@ class TcpTransport::TcpPendingConnect final : public PendingConnect {
                                                                   target_.secret, target_.block));
         return Status::ok();
     }
-    /// An address that was proven by another process of the peer's host may be another one's now.
+    /// Returns whether the peer may have another address: one that another process of its host has
+    /// proven may belong to a different host now.
     [[nodiscard]] bool may_be_elsewhere(const Status& failure) const {
         return trial_ == nullptr && target_.routes.addresses.size() > 1 &&
                failure.code() == StatusCode::kPeerLost;
@@ -114,8 +115,8 @@ class TcpTransport::TcpPendingConnect final : public PendingConnect {
 
     const TcpTransport& transport_;
     const Target target_;
-    std::unique_ptr<AddressTrial> trial_;      // once there was one
-    std::unique_ptr<HandshakeClient> client_;  // once the address is known
+    std::unique_ptr<AddressTrial> trial_;      // set if a trial was necessary
+    std::unique_ptr<HandshakeClient> client_;  // set once the address is determined
 };
 
 Result<std::unique_ptr<HandshakeClient>> TcpTransport::start_handshake(const sys::Address& address,
@@ -234,7 +235,8 @@ Status TcpTransport::finish(Assembly whole, LinkReceiver& receiver) const {
     return Status::ok();
 }
 
-/// Nothing is sent on a link before it is whole: what can be read is the end of a socket.
+/// Returns whether the peer gave up. A link carries nothing before it is complete: a readable
+/// socket has ended.
 bool TcpTransport::Assembly::is_given_up() const {
     std::vector<sys::Interest> ends;
     for (const UniqueFd& socket : sockets)

@@ -3,7 +3,7 @@
 namespace pccl::transport::tcp {
 namespace {
 
-// The clock costs more than an empty look at a socket would, if it did not cost a system call.
+// A check is a system call, and reading the clock costs more than counting: most calls do neither.
 constexpr int kFreeLooks = 64;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 constexpr Duration kBrokenGrace = std::chrono::milliseconds(200);
