@@ -20,7 +20,7 @@
 
 namespace pccl {
 
-/// Bound of peer_timeout: the kernel stores its socket timeouts in an int of milliseconds.
+/// Bound of peer_timeout: the kernel stores the silence of a socket in an int.
 inline constexpr std::chrono::milliseconds kLongestPeerTimeout = std::chrono::hours(24);
 
 struct Config {
@@ -34,7 +34,7 @@ struct Config {
                                     // management network
     std::string secret_file;  // PCCL_SECRET_FILE: the job secret; empty = from the rendezvous store
     int tcp_sockets = 2;      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
-    std::size_t shm_ring_bytes = 0;  // PCCL_SHM_RING_BYTES: 0 = by the number of ranks
+    std::size_t shm_ring_bytes = 0;  // PCCL_SHM_RING_BYTES: 0 = derived from the number of ranks
     std::chrono::milliseconds connect_timeout{30'000};  // PCCL_CONNECT_TIMEOUT_MS
     std::chrono::milliseconds peer_timeout{10'000};     // PCCL_PEER_TIMEOUT_MS: limit for a silent
                                                         // host; at most kLongestPeerTimeout
@@ -49,7 +49,8 @@ struct Config {
     std::string capsules;      // PCCL_CAPSULES: files, and folders of files *.capsule, between ":"
     std::string trusted_keys;  // PCCL_TRUSTED_KEYS: a file of public keys, one of which must have
                                // signed a capsule; empty = no signature is required
-    bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
+    bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = use them for large all_gathers,
+                                    // all_to_alls
     // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory; 1 = kernels access peers also
     // where ranks share a GPU
     std::optional<bool> gpu_peer_access{};
@@ -57,7 +58,7 @@ struct Config {
     std::string topo_file;        // PCCL_TOPO_FILE: a description of the machine, used before
                                   // detection
     std::string topo_dump_file;   // PCCL_TOPO_DUMP_FILE: output file for a detected machine
-    std::string graph_file;       // PCCL_GRAPH_FILE: plans, instead of a search
+    std::string graph_file;       // PCCL_GRAPH_FILE: input file of plans, in place of a search
     std::string graph_dump_file;  // PCCL_GRAPH_DUMP_FILE: output file for plans
     /// A line for each setting whose value is unusable, with its name, the value and a valid
     /// example: check_settings().

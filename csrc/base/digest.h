@@ -1,4 +1,5 @@
-// FNV-1a, 64 bits (RFC 9923): shows whether two values are equal; it does not resist an adversary.
+// FNV-1a, 64 bits (RFC 9923): equal values have equal digests. The hash does not resist an
+// adversary.
 #pragma once
 
 #include <array>

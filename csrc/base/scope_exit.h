@@ -1,4 +1,4 @@
-// Runs a function when the scope ends, unless it was dismissed.
+// Guard that runs a function when the scope ends, unless it was dismissed.
 #pragma once
 
 #include <utility>

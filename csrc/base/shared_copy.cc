@@ -13,9 +13,9 @@ namespace {
 
 // Reading the clock takes little time beside a write of this size.
 constexpr std::size_t kTriedBytes = 16384;
-// Readers fetch streamed bytes from memory instead of from a cache: this takes so many seconds a
-// byte more. The two ways differ by so much that it need not be exact: on servers it is 0.03 to
-// 0.08 ns.
+// Extra seconds a byte for readers to fetch streamed bytes from memory instead of from a cache. The
+// two ways differ by a large factor, so the value need not be exact: on servers it is 0.03 to 0.08
+// ns.
 constexpr double kFromMemory = 0.04e-9;
 // Plain writing to lines in no cache takes up to this many times as long as streaming where it is
 // the faster way in the long run; to lines in far caches it takes longer.

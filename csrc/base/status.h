@@ -32,7 +32,7 @@ enum class StatusCode {
     kUnavailable,        // not here or not now: try elsewhere or later
     kPeerLost,           // a peer died, closed or broke the protocol: shrink or stop
     kTimeout,            // the deadline passed: the message names the missing rank
-    kMismatch,           // two ranks disagree about one operation: mend the program
+    kMismatch,           // two ranks disagree about one operation: correct the program
     kAborted,            // abort was called
     kResourceExhausted,  // memory, descriptors, slots: free some or raise the bound
     kInternal,           // a bug of the library
@@ -129,7 +129,7 @@ class [[nodiscard]] Result {
 #define PCCL_CONCAT_INNER(a, b) a##b
 #define PCCL_CONCAT(a, b) PCCL_CONCAT_INNER(a, b)
 
-/// Returns the Status from the enclosing function unless it is ok.
+/// Returns the Status of the expression from the enclosing function unless it is ok.
 #define PCCL_TRY(expression)                                                         \
     do {                                                                             \
         if (::pccl::Status pccl_try_status = (expression); !pccl_try_status.is_ok()) \

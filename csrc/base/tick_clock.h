@@ -12,9 +12,9 @@
 
 namespace pccl {
 
-/// The time of system_clock(), computed from a counter that has run at one rate since refresh():
-/// off by up to some 10 ns for each millisecond since then. Where the machine has no such counter
-/// it is system_clock() itself. One thread at a time.
+/// Fast clock with the time of system_clock(), computed from a counter that has run at one rate
+/// since refresh(): off by up to some 10 ns for each millisecond since then. Where the machine has
+/// no such counter it is system_clock() itself. One thread at a time.
 class PCCL_API TickClock {
    public:
     /// Measures the counter's rate, once in a process: this takes 5 ms, which the first refresh()

@@ -12,7 +12,7 @@
 namespace pccl::netconf {
 namespace {
 
-/// How long advance() reads messages that are no reply before it returns to its caller.
+/// Time for which advance() reads messages other than replies before it returns.
 constexpr Duration kSlice = std::chrono::milliseconds(20);
 
 std::string_view operation_in(std::string_view xml) {

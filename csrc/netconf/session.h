@@ -34,7 +34,7 @@ class PCCL_API Session {
     /// Returns the server's capabilities, once connected.
     [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
 
-    /// Begins a request, an operation as XML.
+    /// Begins a request; `operation` is its XML.
     void request(std::string_view operation);
     /// Makes progress on the request; returns the reply once it has arrived. Drops replies to
     /// earlier requests, and notifications. Returns soon even if the server sends these without

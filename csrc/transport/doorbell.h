@@ -116,8 +116,8 @@ class PCCL_API Waiter final : public SocketWatcher {
     /// Sets the wake-up latency of this host, from the wake call until the sleeper runs. Waits
     /// yield for longer where a sleep costs more.
     void wakes_take(Duration each);
-    /// Lets prepare() issue a barrier in all processes from now on: peers then ring without a
-    /// fence.
+    /// Lets prepare() issue a barrier in all processes from now on: peers may then publish without
+    /// a fence, and check for sleepers afterwards (comm/shm).
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] Crowd crowd() const { return crowd_.load(std::memory_order_relaxed); }
     /// Returns how long a pair with a core each yields before it sleeps.
@@ -145,9 +145,10 @@ class PCCL_API Waiter final : public SocketWatcher {
 
 /// Pacing of one wait: bounded spin, bounded yield, then sleeps in slices. Nobody spins where more
 /// processes of a group share this host than it has cores: the awaited process may need this core.
-/// Where cores just suffice, more processes spin for a shorter time: one of them is always
-/// preempted by other work, and the others wait for it. Where cores are plenty, waits yield for
-/// longer: a sleeper delays its receivers, and the delay spreads from rank to rank.
+/// Where the cores just suffice, the limits of spinning and yielding shrink with the number of
+/// processes: one of them is always preempted by other work, and the others wait for it. Where
+/// cores are plenty, waits yield for longer: a sleeper delays its receivers, and the delay spreads
+/// from rank to rank.
 ///
 ///     Backoff backoff(waiter);
 ///     while (!look()) backoff.pause();

@@ -23,7 +23,7 @@ namespace pccl::transport {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// Whether more bytes of the same message follow at once, so that a link may hold these back.
+/// Hint whether more bytes of the same message follow at once, so that a link may hold these back.
 enum class Flush : bool { kLater, kNow };
 
 class SendLink {

@@ -49,15 +49,16 @@ class PCCL_API Region {
 
     // Steps of construction, in this order; for transports.
 
-    /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell. Errors blame
-    /// `rank`; errors of complete() blame the rank at fault.
+    /// Sends the memory to `rank` over `socket`, and waits for its doorbell; on rank 0. Errors
+    /// blame `rank`; errors of complete() blame the rank at fault.
     Status offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline);
-    /// Rank 0: sends all doorbells to all ranks, wakes the ranks that wait for them, and closes the
-    /// connections.
+    /// Sends all doorbells to all ranks, wakes the ranks that wait for them, and closes the
+    /// connections; on rank 0.
     Status complete(Deadline deadline);
-    /// Rank 0, in place of complete(): sends the reason to all ranks that received the offer.
+    /// Sends the reason to all ranks that received the offer, in place of complete(); on rank 0.
     void call_off(const Status& reason);
-    /// Another rank: returns nullptr until the offer has come. Sends `own` in answer.
+    /// Arguments of accept(), which runs on the other ranks: it returns nullptr until the offer has
+    /// come, and sends `own` in answer.
     struct Expected {
         RegionExtent extent;
         Rank rank = 0;

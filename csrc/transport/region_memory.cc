@@ -107,7 +107,7 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::join(UniqueFd file,
         extent.offset > kFileBytes - extent.bytes || extent.offset % kPage != 0)
         return Status::invalid_argument(concat("a peer offered ", extent.bytes, " bytes at ",
                                                extent.offset, " of a file of ", kFileBytes));
-    // Without /proc the lock is shared with the peer's descriptor: it then ends when both are
+    // Without /proc the peer's descriptor and this one share the lock: it then ends when both are
     // closed.
     if (UniqueFd own = reopen(file.get()); own.is_open()) file = std::move(own);
     std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file), inode));

@@ -37,7 +37,7 @@
 
 namespace pccl::transport {
 
-/// Memory of the caller, who keeps it while it is registered.
+/// Memory of the caller, which stays valid while it is registered.
 struct Memory {
     std::byte* data = nullptr;
     std::size_t bytes = 0;

@@ -39,7 +39,7 @@ class LinkReceiver {
     /// Reports that this process lacks resources for the request (descriptors, memory):
     /// kResourceExhausted. Must not block. Refused unless overridden.
     virtual void fell_short(const LinkRequest& request, TransportKind kind, const Status& why);
-    /// As HandshakeHost::refused().
+    /// Reports a failed handshake, as HandshakeHost::refused() does.
     virtual void refused(std::string_view transport_name, const Status& why) = 0;
     /// Lets Transport::advance() be called when `fd` is readable; until unwatch(), or when `fd` is
     /// closed everywhere.
@@ -64,8 +64,8 @@ struct RegionRequest {
     GroupId group{};
     std::span<const PeerAddress> ranks;        // all ranks; the own entry is not used
     std::function<void(Rank)> waits_for = {};  // called before each rank that it waits for
-    /// Called with the error of a rank that cannot be connected to, before the others are notified
-    /// that no memory will be shared; its result becomes the result of share().
+    /// Callback with the error of a rank that cannot be connected to, before the others are
+    /// notified that no memory will be shared; its result becomes the result of share().
     std::function<Status(const Status&)> unreached = {};
 };
 
@@ -81,7 +81,8 @@ class RegionSharing {
     ~RegionSharing() = default;
 };
 
-/// Several threads may call connect() at once; accept() and advance() take one.
+/// Transport interface. Several threads may call connect() at once; accept() and advance() take
+/// one.
 class Transport {
    public:
     virtual ~Transport() = default;

@@ -1,4 +1,4 @@
-// The set of transports that a peer or a buffer supports.
+// Set of transports that a peer or a buffer supports.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ struct ControlAddress {
 struct Arrival {
     UniqueFd socket;  // closed where the control plane is in memory
     Introduction introduction;
-    /// Why this process has no descriptors left, while the connection uses the reserved one; ok
-    /// otherwise.
+    /// Reason why this process has no descriptors left, while the connection uses the reserved one;
+    /// ok otherwise.
     Status shortage = {};
 };
 
@@ -67,7 +67,8 @@ class ControlHost : public HandshakeHost {
 [[nodiscard]] std::optional<std::string> take_up(Arrival& arrival, ControlHost& host);
 [[nodiscard]] Introduction notice_for(const LinkRequest& request, const Status& reason);
 
-/// query(), notify() and probe() are thread-safe; advance() takes one thread at a time.
+/// Control plane of a process. query(), notify() and probe() are thread-safe; advance() takes one
+/// thread at a time.
 class ControlPlane {
    public:
     virtual ~ControlPlane() = default;

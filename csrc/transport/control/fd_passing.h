@@ -22,7 +22,8 @@ inline constexpr std::byte kShortage{'!'};
 
 /// Returns the descriptors of the next message, which must have `tag`. kPeerLost after a kShortage.
 Result<std::vector<UniqueFd>> receive_fds(int socket, std::byte tag, Deadline deadline);
-/// Like receive_fds(), without waiting: nullopt when there is no message yet.
+/// Returns the descriptors of the next message like receive_fds(), without waiting: nullopt when
+/// there is no message yet.
 Result<std::optional<sys::FdMessage>> next_fds(int socket, std::byte tag);
 
 }  // namespace pccl::transport

@@ -35,7 +35,7 @@ struct ConnectArgs {
     sys::StreamOptions stream = {};
     /// Error code if another process has the address: one without the secret, or without PCCL.
     StatusCode of_strangers = StatusCode::kPeerLost;
-    /// Whether its errors become part of a longer one, which names the interface.
+    /// True if its errors become part of a longer one, which names the interface.
     bool is_one_of_several = false;
 };
 

@@ -1,5 +1,5 @@
-// The bytes of the handshake, and the proofs over them. Only handshake.cc and server_handshake.h
-// include this.
+// Messages of the handshake, and the proofs over them. Only handshake.cc and server_handshake.h
+// include this file.
 #pragma once
 
 #include <algorithm>

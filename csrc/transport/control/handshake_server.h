@@ -1,4 +1,4 @@
-// The accepting side of the handshake: a listening socket and the handshakes under way on it.
+// Accepting side of the handshake: a listening socket and its pending handshakes.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct HandshakeServerOptions {
     /// At most this many handshakes run, and fewer in a process of few descriptors. When another
     /// connection waits, the oldest client that has sent nothing is put off: it may begin again.
     std::size_t most_pending = 1024;
-    /// The server refuses a handshake that takes longer.
+    /// Limit of a handshake: the server refuses one that takes longer.
     Duration timeout = std::chrono::seconds(5);
     /// Limit while most_pending clients have begun their hello: the oldest is put off once it has
     /// taken this long (unset: chosen so that the kernel's whole queue is served within 0.6 s).
@@ -38,7 +38,8 @@ struct HandshakeServerOptions {
 /// Server of handshakes. One thread at a time.
 class PCCL_API HandshakeServer {
    public:
-    /// Takes ownership of a socket whose peer has proven itself and was sent its acceptance.
+    /// Callback that takes ownership of a socket whose peer has proven itself and was sent its
+    /// acceptance.
     using Welcome = std::function<void(UniqueFd, const Introduction&)>;
 
     static Result<std::unique_ptr<HandshakeServer>> listen(const sys::Address& address,

@@ -16,7 +16,7 @@
 namespace pccl::transport {
 
 struct ControlOptions {
-    /// Whether peers of this host may connect by a unix socket, and any by the network.
+    /// Sides to listen at: a unix socket for peers of this host, and the network for any peer.
     bool within_host = true;
     bool between_hosts = true;
     /// Interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).

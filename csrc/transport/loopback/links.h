@@ -1,4 +1,4 @@
-// The two ends of a loopback link.
+// Both ends of a loopback link.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The bytes between the two ends of a loopback link.
+// Byte pipe between the two ends of a loopback link.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct PipeArgs {
                                 // faults of its own
 };
 
-/// Byte pipe of a link. Thread-safe. It has one lock: it is for tests, not for speed.
+/// Pipe. Thread-safe. It has one lock: it is for tests, not for speed.
 ///
-/// Stricter than other links on purpose: bytes sent with Flush::kLater stay invisible until a send
-/// with Flush::kNow, a flush, or a full pipe, so that a missing flush shows.
+/// The pipe is stricter than other links on purpose: bytes sent with Flush::kLater stay invisible
+/// until a send with Flush::kNow, a flush, or a full pipe, so that a missing flush shows.
 class Pipe {
    public:
     enum class End : std::size_t { kSender, kReceiver };

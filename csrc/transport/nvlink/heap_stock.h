@@ -98,7 +98,7 @@ class PCCL_API HeapStock {
     const HeapMemory::Place place_;
     std::mutex mutex_;
     std::weak_ptr<HeapMemory> current_;  // source of claim()
-    std::size_t claimed_ = 0;            // bytes of it
+    std::size_t claimed_ = 0;            // bytes of current_
     std::map<HeapId, std::weak_ptr<HeapMemory>> joined_;
 };
 

@@ -33,8 +33,8 @@ class PCCL_API PeerSockets {
     [[nodiscard]] std::string address() const { return server_->address().to_string(); }
     /// Connects to all lower ranks, then waits for the higher ones, so that ranks which connect at
     /// the same time cannot deadlock. `addresses` is indexed by rank; the own entry is not used.
-    /// kTimeout and kPeerLost name the rank. While it waits, it calls `objection` now and then, and
-    /// returns its error.
+    /// kTimeout and kPeerLost name the rank. While connect() waits, it calls `objection` now and
+    /// then, and returns its error.
     using Objection = std::function<Status()>;
     Status connect(std::span<const std::string> addresses, Deadline deadline,
                    const Objection& objection = {});

@@ -12,7 +12,7 @@
 
 namespace pccl::transport::nvlink {
 
-/// By rank; 0 where there is none.
+/// Addresses by rank; 0 where there is none.
 using PeerAddresses = std::array<sys::cuda::DeviceAddress, abi::kMostDevices>;
 
 class PCCL_API SymmetricHeap {

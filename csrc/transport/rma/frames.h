@@ -13,7 +13,7 @@ namespace pccl::transport {
 /// Limits of unanswered messages, for each end.
 inline constexpr std::size_t kRmaWindow = 1024;
 inline constexpr std::size_t kMostRmaNotifications = 64;
-/// Blocks in lists of these requests.
+/// Limit of blocks in lists of these requests.
 inline constexpr std::size_t kRmaListed = 16'384;
 /// Bytes of a request for several blocks, which cannot be cancelled. Blocks may overlap, so that
 /// the size of a memory does not bound the bytes of a request.
@@ -23,7 +23,7 @@ enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kNotification, kDone, kD
 
 enum class RmaOutcome : std::uint8_t { kOk, kEnded, kOutOfBounds };
 
-/// How a request encodes its blocks.
+/// Encoding of the blocks of a request.
 enum class RmaLayout : std::uint8_t { kRun, kList };
 
 /// Header of a message. `count` RmaExtents follow the header of a request with a list. Payload

@@ -33,9 +33,9 @@ class PCCL_API GpuStagingPath {
 
 enum class GpuDirection : std::uint8_t { kToGpu, kFromGpu };
 
-/// Begins copies in or out of memory of a GPU that starts at `memory`.
+/// Callback that begins copies in or out of memory of a GPU that starts at `memory`.
 using GpuBegin = std::function<Result<std::shared_ptr<GpuEvent>>(std::byte* memory)>;
-/// Calls `begin` with the memory of a transfer's blocks. An error ends the transfer.
+/// Callback that calls `begin` with the memory of a transfer's blocks. An error ends the transfer.
 using GpuLend = std::function<Result<std::shared_ptr<GpuEvent>>(const GpuBegin& begin)>;
 
 /// Lends memory that its user keeps.
@@ -124,7 +124,7 @@ class PCCL_API GpuReceiver {
     GpuTransfer transfer_;
     std::unique_ptr<GpuStage> stage_;
     std::size_t part_ = 0;    // bytes of the part in stage_
-    std::size_t filled_ = 0;  // bytes of it that have come
+    std::size_t filled_ = 0;  // bytes of the part that have arrived
     std::deque<StagedPart> parts_;
 };
 

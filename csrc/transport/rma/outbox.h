@@ -19,9 +19,10 @@ namespace pccl::transport {
 
 class PCCL_API RmaOutbox {
    public:
-    /// Called for each answered read, once its bytes have been copied or it has failed.
+    /// Callback for each answered read, once its bytes have been copied or it has failed.
     using ReadServed = std::function<void(RmaOutcome)>;
-    /// Returns the outcome of a write into memory of a GPU; nullopt while it is in flight.
+    /// Callback that returns the outcome of a write into memory of a GPU; nullopt while the bytes
+    /// are in flight.
     using Landing = std::function<Result<std::optional<RmaOutcome>>()>;
 
     [[nodiscard]] std::size_t size() const { return messages_.size(); }

@@ -107,7 +107,7 @@ class RmaStreamLink final : public RmaLink {
     Status taken();
     /// Takes a prefix of `bytes` and returns its length.
     Result<std::size_t> take_payload(Bytes bytes);
-    /// Receives into the current block, if much of it is missing.
+    /// Receives into the current block, if many bytes of the block are missing.
     Result<std::size_t> receive_block(const RmaBlocks& blocks, MutableBytes memory);
     Result<std::size_t> take_into_receiver(GpuReceiver& receiver, Bytes bytes);
     Result<std::size_t> receive_into_receiver(GpuReceiver& receiver);

@@ -20,8 +20,8 @@ namespace pccl::transport::shm {
 /// Copies of one link.
 class GpuCopies {
    public:
-    /// Returns the result of a copy with the given status, after a check whether the owner is
-    /// there.
+    /// Callback that returns the result of a copy with the given status, after a check whether the
+    /// owner is there.
     using Look = std::function<RmaCopied(const PeerMemory&, const Status&)>;
 
     GpuCopies(std::shared_ptr<GpuMemories> gpus, Look look)

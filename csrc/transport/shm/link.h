@@ -1,4 +1,4 @@
-// The two ends of a shared-memory link.
+// Both ends of a shared-memory link.
 #pragma once
 
 #include <array>

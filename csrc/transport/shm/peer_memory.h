@@ -25,10 +25,10 @@ class PeerMemory final : public RmaPeerMemory {
     static Result<std::shared_ptr<PeerMemory>> open(const abi::MemoryDescriptor& memory,
                                                     pid_t owner, std::shared_ptr<GpuMemories> gpus);
 
-    /// Copies; ok only if the registration was there after the bytes had moved (ledger.h), and, for
-    /// a read of memory that is not mapped, the owner. kUnavailable otherwise. `sees_owner`: the
-    /// caller checks by the owner's liveness word, before and after, that it is there, so that the
-    /// kernel need not check its mark.
+    /// Copies bytes; ok only if the registration was there after the bytes had moved (ledger.h),
+    /// and, for a read of memory that is not mapped, the owner. kUnavailable otherwise.
+    /// `sees_owner`: the caller checks by the owner's liveness word, before and after, that it is
+    /// there, so that the kernel need not check its mark.
     Status copy(const RmaCopy& wanted, bool sees_owner = false) const;
     [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
     [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }

@@ -25,7 +25,8 @@ namespace pccl::transport::shm {
 /// PCCL_SHM_RING_BYTES overrides it (rounded down to a power of two).
 [[nodiscard]] PCCL_API std::size_t ring_bytes(int host_ranks, int group_size);
 
-/// Positions count bytes since the ring was made; they never wrap in practice (2^64).
+/// Positions of a ring. They count bytes since the ring was made, and never wrap in practice
+/// (2^64).
 struct RingCounters {
     alignas(kCacheLine) std::atomic<std::uint64_t> tail;  // written by the producer
     alignas(kCacheLine) std::atomic<std::uint64_t> head;  // written by the consumer

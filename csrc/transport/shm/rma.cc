@@ -42,7 +42,7 @@ class ShmRegistration final : public Registration {
     }
 
    private:
-    /// Handles a writer that may be stopped, and continue later (ledger.h).
+    /// Keeps out a writer that may be stopped, and continue later (ledger.h).
     void keep_writers_out() const {
         const Status kept = memory_.file >= 0 ? leave_pages() : shut_gate();
         if (kept.is_ok() || ledger_->await_no_writers(line_, Ledger::kWriterTimeout)) return;

@@ -21,7 +21,7 @@ class BlockWriter {
    public:
     explicit BlockWriter(Stripes stripes);
 
-    /// At the start of a block, sorts the sockets by the order in which to try them. Returns false
+    /// Sorts the sockets by the order in which to try them, at the start of a block. Returns false
     /// when none has room for the block: the kernel then reports the first one that has.
     [[nodiscard]] bool choose() { return !may_choose() || has_candidates() || others_have_room(); }
     /// Returns whether another socket may take a block that socket() did not begin.
@@ -43,7 +43,7 @@ class BlockWriter {
     [[nodiscard]] std::size_t capacity() const;
 
    private:
-    /// A number that is begun binds its block to the socket.
+    /// Returns whether the block may go to another socket: a number that is begun binds its block.
     [[nodiscard]] bool may_choose() const { return number_left_ == sizeof number_; }
     /// Sorts the sockets; returns whether any has few enough bytes waiting.
     bool has_candidates();

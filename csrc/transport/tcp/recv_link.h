@@ -1,4 +1,4 @@
-// The receiving end of a TCP link.
+// Receiving end of a TCP link.
 #pragma once
 
 #include <memory>

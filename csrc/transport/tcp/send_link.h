@@ -1,4 +1,4 @@
-// The sending end of a TCP link.
+// Sending end of a TCP link.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ namespace pccl::transport::tcp {
 /// Number that precedes each block of a stream over several sockets. The first is 0.
 using BlockNumber = std::uint64_t;
 
-/// The sockets of one channel.
+/// Sockets of one channel.
 class Stripes {
    public:
     Stripes(std::vector<WatchedSocket> sockets, std::size_t block_bytes,

@@ -46,7 +46,8 @@ Status TcpTransport::reaches(const PeerAddress& peer) const {
     return routes_to(here_, peer).status();
 }
 
-/// Finds the peer's address, unless one is proven, and opens the sockets of a link there.
+/// Connection attempt: finds the peer's address, unless one is proven, and opens the sockets of a
+/// link there.
 class TcpTransport::TcpPendingConnect final : public PendingConnect {
    public:
     struct Target {

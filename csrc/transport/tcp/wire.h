@@ -13,8 +13,9 @@ namespace pccl::transport::tcp {
 struct SocketPurpose {
     using LinkNonce = std::array<std::uint8_t, 16>;
     LinkNonce link{};
-    /// 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel; the last one is the watch:
-    /// it carries nothing but a close reason, and shows whether the peer's host is there.
+    /// Role of the socket: 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel; the
+    /// last one is the watch, which carries nothing but a close reason, and shows whether the
+    /// peer's host is there.
     std::uint32_t index = 0;
     std::uint32_t data_sockets = 1;  // 1 to kMostDataSockets
     std::uint32_t block_bytes = 0;   // kLeastBlock to kMostBlock
