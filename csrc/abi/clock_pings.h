@@ -1,4 +1,5 @@
-// What host and GPU tell each other to compare their clocks, in host memory that kernels see.
+// Clock questions and answers between the host and a GPU, in host memory that kernels can access.
+// The host uses them to compare the two clocks.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@ namespace pccl::abi {
 
 inline constexpr std::uint32_t kClockPings = 32;
 
-/// The GPU answers each question, which are numbered from 1 on.
+/// One slot of the exchange. The host numbers its questions from 1; the GPU answers each of them.
 struct ClockPings {
-    std::uint32_t asked;     // by the host: the number of its last question
-    std::uint32_t answered;  // by the GPU
-    std::uint64_t gpu_ns;    // its global timer, when it answered that
+    std::uint32_t asked;     // number of the host's last question
+    std::uint32_t answered;  // number of the question that the GPU answered last
+    std::uint64_t gpu_ns;    // the GPU's global timer at that answer, in ns
 };
 
 }  // namespace pccl::abi

@@ -1,4 +1,4 @@
-// Element types and reduction operators, with the numbers that go over the wire.
+// Element types and reduction operators. Their numbers are part of the wire format.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ enum class DataType : std::uint8_t {
     kComplex64 = 12,
     kComplex128 = 13,
     kBool = 14,
-    kBytes = 15,  // one opaque byte: can be moved, not reduced (quantised types travel so)
-    // Reduced on GPUs alone.
+    kBytes = 15,  // one opaque byte: can be moved, not reduced (quantised types travel as bytes)
+    // Only GPUs reduce the following types.
     kFloat8E4m3 = 16,  // torch's float8_e4m3fn: no infinities
     kFloat8E5m2 = 17,
 };
@@ -31,8 +31,8 @@ inline constexpr int kDataTypes = 18;
 
 enum class ReduceOp : std::uint8_t {
     kSum = 0,
-    kAvg = 1,  // the exact sum of integers, or the sum of others, divided by the number of ranks;
-               // quotients of integers are rounded towards zero
+    kAvg = 1,  // sum divided by the number of ranks. Integers: the exact sum, with the quotient
+               // rounded towards zero
     kProduct = 2,
     kMin = 3,
     kMax = 4,

@@ -1,9 +1,9 @@
-// Collectives that copy engines do, while all multiprocessors are free for others.
+// Collectives by copy engines, which leave all multiprocessors free for other kernels.
 //
-// Each rank pulls what it gets, block by block, between two small kernels in the same stream. A
-// copy's addresses are cached pointers. The second kernel compares them with what the peers
-// send in this very launch, and does itself what was pulled from elsewhere: a cached pointer can be
-// wrong, a result cannot.
+// Each rank pulls its result block by block, between two small kernels in the same stream. The
+// copies read from cached pointers. The second kernel compares these with the addresses that the
+// peers send in this launch, and copies blocks itself that were pulled from elsewhere: a cached
+// pointer can be wrong, a result cannot.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class PCCL_API CopyEngineGather {
         sys::cuda::Driver& driver;
         int device = 0;
         std::span<abi::CachedPointers, abi::kMostCachedPointers> cached_pointers;
-        /// Whether a copy engine may read there.
+        /// Returns whether a copy engine may read there.
         std::function<bool(sys::cuda::DeviceAddress, std::size_t bytes)> is_mapped;
     };
     explicit CopyEngineGather(const CopyEngineOptions& options)
@@ -31,11 +31,12 @@ class PCCL_API CopyEngineGather {
     CopyEngineGather(const CopyEngineGather&) = delete;
     CopyEngineGather& operator=(const CopyEngineGather&) = delete;
 
-    /// In stream order. `own` is the block that this rank gives itself; `pull` says all but what
-    /// is pulled and the cached pointers.
+    /// Launches the copies and both kernels in stream order. `own` is the block that this rank
+    /// gives itself. `pull` contains everything but its cached pointers and the pulled addresses.
     Status launch(kernels::Pull& pull, schedule::CollectiveKind kind, const std::byte* own,
                   kernels::Stream stream);
-    /// What launch() pulls from where, and where its kernels leave pointers for the next one.
+    /// Sets the addresses that launch() pulls from, and the entry where its kernels leave pointers
+    /// for the next launch.
     void use_cached_pointers(kernels::Pull& pull, schedule::CollectiveKind kind,
                              const std::byte* own);
 

@@ -1,15 +1,16 @@
-// DeviceGroup: the collectives of a group whose ranks have a GPU each on one NVLink host.
+// DeviceGroup: the collectives of a group of ranks with one GPU each on one NVLink host.
 //
 //     auto group =
 //         DeviceGroup::create({.rank = rank, .size = size, .store = store, .device = gpu});
 //     (*group)->launch({.kind = CollectiveKind::kAllReduce, ...}, stream);
 //     (*group)->exchange({.sends = ..., .receives = ...}, stream);
 //
-// Launches are asynchronous, in the order of the stream, and one after the other: one on another
-// stream waits for the last, and so do replays of graphs. Their order must be the same on all
-// ranks. Messages keep an order of their own between each pair of ranks; sends wait for earlier
-// sends alone, and receives for receives. Nothing is allocated and no handle is opened after an
-// allocation's first use, so launches can be captured into CUDA graphs once a like one has run.
+// Launches are asynchronous and run in stream order, one after the other: a launch on another
+// stream waits for the last one, and so do replays of graphs. Their order must be the same on all
+// ranks. Messages keep an order of their own between each pair of ranks: sends wait only for
+// earlier sends, and receives for receives. Nothing is allocated and no handle is opened after the
+// first use of an allocation, so launches can be captured into CUDA graphs once a similar one has
+// run.
 #pragma once
 
 #include <array>
@@ -51,26 +52,27 @@ namespace pccl::device {
 struct DeviceGroupOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store{};  // of this group alone
-    std::string name{};                         // for flight records, as what follows
+    std::shared_ptr<bootstrap::Store> store{};  // for this group only
+    std::string name{};                         // for flight records, as the next
     std::vector<std::uint64_t> global_ranks{};  // of the members, in the whole job
-    int device = 0;                             // as CUDA numbers it in this process
+    int device = 0;                             // CUDA device number in this process
     std::chrono::milliseconds timeout{30 *
                                       60'000};  // of rendezvous, and of launches: set_timeout()
-    sys::cuda::Driver* driver = nullptr;        // null: the machine's
-    // false: as where GPUs do not reach each other; true: kernels also where ranks that share a GPU
-    // take turns (gpu_sharing.h)
+    sys::cuda::Driver* driver = nullptr;        // null: the machine's driver
+    // false: treats the GPUs as if they could not reach each other. true: uses kernels even where
+    // ranks that share a GPU are time-sliced (gpu_sharing.h).
     std::optional<bool> peer_access{};
-    Preferences preferences{};  // the same on all ranks, but for `copy_engines`: rank 0's counts
-    // Rank 0's count.
+    Preferences preferences{};  // the same on all ranks, except `copy_engines`: rank 0's is used
+    // The two following members of rank 0 are used on all ranks.
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
-    // They are of it; and of what it has loaded, launches choose by their sizes.
+    // Contains the algorithms above. Launches also choose by size from its loaded schedules.
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
-    // Of why the group is over, what users see: who the ranks are. Default: as it is.
+    // Adds to the reason why the group ended, for users, e.g. which ranks are meant. Default:
+    // unchanged.
     std::function<Status(const Status&)> explain{};
 };
 
-/// What one rank sends to another, or gets from it; memory is the GPU's.
+/// Message to or from another rank, in GPU memory.
 struct DeviceMessage {
     Rank peer = 0;
     std::byte* data = nullptr;
@@ -79,104 +81,114 @@ struct DeviceMessage {
 
 class PCCL_API DeviceGroup {
    public:
-    /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
-    /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
-    /// which rank. kMismatch likewise, where ranks prefer other launches, and kUnavailable, where a
-    /// rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a rank, also one whose
-    /// `cancellation` was set, which returns why.
+    /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
+    /// GPUs do not reach each other: more than 8 ranks, several hosts, or no peer access; it names
+    /// the obstacle and the rank. kMismatch, on all ranks, where preferences differ. kUnavailable,
+    /// on all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a
+    /// rank, also one with a set `cancellation`, which itself returns the cancellation's reason.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
                                                        const Cancellation* cancellation = nullptr);
-    /// Waits a moment for what was launched, and ends what still waits for peers then. Memory of a
-    /// kernel that does not come to its end, behind others in its stream, is never given back.
+    /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The
+    /// memory of a kernel that does not finish, because it is behind others in its stream, is never
+    /// freed.
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
     DeviceGroup& operator=(const DeviceGroup&) = delete;
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
-    /// The group's part of the GPU memory that groups of this process share on this rank's device.
+    /// Returns this group's share of the GPU memory that groups of this process share on the
+    /// device.
     [[nodiscard]] std::size_t heap_bytes() const { return heap_->bytes(); }
 
-    /// Blocks are GPU memory, and may lie anywhere. Errors: kInvalidArgument, kUnsupported, and
-    /// what health() returns.
+    /// Launches a collective. Blocks are GPU memory of any allocator. Errors: kInvalidArgument,
+    /// kUnsupported, and those of health().
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
-    /// All of them, in as few launches as can be: those alike share one, unless `wanted`, or the
-    /// group's preferences, say how they run. No output may be part of another one's tensors.
+    /// Launches all collectives in as few kernels as possible: those of one kind share a launch,
+    /// unless `wanted` or the group's preferences choose how they run. No output may overlap
+    /// another collective's tensors.
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
-    /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
-    /// from one rank to another meet in the order of their launches; empty ones do not travel.
+    /// Sends and receives at once, in one launch where each side names each rank at most once.
+    /// Messages from one rank to another match in the order of their launches. Empty messages are
+    /// not sent.
     struct Exchange {
         std::span<const DeviceMessage> sends{};
         std::span<const DeviceMessage> receives{};
     };
     [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
-    /// How launch() would do it for a collective of blocks of `bytes` on all ranks.
+    /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
+    /// ranks.
     [[nodiscard]] std::vector<PlannedLaunch> explain(CollectiveKind kind, std::size_t bytes) const;
-    /// Compute capability of rank 0's GPU, 90 for sm_90, whose thresholds count for all.
+    /// Returns the compute capability of rank 0's GPU (90 for sm_90). Its thresholds apply to all
+    /// ranks.
     [[nodiscard]] int architecture() const { return gpus_.architecture; }
-    /// Asks the peers to map the allocation of `memory`, so that its first use need not wait.
+    /// Requests that the peers map the allocation of `memory`, so that its first use does not wait.
     [[nodiscard]] Status announce(const void* memory);
-    /// How long later launches wait, from when a kernel begins to, unless they say otherwise.
+    /// Sets the timeout of later launches without one of their own. It counts from the begin of a
+    /// kernel's wait.
     void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-    /// ok, or why the group is over: a peer that is gone or has left, kernels that gave up waiting,
-    /// a launch that failed here. kTimeout, kPeerLost and kMismatch name a rank. Peers are told.
+    /// Returns ok, or the reason why the group ended: a lost peer or one that has left, kernels
+    /// that gave up waiting, or a launch that failed here. kTimeout, kPeerLost and kMismatch name a
+    /// rank. The peers receive the reason.
     [[nodiscard]] Status health() const;
-    /// From the next launch on, which must be the same on all ranks: else that fails, on all of
-    /// them. A program's first launch cannot be captured into a graph.
+    /// Uses `catalogue` from the next launch on. That launch must be the same on all ranks;
+    /// otherwise it fails on all ranks. The first launch of a program cannot be captured into a
+    /// graph.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
-    /// Whether a kernel of this rank has given up waiting, and left its results undone.
+    /// Returns whether a kernel of this rank has given up waiting and left its results incomplete.
     [[nodiscard]] bool has_given_up() const;
-    /// Records when the steps of this rank happen in the next schedules, as long as there is room
-    /// for so many, each counted once for each block that shares it; 0: no longer. Of a graph, the
-    /// last replay counts. Waits for what was launched. kInvalidArgument above kMostTimedSteps.
+    /// Records the times of this rank's steps in the next schedules, up to `most` steps; a step
+    /// counts once for each block that shares it. 0 ends the recording. Only the last replay of a
+    /// graph counts. Waits for earlier launches. kInvalidArgument above kMostTimedSteps.
     static constexpr std::size_t kMostTimedSteps = std::size_t{1} << 22U;
     [[nodiscard]] Status record_timeline(std::size_t most);
-    /// What was recorded; ends it. Waits for what was launched.
+    /// Returns the recorded steps and ends the recording. Waits for earlier launches.
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
-    /// Makes kernels that wait end, here and at the peers, and every later launch fail with
+    /// Ends waiting kernels, here and at the peers, and makes every later launch fail with
     /// kAborted.
     void abort();
-    /// Returns when the GPU has done what was launched; false where it has not by `deadline`.
+    /// Returns true when the GPU has finished all launches; false where it has not by `deadline`.
     [[nodiscard]] bool await_launches(Deadline deadline);
-    /// Whether a launch in `stream` would go into a CUDA graph, or that cannot be said.
+    /// Returns whether a launch in `stream` would go into a CUDA graph, or whether that is unknown.
     [[nodiscard]] bool is_captured(kernels::Stream stream) const;
     /// Makes the group's GPU current on this thread.
     [[nodiscard]] Status use_device() const { return driver_.use(options_.device); }
-    /// This thread watches the group's GPU from now on, and disturbs no capture of others.
+    /// Lets this thread watch the group's GPU without invalidating captures of other threads.
     [[nodiscard]] Status adopt_thread() const;
 
    private:
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
-    /// kUnavailable in a child of fork(), which must not even wait for a lock.
+    /// Returns kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
     Status meet(const DeviceRendezvous& rendezvous);
     Status share_memory(Deadline deadline);
     Status allocate_control();
-    /// How LL128 lines come between these GPUs; kNone where they are not tried.
+    /// Returns the result of the LL128 trial between these GPUs; kNone where it is not tried.
     [[nodiscard]] Result<abi::LL128Trial> try_ll128(Deadline deadline);
     [[nodiscard]] Status launch_trial(kernels::Stream stream);
     [[nodiscard]] Result<abi::LL128Trial> await_trial(Deadline deadline) const;
     Result<int> agree_on_placement(const DeviceRendezvous& rendezvous);
     Status agree_on_preferences(const DeviceRendezvous& rendezvous);
-    /// On a thread of its own: whether no kernel runs any more.
+    /// Returns whether no kernel runs any more. Runs on a thread of its own.
     [[nodiscard]] bool end_kernels();
     void keep_memory();
-    /// Ends the group for `why`, on all ranks; nothing, where it has ended already.
+    /// Ends the group with reason `why` on all ranks; does nothing where it has already ended.
     void end(const Status& why) const;
     void stop_kernels() const;
-    /// health(), as the peers get it.
+    /// Returns health() in the form that the peers receive.
     [[nodiscard]] Status why_over() const;
     [[nodiscard]] Status given_up() const;
-    /// And whether a peer may still use this rank's tensors.
+    /// Adds to `why` whether a peer may still access this rank's tensors.
     [[nodiscard]] Status with_doubt(const Status& why) const;
-    /// In the flight record, which is written to its file once unless this rank aborted the group.
+    /// Records the end in the flight record, and writes that to its file once, unless this rank
+    /// aborted the group.
     void record_end(const Status& why) const;
     [[nodiscard]] Status explained(const Status& why) const {
         return options_.explain ? options_.explain(why) : why;
     }
-    /// Launches that follow one another, and the memory they share.
+    /// Launches that follow one another, and the memory that they share.
     struct LaunchSequence {
         LaunchSequence(sys::cuda::Driver& driver, int device)
             : order(driver), inputs(driver, device), outputs(driver, device) {}
@@ -189,23 +201,24 @@ class PCCL_API DeviceGroup {
         DeviceStage outputs;
     };
     std::array<LaunchSequence*, 3> sequences() { return {&collectives_, &sends_, &receives_}; }
-    /// Blocks as the kernel gets them, and where the peers see them.
+    /// Blocks as the kernel gets them, and their addresses for the peers.
     struct Shared {
-        std::vector<Block> staged{};  // in place of the blocks, where peers cannot map those
+        std::vector<Block> staged{};  // staged copies, where peers cannot map the blocks
         std::uint64_t at[abi::kMostDevices]{};
     };
-    /// Begins a call: one at a time, whose waits end after `timeout`.
+    /// Begins a call and locks out others. The waits of the call end after `timeout`.
     [[nodiscard]] std::unique_lock<std::mutex> enter(
         std::optional<std::chrono::milliseconds> timeout = {});
-    /// Of the launches that follow, as the flight recorder knows them.
+    /// Adds the following launches to the flight record.
     void log(std::span<const Collective> collectives, kernels::Stream stream,
              const DeviceLaunch& wanted);
     void log(const Exchange& messages, kernels::Stream stream);
-    /// What a logged call returns that has come to `outcome`. If it failed though nothing was wrong
-    /// with it, peers may wait for what this rank has not launched: then the group is over.
+    /// Returns the result of a logged call with `outcome`. A failed call may leave peers waiting
+    /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
+    /// itself.
     Status settle(Status outcome);
-    /// Calls launch(), of a collective, behind the one before it; nobody else here launches
-    /// meanwhile.
+    /// Calls launch() of a collective in order behind the previous one. No other launch of this
+    /// process on this device runs meanwhile.
     template <typename Launch>
     Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));
@@ -215,7 +228,7 @@ class PCCL_API DeviceGroup {
         PCCL_TRY(launch());
         return collectives_.order.end(stream);
     }
-    /// Without NVLink: a group of one rank.
+    /// Copies input to output for a group of one rank, which needs no NVLink.
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_alone(const Collective& collective, kernels::Stream stream,
                         const DeviceLaunch& wanted);
@@ -223,17 +236,17 @@ class PCCL_API DeviceGroup {
                       const DeviceLaunch& wanted);
     Status launch_together(std::span<const Collective> collectives, kernels::Stream stream,
                            const DeviceLaunch& wanted);
-    /// The schedule that `wanted` asks for, or else the group's preferences, or one that is loaded;
-    /// null where a kernel of the collective's own does it.
+    /// Returns the schedule for the launch: from `wanted`, else from the group's preferences, else
+    /// a loaded one; null where the collective's own kernel runs.
     Result<schedule::SourcePtr> schedule_for(const Collective& collective,
                                              const DeviceLaunch& wanted) const;
-    /// On a thread of its own: body(), when what was launched has ended.
+    /// Runs body() on a thread of its own after all launches have finished.
     template <typename Body>
     Status when_done(Body body);
     Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                            kernels::Stream stream, const DeviceLaunch& wanted);
-    /// The first of them, as far as kernels of their own do them, in the way that the library
-    /// likes.
+    /// Returns the longest prefix of `collectives` that run in kernels of their own, as the library
+    /// chooses.
     [[nodiscard]] std::span<const Collective> left_to_kernels(
         std::span<const Collective> collectives, const DeviceLaunch& wanted) const;
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
@@ -244,26 +257,26 @@ class PCCL_API DeviceGroup {
                 kernels::Stream stream);
     using Side = std::span<const Block>;
     Result<Shared> share(Side blocks, DataType type, DeviceStage& stage);
-    /// If one of them must be staged, all are.
+    /// Shares the blocks of all sides. If one of them must be staged, all are.
     Result<std::vector<Shared>> share_sides(std::span<const Side> sides, DataType type,
                                             DeviceStage& stage);
     [[nodiscard]] Deadline deadline() const {
         return Deadline::after(std::chrono::nanoseconds(team_.timeout_ns));
     }
     Status locate(Side blocks, DataType type, Shared& shared);
-    /// Of collectives of one kind and type.
+    /// Shared tensors of collectives of one kind and type.
     struct Tensors {
         std::vector<Shared> inputs;
         std::vector<Shared> outputs;
     };
-    /// What the peers need of them, in the memory of `collectives_`.
+    /// Shares the tensors with the peers, staged in the memory of `collectives_` where necessary.
     Result<Tensors> share_tensors(std::span<const Collective> collectives);
     Status copy_in(std::span<const Collective> collectives, const Tensors& tensors,
                    kernels::Stream stream);
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
     Status exchange_all(const Exchange& messages, kernels::Stream stream);
-    /// begin() or end() of the sequences that `messages` are in.
+    /// Calls begin() or end() of the sequences that `messages` are in.
     Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream), const Exchange& messages,
                       kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
@@ -279,17 +292,17 @@ class PCCL_API DeviceGroup {
     abi::DeviceTeam team_{};
     Preferences preferences_;
     std::string algorithms_;
-    kernels::Gpus gpus_;  // by rank 0's architecture
+    kernels::Gpus gpus_;  // with rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;
-    mutable std::mutex
-        mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
+    mutable std::mutex mutex_;  // one call at a time; guards the per-launch fields of team_, and
+                                // the following members
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     LoadedSchedules loaded_;
     LaunchSequence collectives_;
     LaunchSequence sends_;
     LaunchSequence receives_;
     ProgramTimeline timeline_;
-    std::uint32_t schedules_ = 0;  // that were launched
+    std::uint32_t schedules_ = 0;  // number of launched schedules
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
     std::shared_ptr<LaunchWindow> window_;
     std::unique_ptr<CopyEngineGather> gather_;

@@ -1,4 +1,4 @@
-// A buffer on a GPU, for programs that have no other library for it: examples, `pccl bench --gpus`.
+// GPU buffer for programs that have no other library for it: examples, `pccl bench --gpus`.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace pccl::device {
 
-/// Copies go by the default stream, behind the launches that it has got.
+/// Buffer on one GPU. Its copies use the default stream and follow the launches in it.
 class PCCL_API DeviceMemory {
    public:
-    /// Zero-filled; `driver` null: the machine's. Makes the device's context current on this
-    /// thread, the only one that may use it. Errors: the driver's.
+    /// Allocates zero-filled memory; `driver` null: the machine's. Makes the device's context
+    /// current on this thread, which is the only one that may use the object. Errors: the driver's.
     static Result<std::unique_ptr<DeviceMemory>> allocate(int device, std::size_t bytes,
                                                           sys::cuda::Driver* driver = nullptr);
     ~DeviceMemory();
@@ -23,10 +23,10 @@ class PCCL_API DeviceMemory {
 
     [[nodiscard]] sys::cuda::DeviceAddress address() const { return address_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    /// The first bytes of it. kInvalidArgument where it is shorter.
+    /// Copies to or from the first bytes of the buffer. kInvalidArgument where it is shorter.
     Status write(std::span<const std::byte> from);
     Status read(std::span<std::byte> into);
-    /// Until the default stream has done what it has got.
+    /// Waits until the default stream has finished its present work.
     Status wait();
 
    private:

@@ -1,5 +1,5 @@
-// How the ranks of a group of GPUs agree, before their sockets are connected: by votes in the
-// store. A rank that cannot come, or will not, publishes why there.
+// Rendezvous of the ranks of a group of GPUs through votes in the store, before their sockets are
+// connected. A rank that cannot join publishes its reason there.
 #pragma once
 
 #include <chrono>
@@ -35,19 +35,20 @@ class DeviceRendezvous {
     [[nodiscard]] int size() const { return options_.size; }
     [[nodiscard]] bool is_cancelled() const;
 
-    // What waits for others fails once a rank has objected; kTimeout names who has not come.
+    // Waits for other ranks fail once a rank has objected. kTimeout names the missing ranks.
 
-    /// All ranks are on one host, and well; `here` is what this one says of itself. The first that
-    /// objects decides for all.
+    /// Agrees that all ranks are on one host and able to join; `here` is this rank's state. The
+    /// first objection applies to all ranks.
     Status agree_on_host(const Status& here);
-    /// Sockets between all ranks; of one rank, none.
+    /// Connects sockets between all ranks; a group of one rank has none.
     [[nodiscard]] Result<std::unique_ptr<transport::nvlink::PeerSockets>> connect() const;
     /// Returns what `peer` publishes as its `subject`.
     [[nodiscard]] Result<std::string> receive(Rank peer, std::string_view subject) const;
     Status publish(std::string_view subject, const std::string& what) const;
-    /// Why a rank will not come, if one has published it by now.
+    /// Returns the reason why a rank will not join, if one is published by now.
     [[nodiscard]] Status objection() const;
-    /// All ranks have `met`. One that has not calls leave() once it has published why.
+    /// Agrees that all ranks have `met`. A rank whose status is an error calls leave() after
+    /// publishing it.
     template <typename Leave>
     Status agree(const Status& met, Leave leave) {
         if (met.code() == StatusCode::kTimeout) return met;
@@ -56,20 +57,20 @@ class DeviceRendezvous {
         if (!met.is_ok()) leave();
         return votes("met").status();
     }
-    /// Tells the others why this rank, which is cancelled, will not come, and returns that.
+    /// Publishes why this rank, which is cancelled, will not join, and returns the reason.
     [[nodiscard]] Status call_off() const;
 
    private:
     [[nodiscard]] Result<bootstrap::GroupIdentity> agree_on_identity() const;
     [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
-    /// What get(deadline) gives, which waits; objections are looked for now and then.
+    /// Returns the result of get(deadline), which waits. Checks for objections in between.
     template <typename Get>
     [[nodiscard]] auto get_unless_refused(Rank awaited,
                                           Get get) const -> decltype(get(Deadline::never()));
     void warn_late(Rank awaited) const;
-    /// Why this rank will not come, as others read it.
+    /// Returns the reason why this rank will not join, as others read it.
     [[nodiscard]] Status as_published(const Status& why) const;
-    /// A rank that fails because another has objected publishes the reason of that one.
+    /// Publishes `met`. A rank that fails because another has objected publishes that one's reason.
     Status vote_on(const Status& met) const;
     [[nodiscard]] Result<std::vector<std::string>> votes(std::string_view subject) const;
 
@@ -79,13 +80,14 @@ class DeviceRendezvous {
     mutable WaitNotice notice_;
 };
 
-/// kUnsupported: more ranks than GPUs of one host can be; kInvalidArgument: no rank of these.
+/// Returns kUnsupported for more ranks than GPUs of one host can be, and kInvalidArgument where
+/// `rank` is not one of them.
 [[nodiscard]] Status check(const DeviceRendezvous::RendezvousOptions& options);
 
-/// What all ranks make together, or none: each its part, on the GPU of the driver that `open`
-/// gives. `meet` shares it. A rank that cannot come, or is cancelled, tells the others why; the
-/// part of one that has not met goes before it votes, so that peers that wait for it see its
-/// sockets close.
+/// Makes an object with a part on every rank, on all ranks or on none: each rank makes its part on
+/// the GPU of the driver that `open` returns, and `meet` shares it. A rank that cannot join, or is
+/// cancelled, publishes its reason. Where meeting failed, the rank destroys its part before it
+/// votes, so that waiting peers see its sockets close.
 template <typename Part, typename Open, typename Make>
 Result<std::unique_ptr<Part>> make_together(const DeviceRendezvous::RendezvousOptions& options,
                                             Open open, Make make,

@@ -1,6 +1,7 @@
-// Ranks that share a GPU. Their kernels run side by side under MPS alone: without it each waits for
-// the process's time slice, and so does each flag that a peer's kernel is to set. Side by side, all
-// blocks of all of them must fit on the GPU at once: each waits for its peers while it is resident.
+// Rules for ranks that share a GPU. Their kernels run side by side only under MPS. Without it each
+// kernel waits for the time slice of its process, and so does each flag that a peer's kernel sets.
+// Side by side, all blocks of all ranks must fit on the GPU at once, since each waits for its peers
+// while it is resident.
 #pragma once
 
 #include <span>
@@ -11,27 +12,28 @@
 
 namespace pccl::device {
 
-/// Where a rank's GPU is, and how it is shared.
+/// A rank's GPU, and how it is shared.
 struct GpuPlacement {
     sys::cuda::GpuId gpu{};
     bool has_mps = false;
-    bool allows_time_slicing = false;  // it wants kernels also where they take turns
+    bool allows_time_slicing = false;  // the rank accepts kernels under time-slicing
     int multiprocessors = 0;
 
     bool operator==(const GpuPlacement&) const = default;
 };
 
-/// ok, or kUnsupported where two of `placements`, by rank, have one GPU and take turns there; it
-/// names the two, what that costs and what to do. One that wants this nevertheless suffices.
+/// Returns ok, or kUnsupported where two of `placements`, indexed by rank, share one GPU by
+/// time-slicing. The message names the two ranks, the cost and the remedy. One rank that allows
+/// time-slicing suffices.
 [[nodiscard]] Status check_placements(std::span<const GpuPlacement> placements);
 
-/// Returns how many blocks a launch of one rank may have, so that the launches of all ranks with
-/// its GPU are resident at once: a multiprocessor each. 1 to abi::kMostBlocks, the same for all
-/// ranks.
+/// Returns the number of blocks that a launch of one rank may have so that the launches of all
+/// ranks on its GPU are resident at once, with a multiprocessor for each block. The range is 1 to
+/// abi::kMostBlocks; the result is the same for all ranks.
 [[nodiscard]] int resident_blocks(std::span<const GpuPlacement> placements);
 
-/// Checks the GPUs of the ranks that meet, of which this one has `own`, and returns
-/// resident_blocks() of them; on all ranks alike.
+/// Checks the GPUs of the ranks that meet, where `own` is this rank's, and returns
+/// resident_blocks() of them; the result is the same on all ranks.
 [[nodiscard]] Result<int> agree_on_placements(const DeviceRendezvous& rendezvous,
                                               const GpuPlacement& own);
 

@@ -8,8 +8,8 @@
 
 namespace pccl::device {
 
-/// Copies `bytes` of pinned memory to `to`, memory of `device`, in the order of `stream`, by a copy
-/// engine also where they are few (Driver::copy_from_host). kUnavailable in a build without CUDA.
+/// Copies `bytes` of pinned memory to `to`, memory of `device`, in the order of `stream`. Uses a
+/// copy engine for few bytes, too (Driver::copy_from_host). kUnavailable in a build without CUDA.
 [[nodiscard]] PCCL_API Status copy_from_host(int device, void* to, const void* from,
                                              std::size_t bytes, sys::cuda::Stream stream);
 

@@ -1,4 +1,4 @@
-// Groups of GPUs, for callers that may have to stop waiting for the others.
+// Creation of GPU groups for callers that may have to stop waiting for the other ranks.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace pccl::device {
 
-/// DeviceGroup::create() on a thread of its own, while this one asks `interrupted` ten times a
-/// second. What that says, unless ok, is what this returns, and the other ranks need not wait. A
-/// child of fork() may drop the group, and leaves it as it is: CUDA does not work there.
+/// Runs DeviceGroup::create() on a thread of its own, while this thread calls `interrupted` ten
+/// times a second. Returns its status where that is not ok; the other ranks then stop waiting. A
+/// child of fork() may drop the group and leaves it as it is: CUDA does not work there.
 [[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
     const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
 

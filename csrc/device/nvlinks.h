@@ -1,11 +1,12 @@
-// Whether a GPU is joined to others by NVLink.
+// NVLink detection of a GPU.
 #pragma once
 
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {
 
-/// Of GPU `device` of this process, as NVML says it, once for each; false where nobody does.
+/// Returns whether GPU `device` of this process has NVLinks, as NVML reports once per device; false
+/// where that is unknown.
 [[nodiscard]] bool has_nvlinks(sys::cuda::Driver& driver, int device);
 
 }  // namespace pccl::device

@@ -1,5 +1,4 @@
-// A cache of peer pointers: where this rank saw its peers' inputs when a launch like this one last
-// ran.
+// Cache of peer pointers: the addresses of the peers' inputs in the last launch of the same key.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@
 
 namespace pccl::device {
 
-/// What makes launches alike.
+/// Key of launches that share an entry.
 struct PointerCacheKey {
     schedule::CollectiveKind kind{};
     const std::byte* input = nullptr;
@@ -24,14 +23,14 @@ struct PointerCacheKey {
 
 class PCCL_API PointerCache {
    public:
-    /// Of memory that kernels write and the host reads.
+    /// Constructs a cache in memory that kernels write and the host reads.
     explicit PointerCache(std::span<abi::CachedPointers, abi::kMostCachedPointers> memory)
         : memory_(memory) {}
 
-    /// The entry for launches like `key`, empty at first. Where there are too many kinds of them,
-    /// it takes the place of the one that was used longest ago; kernels may still write that one's.
+    /// Returns the entry for launches with `key`, empty at first. A full cache evicts the entry
+    /// that was used longest ago; kernels may still write to that entry.
     abi::CachedPointers& of(const PointerCacheKey& key);
-    /// Where `peer`'s input was by that entry; 0 where it is not known.
+    /// Returns the address of `peer`'s input in that entry; 0 where it is unknown.
     [[nodiscard]] static std::uint64_t input_of(abi::CachedPointers& cached_pointers, int peer);
 
    private:
@@ -40,7 +39,7 @@ class PCCL_API PointerCache {
         std::uint64_t last = 0;  // 0: never
     };
     std::span<abi::CachedPointers, abi::kMostCachedPointers> memory_;
-    std::array<Use, abi::kMostCachedPointers> uses_{};  // of the entry at the same place
+    std::array<Use, abi::kMostCachedPointers> uses_{};  // of the entry at the same index
     std::uint64_t now_ = 0;
 };
 

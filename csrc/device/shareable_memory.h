@@ -1,4 +1,4 @@
-// GPU memory that peers can map, whatever an allocator of tensors does otherwise.
+// GPU memory that peers can map, independent of the tensor allocator.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,10 @@
 
 namespace pccl::device {
 
-/// Whether this build and this machine know GPUs.
+/// Returns whether this build and this machine support GPUs.
 [[nodiscard]] PCCL_API bool has_gpu_driver();
-/// On `device`, as CUDA numbers it in this process. kResourceExhausted when there is none left.
+/// Allocates on `device`, a CUDA device number in this process. kResourceExhausted where memory is
+/// short.
 [[nodiscard]] PCCL_API Result<void*> allocate_shareable(int device, std::size_t bytes);
 PCCL_API Status free_shareable(void* memory);
 

@@ -1,5 +1,5 @@
-// What the ranks of a group of GPUs must launch alike, in the few bits that every line carries
-// (abi::LLLine).
+// Fingerprint of the properties that all ranks of a GPU group must launch alike, in the few bits of
+// each line (abi::LLLine).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace pccl::device {
 
-/// Of collectives that are called together, how, and what is loaded (LoadedSchedules::digest); as
-/// abi::DeviceTeam has it. Two calls that differ have the same one time in 65536.
+/// Returns the fingerprint of collectives that are called together, of the wanted launch, and of
+/// the loaded schedules (LoadedSchedules::digest), in the format of abi::DeviceTeam. Two different
+/// calls collide once in 65536.
 [[nodiscard]] PCCL_API std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
                                                         const DeviceLaunch& wanted,
                                                         std::uint64_t loaded = 0);

@@ -1,5 +1,5 @@
-// What a group launches on its GPU, for the flight recorder and for errors. A launch carries the
-// ticket of its entry there, by which kernels say what they wait in.
+// Log of a group's launches on its GPU, for the flight recorder and for errors. A launch carries
+// the ticket of its entry, and kernels report their waits under that ticket.
 #pragma once
 
 #include <array>
@@ -21,26 +21,27 @@ namespace pccl::device {
 class PCCL_API LaunchLog final : public runtime::FlightObserver {
    public:
     using Control = std::shared_ptr<abi::DeviceControl>;
-    /// `control` is where the kernels of `group` leave word.
+    /// Opens the log; the kernels of `group` write their reports to `control`.
     static std::shared_ptr<LaunchLog> open(runtime::FlightGroup group, Control control);
 
-    // One call at a time: the group's. What is captured is remembered, for it may run much later.
+    // The group makes one call at a time. Captured entries are kept, since they may run much later.
 
-    /// Of collectives that are called together, of which there is one at least.
+    /// Begins an entry for collectives that are called together; at least one.
     runtime::FlightTicket begin(std::span<const Collective> collectives, bool is_captured);
-    /// Of `calls` messages, of which this is the first.
+    /// Begins an entry for `calls` messages, of which this is the first.
     runtime::FlightTicket begin(runtime::FlightKind kind, const runtime::FlightMessage& message,
                                 std::size_t calls, bool is_captured);
-    /// The first of the collectives that began last.
+    /// Returns the first of the collectives of the last entry.
     [[nodiscard]] const abi::CollectiveHeader& call() const { return call_; }
-    /// Launched, or why not.
+    /// Ends an entry: launched, or the reason of the failure.
     void end(runtime::FlightTicket ticket, const Status& outcome);
-    /// Of the last that began, as if it had never been called: the peers know nothing of it.
+    /// Removes the last entry as if it had never been called: the peers did not see it.
     void refuse(runtime::FlightTicket ticket, const Status& why);
 
-    /// "all_reduce #7 (sum of 1024 float32)"; from any thread.
+    /// Returns "all_reduce #7 (sum of 1024 float32)"; from any thread.
     [[nodiscard]] std::string operation(runtime::FlightTicket ticket) const;
-    // From any thread; takes 30 ms at most, and nothing where no kernel has waited for long.
+    // Both may be called from any thread. They take 30 ms at most, and no time where no kernel has
+    // waited long.
 
     [[nodiscard]] std::vector<runtime::FlightWait> waits() const override {
         return by_peer(current_waits());
@@ -50,16 +51,16 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
    private:
     LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
     runtime::FlightTicket keep(runtime::FlightTicket ticket, bool is_captured);
-    /// Waits that are long already, by phase and peer; those that nobody renews are forgotten.
+    /// Waits that are already long, by phase and peer. Waits that are not renewed are ignored.
     static constexpr std::size_t kWaits = sizeof(abi::DeviceControl::waits) / sizeof(abi::LongWait);
     using Waits = std::array<abi::LongWait, kWaits>;
     [[nodiscard]] abi::LongWait& written(std::size_t index) const;
     [[nodiscard]] Waits waits_as_written() const;
     [[nodiscard]] Waits current_waits() const;
-    /// Its ticket is 0 where there is none.
+    /// Returns the longest wait for `peer`; its ticket is 0 where there is none.
     [[nodiscard]] runtime::FlightWait longest_for(Rank peer, const Waits& waits) const;
     [[nodiscard]] std::vector<runtime::FlightWait> by_peer(const Waits& waits) const;
-    /// The first collective that did not get through, of those that run as they were called.
+    /// Returns the first unfinished collective among those that run in call order.
     [[nodiscard]] runtime::FlightTicket reached(const Waits& waits) const;
 
     const Rank rank_;
@@ -68,7 +69,7 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
     std::uint32_t sequence_ = 0;
     abi::CollectiveHeader call_{};
     runtime::FlightKind last_ = runtime::FlightKind::kCollective;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the following members
     std::map<runtime::FlightTicket, runtime::FlightEntry> captured_;
 };
 

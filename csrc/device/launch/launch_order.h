@@ -1,14 +1,14 @@
-// Keeps the launches of a group one after the other, whatever streams and graphs they are in.
+// Order of a group's launches: one after the other across all streams and graphs.
 //
 //     order.begin(stream)    the stream waits for all launches before
 //     launch on `stream`
 //     order.end(stream)      later launches wait for this one
 //
-// A replay of a graph counts as a launch, of which nobody here hears. So once something is captured
-// there is one event for all: graphs wait for it before their first launch, and record it after
-// their last; each launch outside of graphs does both. Two limits: of two captures at once each
-// begins anew where they take turns; and what was last launched before the first capture, in a
-// stream that takes part in it, is waited for outside of graphs alone.
+// A replay of a graph counts as a launch, but this class does not observe it. Therefore, after the
+// first capture, one event orders all: graphs wait for it before their first launch and record it
+// after their last one; each launch outside of graphs does both. There are two limits. When two
+// captures alternate, each of them begins anew at every turn. The last launch before the first
+// capture, if its stream takes part in that capture, is waited for only outside of graphs.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@
 
 namespace pccl::device {
 
-/// One call at a time.
+/// Not thread-safe: one call at a time.
 class PCCL_API LaunchOrder {
    public:
     explicit LaunchOrder(sys::cuda::Driver& driver) : driver_(driver) {}
 
     Status begin(sys::cuda::Stream stream);
     Status end(sys::cuda::Stream stream);
-    /// Returns when the GPU has done all launches, those of graphs as far as they are being
-    /// replayed now. False where it has not by `deadline`, or that cannot be said: the last stream,
-    /// which must still be there, is being captured.
+    /// Returns true when the GPU has finished all launches, including graphs that are being
+    /// replayed now. Returns false at `deadline`, or where the state is unknown because the last
+    /// stream, which must still exist, is being captured.
     [[nodiscard]] bool await_all(Deadline deadline);
 
    private:
@@ -41,14 +41,14 @@ class PCCL_API LaunchOrder {
     [[nodiscard]] bool await(sys::cuda::Event event, Deadline deadline);
 
     sys::cuda::Driver& driver_;
-    std::uint64_t capture_ = 0;            // that the launch goes into
-    std::optional<Stream> last_;           // of those in no graph
-    std::uint64_t last_capture_ = 0;       // that something was launched into
+    std::uint64_t capture_ = 0;            // capture that the launch goes into
+    std::optional<Stream> last_;           // last stream outside of graphs
+    std::uint64_t last_capture_ = 0;       // last capture with a launch
     std::optional<Stream> last_captured_;  // there
-    sys::cuda::GraphMark mark_;            // of all_done_ there
-    // Once something is captured. Never destroyed: a graph may outlive the group.
+    sys::cuda::GraphMark mark_;            // node of all_done_ in that capture
+    // Exists after the first capture. It is never destroyed: a graph may outlive the group.
     std::optional<sys::cuda::Event> all_done_;
-    bool knows_last_ = false;  // all_done_ what is in last_
+    bool knows_last_ = false;  // all_done_ includes the work in last_
 };
 
 }  // namespace pccl::device

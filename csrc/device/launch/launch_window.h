@@ -1,11 +1,11 @@
-// Which kernels of a process may be on a GPU at once.
+// Window of kernels of one process that may be on a GPU at once.
 //
-// A kernel waits for its peers with its blocks resident: block b for theirs of that index. So
-// kernels of three groups in three streams could hold each other up for ever, each with the
-// multiprocessors of a GPU that another one lacks. Among those that may run at once here, all but
-// the smallest therefore fit on the GPU together, with a multiprocessor to spare: the kernel that
-// comes first in the order of launches, which is one on all ranks, then has one on every GPU, and
-// goes on, block after block.
+// A kernel waits for its peers while its blocks are resident: block b waits for the peers' blocks
+// b. Kernels of three groups in three streams could therefore deadlock, each with multiprocessors
+// that another one needs on some GPU. To prevent that, all kernels that may run at once here,
+// except the smallest, fit on the GPU together with a multiprocessor to spare. The first kernel in
+// launch order, which is the same on all ranks, then has a multiprocessor on every GPU and advances
+// block after block.
 //
 //     auto permit = window->begin({group, stream, blocks});    waits for nobody; the stream may
 //     launch on `stream`
@@ -22,22 +22,23 @@
 
 namespace pccl::device {
 
-/// Safe from every thread.
+/// Thread-safe.
 class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> {
    public:
-    /// The process's one for `device`; each group there holds it, for groups are counted so.
+    /// Returns the process's window for `device`. Each group on the device holds it, which counts
+    /// the groups.
     static Result<std::shared_ptr<LaunchWindow>> of(sys::cuda::Driver& driver, int device);
     ~LaunchWindow();
     LaunchWindow(const LaunchWindow&) = delete;
     LaunchWindow& operator=(const LaunchWindow&) = delete;
 
-    /// Follows what the same group launched before, and what is in the same stream.
+    /// A launch. It follows earlier launches of its group, and those in its stream.
     struct Launch {
         const void* group = nullptr;
         sys::cuda::Stream stream = nullptr;
         int blocks = 0;
     };
-    /// One launch; nobody else launches meanwhile.
+    /// Permit for one launch; no other thread launches meanwhile.
     class LaunchPermit {
        public:
         LaunchPermit() = default;
@@ -56,8 +57,8 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
         LaunchWindow* window_ = nullptr;
         std::unique_lock<std::mutex> lock_;
     };
-    /// Lets its stream wait for what must not run beside the launch. What is captured is neither
-    /// counted nor held up.
+    /// Lets the stream of `launch` wait for kernels that must not run beside it. Captured launches
+    /// are neither counted nor delayed.
     Result<LaunchPermit> begin(const Launch& launch);
 
    private:
@@ -72,18 +73,19 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
         : driver_(driver), multiprocessors_(multiprocessors) {}
     [[nodiscard]] bool is_needed() const;
     void forget_finished();
-    /// The sequence that `launch` follows anyway.
+    /// Returns the sequence that `launch` follows anyway.
     WindowSequences::iterator sequence_of(const Launch& launch);
-    /// Whether all sequences but the smallest leave a multiprocessor when `launch` ends `own`.
+    /// Returns whether all sequences but the smallest leave a multiprocessor free when `launch`
+    /// ends `own`.
     [[nodiscard]] bool fits(const Launch& launch, WindowSequences::const_iterator own) const;
-    /// From now on all launches follow all that were before.
+    /// Makes all later launches follow all earlier ones.
     void begin_round();
     void end();
     void drop(sys::cuda::Event event) const;
 
     sys::cuda::Driver& driver_;
     const int multiprocessors_;
-    std::mutex mutex_;                      // guards what follows
+    std::mutex mutex_;                      // guards the following members
     WindowSequences sequences_;             // of this round; the last is that of the permit
     std::vector<sys::cuda::Event> before_;  // ends of the last round's sequences
 };

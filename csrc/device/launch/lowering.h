@@ -1,4 +1,4 @@
-// From collectives to launches of kernels: which kernel, which plan, which memory.
+// Lowering of collectives to kernel launches: which kernel, which plan, which memory.
 #pragma once
 
 #include <chrono>
@@ -13,54 +13,55 @@
 
 namespace pccl::device {
 
-/// What the caller of one launch decides: the same on all ranks, but for `timeout`.
+/// Caller's choices for one launch. They are the same on all ranks, except `timeout`.
 struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
-    /// A schedule instead of a kernel made for the collective; its blocks must have one length. It
-    /// runs in the plan's blocks at most, and of its threads; the plan must be alike on all ranks.
+    /// A schedule instead of a kernel; its blocks must have one length. It uses at most the blocks
+    /// and threads of the plan, which must be the same on all ranks.
     schedule::SourcePtr schedule{};
-    Preferences preferences{};                           // the group's, where it launches
+    Preferences preferences{};                           // the group's preferences at the launch
     std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
 };
 
-/// Bytes of the longest block of either side.
+/// Returns the bytes of the longest block of either side.
 [[nodiscard]] std::size_t longest_bytes(const Collective& collective);
 
-/// How the library launches `kind` of blocks of `bytes`.
+/// Returns the library's plan for `kind` of blocks of `bytes`.
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
                                                      const kernels::Gpus& gpus);
 
-/// The same of one collective, unless `wanted` says how.
+/// Returns the plan of one collective: from `wanted`, else the library's.
 [[nodiscard]] PCCL_API kernels::Plan plan_of(const Collective& collective,
                                              const DeviceLaunch& wanted, const kernels::Gpus& gpus);
 
-/// The launch but for its team and peer pointers. kInvalidArgument, kUnsupported.
+/// Returns the launch; its team and peer pointers are not set. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
                                             const DeviceLaunch& wanted, Rank rank,
                                             const kernels::Gpus& gpus);
 
-/// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
+/// Returns whether copy engines run it: blocks are moved unchanged, and all ranks have their
+/// lengths.
 [[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const kernels::Plan& plan);
 
-/// Whether a schedule can do it: all ranks know the length of the blocks, which is one.
+/// Returns whether a schedule can run it: all blocks have one length, which all ranks have.
 [[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective);
 
-/// Whether there is nothing to do, on any rank.
+/// Returns whether no rank has anything to do.
 [[nodiscard]] bool is_nothing(const Collective& collective);
 
-/// An all_reduce as two collectives, over parts of whole cache lines.
+/// An all_reduce as two collectives over parts of whole cache lines.
 struct PCCL_API TwoPhases {
     std::vector<Block> inputs;   // by rank
     std::vector<Block> outputs;  // by rank
     [[nodiscard]] Collective reduce_scatter(const Collective& whole, Rank rank) const;
     [[nodiscard]] Collective all_gather(const Collective& whole, Rank rank) const;
 };
-/// Nothing where one kernel does it better.
+/// Returns the two phases; nullopt where one kernel is faster.
 [[nodiscard]] PCCL_API std::optional<TwoPhases> two_phases(const Collective& collective,
                                                            const DeviceLaunch& wanted,
                                                            const kernels::Gpus& gpus);
 
-/// The kernel that makes a collective, as its file in csrc/kernels is called.
+/// Returns the name of the kernel for `kind`, as its file in csrc/kernels is called.
 [[nodiscard]] std::string_view kernel_of(CollectiveKind kind);
 
 [[nodiscard]] Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,

@@ -1,4 +1,4 @@
-// How a collective of GPUs would be launched, for people who ask: by what launches it.
+// Preview of the launches of a GPU collective, for users. The code that launches computes it.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct PlannedLaunch {
     std::string kernel;     // "all_reduce"; "copy engines"; "program of ring"
     std::size_t bytes = 0;  // of the longest block
     kernels::Plan plan;
-    std::string why;  // for people: what made the choice, of the kernel, too
+    std::string why;  // reason for the plan and the kernel, for users
 };
 
-/// The launches of one collective of blocks of `bytes` on all GPUs, in their order: two of a large
-/// all_reduce.
+/// Returns the launches of one collective of blocks of `bytes` on all GPUs, in order; a large
+/// all_reduce has two.
 [[nodiscard]] PCCL_API std::vector<PlannedLaunch> planned_launches(
     CollectiveKind kind, std::size_t bytes, const kernels::Gpus& gpus,
     const Preferences& preferences = {});

@@ -1,5 +1,5 @@
-// How the users of a group of GPUs would have it launch what the library chooses freely. The same
-// on all ranks, as plans are.
+// User preferences for the launches of a GPU group, where the library chooses freely. They are the
+// same on all ranks, like plans.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,19 @@
 namespace pccl::device {
 
 struct Preferences {
-    bool copy_engines = false;  // copy engines, for large blocks that are moved as they are
-    int most_blocks = abi::kMostBlocks;  // of one launch, but for one that each message has
+    bool copy_engines = false;  // use copy engines for large blocks that are moved unchanged
+    int most_blocks = abi::kMostBlocks;           // of a launch; each message has at least one
     std::optional<kernels::Protocol> protocol{};  // where it can carry the blocks
 };
 
-/// kInvalidArgument says what is possible.
+/// Returns kInvalidArgument with the valid values where a preference is not one of them.
 [[nodiscard]] PCCL_API Status check_preferences(const Preferences& preferences);
 
-/// Whether a rank's own are those of rank 0, whose `copy_engines` count for all. kMismatch.
+/// Checks that a rank's preferences equal those of rank 0, whose `copy_engines` apply to all.
+/// kMismatch.
 [[nodiscard]] Status check_alike(Rank rank, const Preferences& own, const Preferences& leading);
 
-/// As another rank hears of them: "1 128 any"; and back, kInvalidArgument.
+/// Converts to the form that ranks exchange, "1 128 any", and back; kInvalidArgument.
 [[nodiscard]] std::string to_string(const Preferences& preferences);
 [[nodiscard]] Result<Preferences> parse_preferences(std::string_view& line);
 

@@ -1,4 +1,4 @@
-// Protocols as users write and read them.
+// Names of protocols, as users read and write them.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,13 @@
 
 namespace pccl::device {
 
-/// "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/gpus.md explains them.
+/// Returns "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/gpus.md explains them.
 [[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
 
-/// Returns the name by which ranks tell each other of a protocol. These were the names that users
-/// wrote before.
+/// Returns the name by which ranks exchange a protocol. These names were formerly those of users.
 [[nodiscard]] PCCL_API std::string_view wire_name_of(kernels::Protocol protocol);
 
-/// Takes names of both kinds. kInvalidArgument lists those that users write.
+/// Returns the protocol with that name, of either kind. kInvalidArgument lists the names for users.
 [[nodiscard]] PCCL_API Result<kernels::Protocol> protocol_named(std::string_view name);
 
 }  // namespace pccl::device

@@ -1,5 +1,5 @@
-// The programs of a group of GPUs, made and verified when they are first asked for, and the memory
-// that they share.
+// Programs of a group of GPUs, compiled and verified at their first use, and the memory that they
+// share.
 #pragma once
 
 #include <compare>
@@ -36,33 +36,37 @@ class PCCL_API DevicePrograms {
         int size = 1;
         int architecture = kernels::kHopper;
         Preferences preferences{};
-        abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // whether they come whole between the GPUs
+        abi::LL128Trial ll128 =
+            abi::LL128Trial::kNone;  // whether LL128 lines arrive whole between the GPUs
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
 
-    /// The launch of `collective`, whose blocks have one length, but for its team and peer
-    /// pointers. By a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as
-    /// the protocol says: kDirect, kLL, or kLL128 where these come whole. The first call of its
-    /// kind allocates, so it cannot be captured into a graph. Errors: kInvalidArgument,
-    /// kUnsupported where `source` does not make it or GPUs do not run it, and the driver's.
+    /// Returns the launch of `collective`, whose blocks have one length; its team is not set. A
+    /// plan limits its blocks to `wanted->blocks` and their threads to `wanted->threads`, and
+    /// selects the message form by protocol: kDirect, kLL, or kLL128 where its lines arrive whole.
+    /// The first call of a kind allocates, so it cannot be captured into a graph. Errors:
+    /// kInvalidArgument; kUnsupported where `source` does not implement it or GPUs do not run it;
+    /// the driver's.
     Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
                                  const std::optional<kernels::Plan>& wanted = std::nullopt);
-    /// This rank's, of a source that prepare() has taken, with a root where it has one.
+    /// Returns this rank's program of a source that prepare() has accepted, with a root where it
+    /// has one.
     [[nodiscard]] std::shared_ptr<const schedule::Program> program_of(
         const schedule::SourcePtr& source, Rank root) const;
-    /// How it would launch one of blocks of `bytes`, but for its root. Errors: as prepare()'s.
+    /// Returns the plan for a collective of blocks of `bytes` with any root. Errors: as
+    /// prepare()'s.
     [[nodiscard]] Result<PlannedProgram> plan_for(const schedule::ScheduleSource& source,
                                                   std::size_t bytes) const;
-    /// This rank's, to be mapped by the peers. Valid after prepare().
+    /// Returns this rank's program state, for the peers to map. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress state() const { return state_; }
     [[nodiscard]] std::size_t state_bytes() const { return abi::state_bytes(options_.size); }
-    /// Whether the peers have taken, before `deadline`, all messages of launches that have ended:
-    /// until then they write to the program state. False where that cannot be known.
+    /// Returns whether the peers have taken, before `deadline`, all messages of finished launches.
+    /// Until then they write to the program state. False where that is unknown.
     [[nodiscard]] bool await_taken(Deadline deadline) const;
-    /// The destructor does not give any back: a kernel may still use it.
+    /// Makes the destructor leave the memory allocated: a kernel may still use it.
     void keep_memory() { memory_.clear(); }
 
    private:
@@ -73,11 +77,11 @@ class PCCL_API DevicePrograms {
     };
     struct Ready {
         DeviceGrid grid;
-        abi::DeviceProgram program;  // but for its workers and messages
+        abi::DeviceProgram program;  // workers and messages are not set
         std::shared_ptr<const schedule::Program> origin;
     };
     [[nodiscard]] Status check(const kernels::Plan& wanted) const;
-    /// For blocks of `bytes`.
+    /// Returns the default plan for blocks of `bytes`.
     [[nodiscard]] PlannedProgram usual_plan(const schedule::ScheduleSource& source,
                                             const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);

@@ -1,4 +1,4 @@
-// The clock of a GPU beside that of its host: they begin elsewhere, and do not run alike.
+// Clock of a GPU relative to that of its host: they have different origins and rates.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace pccl::device {
 
-/// What a GPU's global timer showed at a moment of system_clock(), and by how much that may be off.
+/// A GPU's global timer at a moment of system_clock(), and the error bound.
 struct ClockReading {
     std::uint64_t gpu_ns = 0;
     TimePoint host{};
     Duration error{};
 };
 
-/// By questions to a kernel, of which the one that was answered soonest says most. kTimeout where
-/// it does not come to the GPU.
+/// Reads both clocks by questions to a kernel, and uses the answer with the shortest round trip.
+/// kTimeout where the kernel does not start.
 [[nodiscard]] PCCL_API Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device);
 
-/// Between two readings, and nearby.
+/// Interpolates between two readings, and extrapolates nearby.
 struct GpuClock {
     ClockReading first;
     ClockReading last;

@@ -1,5 +1,4 @@
-// Schedules that were loaded into a group with sizes of their own (capsules), as its GPUs choose
-// from them.
+// Schedules that were loaded into a group with size ranges (capsules), from which its GPUs choose.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,17 @@ namespace pccl::device {
 class PCCL_API LoadedSchedules {
    public:
     LoadedSchedules() = default;
-    /// Those of `catalogue` that GPUs run; the log says of the others why kernels are left to it.
+    /// Takes the schedules of `catalogue` that GPUs run. For the others, it logs why kernels run
+    /// instead.
     LoadedSchedules(const schedule::Catalogue& catalogue, int ranks);
 
-    /// Of those for the size of `collective`, whose blocks have one length, the last that was
-    /// loaded; null where there is none.
+    /// Returns the last loaded schedule for the size of `collective`, whose blocks have one length;
+    /// null where there is none.
     [[nodiscard]] schedule::SourcePtr find(const Collective& collective) const;
-    /// The same by the bytes of the largest buffer.
+    /// Does the same for the bytes of the largest buffer.
     [[nodiscard]] schedule::SourcePtr find(CollectiveKind kind, Rank root,
                                            std::uint64_t bytes) const;
-    /// The same on two ranks that choose alike; 0 where nothing is loaded.
+    /// Returns a digest that is equal on two ranks that choose alike; 0 where nothing is loaded.
     [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
    private:

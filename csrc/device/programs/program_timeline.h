@@ -1,9 +1,8 @@
-// When the steps of programs happened on this rank's GPU: blocks note times in its memory, and the
-// host collects them when they have ended.
+// Timeline of a program's steps on this rank's GPU: blocks write times to GPU memory, and the host
+// collects them after they have finished.
 //
-// Each launch has room of its own: where it is in a CUDA graph, a replay writes over what the one
-// before it has noted, and may do so after the timeline was taken, in memory that is then for
-// nothing else.
+// Each launch has memory of its own. In a CUDA graph, a replay overwrites the times of the previous
+// one. It may do so after the timeline was taken, so that memory is not used for anything else.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@
 
 namespace pccl::device {
 
-/// One call at a time.
+/// Not thread-safe: one call at a time.
 class PCCL_API ProgramTimeline {
    public:
     ProgramTimeline(sys::cuda::Driver& driver, int device) : driver_(driver), device_(device) {}
@@ -27,21 +26,21 @@ class PCCL_API ProgramTimeline {
     ProgramTimeline(const ProgramTimeline&) = delete;
     ProgramTimeline& operator=(const ProgramTimeline&) = delete;
 
-    /// Has room for so many steps of blocks from now on, and has forgotten all others. 0: it is
-    /// off. Nothing that was launched with times may run any more.
+    /// Reserves memory for `most` block steps and drops earlier ones; 0 turns recording off. All
+    /// launches with times must have finished.
     Status start(std::size_t most);
     [[nodiscard]] bool is_on() const { return memory_ != 0; }
-    /// The launch that comes next.
+    /// The next launch.
     struct Launch {
         std::shared_ptr<const schedule::Program> program;
         std::uint32_t sequence = 0;
         bool is_captured = false;
     };
-    /// Lets `run` note times, where there is room.
+    /// Lets `run` record times, where there is room.
     void add(kernels::Run& run, Launch launch);
-    /// What was noted since start(); it is off then. All that was launched has ended.
+    /// Returns the times since start() and turns recording off. All launches must have finished.
     Result<schedule::TimedSteps> take();
-    /// The destructor does not give its memory back: a kernel may still use it.
+    /// Makes the destructor leave the memory allocated: a kernel may still use it.
     void keep_memory() {
         memory_ = 0;
         of_graphs_.clear();
@@ -50,12 +49,12 @@ class PCCL_API ProgramTimeline {
    private:
     struct Timed {
         Launch launch;
-        std::size_t first = 0;  // of its times
+        std::size_t first = 0;  // index of its times
         std::size_t of_block = 0;
         int workers = 1;
     };
     void release();
-    /// Of all blocks that share each lane, as one.
+    /// Merges the times of all blocks that share a lane into one.
     static void collect(const Timed& timed, const abi::StepTime* times, const GpuClock& clock,
                         std::vector<schedule::TimedStep>& steps);
 

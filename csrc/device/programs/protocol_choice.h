@@ -1,4 +1,4 @@
-// How the messages of a schedule travel between GPUs: the same on all ranks.
+// Choice of the protocol for a schedule's messages between GPUs; the same on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 
 namespace pccl::device {
 
-/// Of one launch.
+/// Parameters of the choice for one launch.
 struct ProtocolQuestion {
     std::size_t chunk_bytes = 0;
-    bool suits_ll = false;                              // DeviceGrid::suits_ll
-    bool is_short = true;                               // one LL window has room for all
-    abi::LL128Trial ll128 = abi::LL128Trial::kNone;     // whether they come whole
-    std::optional<kernels::Protocol> preferred{};       // by the group's options
-    std::optional<schedule::MessageProtocol> wanted{};  // by the schedule, where those say nothing
+    bool suits_ll = false;                           // DeviceGrid::suits_ll
+    bool is_short = true;                            // one LL window has room for all
+    abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // whether LL128 lines arrive whole
+    std::optional<kernels::Protocol> preferred{};    // by the group's options
+    std::optional<schedule::MessageProtocol>
+        wanted{};  // by the schedule, where the options are silent
     kernels::Thresholds::Schedules thresholds{};
 };
 
 struct ProtocolChoice {
     kernels::Protocol protocol{};
     const char* why = "";
-    const char* obstacle = "";  // to another, that was asked for or takes less time
+    const char* obstacle = "";  // to a requested or faster protocol
 };
 
-/// What was asked for, where messages can go by it, else what takes the least time.
+/// Returns the requested protocol where it can carry the messages, otherwise the fastest.
 [[nodiscard]] PCCL_API ProtocolChoice choose_protocol(const ProtocolQuestion& question);
 
 }  // namespace pccl::device

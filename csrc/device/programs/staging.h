@@ -1,4 +1,4 @@
-// Memory through which the host reads and writes that of a GPU.
+// Staging memory through which the host reads and writes GPU memory.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace pccl::device {
 
-/// Pinned memory of the host, and a stream of its own.
+/// Pinned host memory with a stream of its own.
 class Staging {
    public:
     static Result<Staging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
@@ -40,7 +40,7 @@ class Staging {
         return std::bit_cast<sys::cuda::DeviceAddress>(memory_);
     }
     [[nodiscard]] sys::cuda::Stream stream() const { return stream_; }
-    /// All of it, of which one side is address(); done on return.
+    /// Copies all of it, with address() as one side; complete on return.
     [[nodiscard]] Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from) const {
         PCCL_TRY(driver_.copy(to, from, bytes_, stream_));
         return driver_.wait(stream_);
