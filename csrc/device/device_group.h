@@ -217,8 +217,8 @@ class PCCL_API DeviceGroup {
     /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
     /// itself.
     Status settle(Status outcome);
-    /// Calls launch() of a collective in order behind the previous one. No other launch of this
-    /// process on this device runs meanwhile.
+    /// Calls launch() of a collective in order behind the previous one. No other thread launches on
+    /// this device meanwhile.
     template <typename Launch>
     Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));

@@ -1,11 +1,11 @@
-// all_gather: how it is launched. The kernels are in all_gather.cu.
+// Launch plan of all_gather. The kernels are in all_gather.cu.
 #pragma once
 
 #include "csrc/kernels/plan.h"
 
 namespace pccl::kernels {
 
-/// `bytes` of the block that each rank gives.
+/// Returns the plan; `bytes` is the size of the block that each rank contributes.
 [[nodiscard]] Plan plan_all_gather(std::size_t bytes, const Gpus& gpus);
 
 }  // namespace pccl::kernels

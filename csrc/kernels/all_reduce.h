@@ -1,4 +1,4 @@
-// all_reduce: how it is launched. The kernels are in all_reduce.cu.
+// Launch plan of all_reduce and reduce. The kernels are in all_reduce.cu.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,21 @@
 
 namespace pccl::kernels {
 
-/// `bytes` of the tensor.
+/// Returns the plan; `bytes` is the size of the tensor.
 ///
-/// By LL, every rank sends everything and reduces it: one hop, n - 1 times the tensor leaves each
-/// GPU, twice over. Otherwise each reduces a part: 2 (n - 1) / n times the tensor.
+/// By LL, every rank sends its whole tensor to all others and reduces all of them: one hop; n - 1
+/// times the tensor leaves each GPU, and LL doubles it. Otherwise each rank reduces a part: 2 (n -
+/// 1) / n times the tensor leaves each GPU.
 [[nodiscard]] Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus);
-/// Whether a reduce_scatter and an all_gather after it, with plans of their own, take less time.
+/// Returns whether a reduce_scatter followed by an all_gather, with plans of their own, is faster.
 [[nodiscard]] bool is_faster_in_two(std::size_t bytes, const Gpus& gpus);
 
-/// Of two ranks, the one that gets the result reduces all of a tensor of so many bytes. On all
-/// architectures: kernels are chosen by it, too.
+/// Least tensor size in bytes from which the root of a pair reduces the whole tensor alone. It
+/// applies to all architectures, since kernels are chosen by it, too.
 inline constexpr std::size_t kLeastForRootAlone = std::size_t{16} << 20;
 
-/// As plan_all_reduce(), with one rank that gets the result. The others reduce a part each, so that
-/// no more than the tensor comes to the root.
+/// Returns the plan for a reduction to one root rank. The other ranks reduce a part each, so that
+/// the root receives no more bytes than the tensor has.
 [[nodiscard]] Plan plan_reduce(std::size_t bytes, const Gpus& gpus);
 
 }  // namespace pccl::kernels

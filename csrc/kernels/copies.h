@@ -1,4 +1,4 @@
-// Many small copies in few launches.
+// Launches that make many small copies each.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace pccl::kernels {
 
-/// Bytes to be copied between any two addresses that the device reaches.
+/// One copy between two addresses that the device can access.
 struct Piece {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;
     std::size_t bytes = 0;
 };
 
-/// Loads the kernel, as load_kernels() does those of groups. Only in builds with CUDA, as the next.
+/// Loads the copy kernel, as load_kernels() loads those of groups. Only in builds with CUDA, like
+/// the next function.
 [[nodiscard]] Status load_copies();
-/// Copies by multiprocessors, in any order among each other, behind all that `stream` has got.
+/// Copies by multiprocessors, in any order, behind the earlier work in `stream`.
 [[nodiscard]] PCCL_API Status launch_copies(std::span<const Piece> pieces, Stream stream);
 
 }  // namespace pccl::kernels

@@ -1,4 +1,4 @@
-// From element types and operators at run time to reductions at compile time.
+// Dispatch from run-time element types and operators to compile-time reductions.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,18 +17,18 @@ inline Status check_cuda(cudaError_t error, const char* what) {
     return Status::internal(concat(what, cudaGetErrorString(error)));
 }
 
-// Whether all GPUs that this is built for know programmatic dependent launch, and graphs do, too.
+// Whether all target GPUs of this build support programmatic dependent launch, also in graphs.
 #if defined(__CUDA_ARCH_LIST__) && CUDART_VERSION >= 12030
 inline constexpr bool kLaunchesOverlap = std::min({__CUDA_ARCH_LIST__}) >= 900;
 #else
 inline constexpr bool kLaunchesOverlap = false;
 #endif
 
-/// Bytes of parameters that kernels take.
+/// Most bytes of kernel parameters.
 inline constexpr std::size_t kMostParameters = CUDART_VERSION >= 12010 ? 32764 : 4096;
 
-/// Launches `kernel` with `arguments` and the plan's shape. It may come before the launch ahead of
-/// it has ended, and so begins with an EpochScope, or another await_launch_ahead().
+/// Launches `kernel` with `arguments` in the plan's shape. It may start before the previous launch
+/// has ended, so it begins with an EpochScope or another await_launch_ahead().
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
@@ -50,7 +50,7 @@ Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, cons
                       "a kernel was not launched: ");
 }
 
-/// What kernels that move elements take.
+/// Parameters of kernels that move elements.
 struct MoveArguments {
     abi::DeviceTeam team;
     abi::PeerPointers peer_pointers;
@@ -120,8 +120,8 @@ Status with_reduction(const Request& launch, Body body) {
 template <int kMost>
 using Ranks = std::integral_constant<int, kMost>;
 
-/// kernel_of(Ranks<kMost>()) with the least kMost that is enough for `ranks`, of those that kernels
-/// are made for: fewer sources leave room for more loads in flight. Rare reductions have one alone.
+/// Returns kernel_of(Ranks<kMost>()) with the least instantiated kMost of at least `ranks`: fewer
+/// sources leave room for more loads in flight. Rare reductions have one kernel only.
 template <typename Reduction, typename KernelOf>
 auto kernel_for_ranks(int ranks, KernelOf kernel_of) {
     if constexpr (device::is_hot<Reduction>) {
@@ -131,7 +131,7 @@ auto kernel_for_ranks(int ranks, KernelOf kernel_of) {
     return kernel_of(Ranks<abi::kMostDevices>());
 }
 
-/// What kernels that combine elements take.
+/// Parameters of kernels that combine elements.
 template <typename Reduction>
 struct ReduceArguments {
     abi::DeviceTeam team;

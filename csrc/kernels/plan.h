@@ -1,4 +1,5 @@
-// How a collective is launched: the same on all ranks, a pure function of what all ranks know.
+// Launch plan of a collective. It is the same on all ranks: a pure function of arguments that all
+// ranks have.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +11,23 @@
 
 namespace pccl::kernels {
 
-/// kLL: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
-/// the bandwidth. kDirect: loads from and stores to the peers' tensors between two barriers.
-/// kStaggered: the same, but what is pushed goes to one peer after the other. kCopyEngine: copy
-/// engines pull between two barriers; only where blocks are moved as they are and all ranks know
-/// how long they are, elsewhere it means kDirect. kLL128: eight threads send 120 bytes with their
-/// arrival flag; of schedules alone, between GPUs that keep such lines whole.
+/// Protocol of a launch.
+///
+/// - kLL: every thread sends 8 bytes with an arrival flag to each peer; no fence, half the
+///   bandwidth.
+/// - kDirect: threads load from and store to the peers' tensors between two barriers.
+/// - kStaggered: like kDirect, but a rank pushes to one peer after the other.
+/// - kCopyEngine: copy engines pull between two barriers. It requires blocks that are moved
+///   unchanged and lengths that all ranks have; elsewhere it means kDirect.
+/// - kLL128: eight threads send 120 bytes with an arrival flag. It is for schedules only, between
+///   GPUs that keep such lines whole.
 enum class Protocol : std::uint8_t { kLL, kDirect, kStaggered, kCopyEngine, kLL128 };
 
 struct Plan {
     Protocol protocol = Protocol::kDirect;
     int blocks = 1;  // 0: the kernel is loaded, and not launched
     int threads = 512;
-    const char* why = "";  // for people: what made the choice
+    const char* why = "";  // reason for the choice, for users
 
     friend bool operator==(const Plan& one, const Plan& other) {
         return one.protocol == other.protocol && one.blocks == other.blocks &&
@@ -30,7 +35,7 @@ struct Plan {
     }
 };
 
-/// How a schedule's messages go by `protocol`.
+/// Returns the form of a schedule's messages under `protocol`.
 [[nodiscard]] constexpr abi::MessageForm form_of(Protocol protocol) {
     if (protocol == Protocol::kLL) return abi::MessageForm::kLL;
     return protocol == Protocol::kLL128 ? abi::MessageForm::kLL128 : abi::MessageForm::kPlain;
@@ -38,18 +43,18 @@ struct Plan {
 
 inline constexpr int kMostThreads = 512;  // of a block
 
-/// A message between two ranks that kLL can carry in one launch of so many blocks.
+/// Returns the most bytes from one rank to another that kLL carries in one launch of `blocks`.
 [[nodiscard]] constexpr std::size_t most_ll_bytes(int blocks) {
     return static_cast<std::size_t>(blocks) * abi::kLLLinesPerBlock * abi::kLLDataBytes;
 }
 inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
 
-/// Whether LL carries `bytes` from each GPU to all others, and fast.
+/// Returns whether LL can carry `bytes` from each GPU to all others, and is fast for it.
 [[nodiscard]] inline bool fits_ll(std::size_t bytes, const Gpus& gpus) {
     return bytes <= kMostLLBytes && gpus.sent(bytes) <= gpus.thresholds().most_sent_by_ll;
 }
 
-/// Blocks and threads for `bytes` by LL: few lines a block while there are blocks.
+/// Returns blocks and threads for `bytes` by LL: few lines for each block while there are blocks.
 [[nodiscard]] constexpr Plan ll_plan(std::size_t bytes, int most_blocks = abi::kMostLLBlocks) {
     constexpr std::size_t kFewWords = 128;
     const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLLDataBytes - 1) / abi::kLLDataBytes;
@@ -63,9 +68,9 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
         .why = "small: each word carries its arrival flag, so there is one hop, and no barrier"};
 }
 
-/// Blocks for `bytes` that one rank moves over NVLink directly.
+/// Returns blocks for `bytes` that one rank moves over NVLink directly.
 [[nodiscard]] constexpr Plan direct_plan(std::size_t bytes, int most_blocks) {
-    constexpr std::size_t kBytesPerBlock = 8 * 1024;  // one packet a thread
+    constexpr std::size_t kBytesPerBlock = 8 * 1024;  // one packet for each thread
     const std::size_t wanted = (bytes + kBytesPerBlock - 1) / kBytesPerBlock;
     const std::size_t most = static_cast<std::size_t>(most_blocks);
     const std::size_t blocks = wanted < 1 ? 1 : (wanted > most ? most : wanted);
@@ -74,21 +79,21 @@ inline constexpr std::size_t kMostLLBytes = most_ll_bytes(abi::kMostLLBlocks);
             .why = "too much for LL: blocks read and write the peers' tensors"};
 }
 
-/// Blocks for what one rank pushes staggered.
+/// Returns a plan for staggered pushes of one rank.
 [[nodiscard]] constexpr Plan staggered_plan(int blocks) {
     return {.protocol = Protocol::kStaggered,
             .blocks = blocks,
             .why = "large: pushing to one peer after the other gains more than it costs"};
 }
 
-/// For what copy engines pull; the blocks do their work where they could not.
+/// Returns a plan for pulls by copy engines; the blocks copy where those could not.
 [[nodiscard]] constexpr Plan copy_engine_plan() {
     return {.protocol = Protocol::kCopyEngine,
             .blocks = 64,
             .why = "large blocks that are moved as they are: copy engines leave the GPU to others"};
 }
 
-/// For blocks whose lengths only some ranks know.
+/// Returns a plan for blocks whose lengths only some ranks have.
 [[nodiscard]] constexpr Plan plan_of_unknown_lengths() {
     return {.protocol = Protocol::kDirect,
             .blocks = 64,

@@ -1,11 +1,11 @@
-// reduce_scatter: how it is launched. The kernels are in reduce_scatter.cu.
+// Launch plan of reduce_scatter. The kernels are in reduce_scatter.cu.
 #pragma once
 
 #include "csrc/kernels/plan.h"
 
 namespace pccl::kernels {
 
-/// `bytes` of the block that each rank gets.
+/// Returns the plan; `bytes` is the size of the block that each rank gets.
 [[nodiscard]] Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus);
 
 }  // namespace pccl::kernels

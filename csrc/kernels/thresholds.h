@@ -1,5 +1,5 @@
-// From which size on which way of launching takes less time, by architecture: measured, as data.
-// What follows from the shape of kernels (how many LL lines a block has, say) stays beside them.
+// Thresholds in bytes between the ways to launch, by architecture: measured, as data. Limits that
+// follow from the shape of kernels (such as the LL lines of a block) stay beside the kernels.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,26 @@ namespace pccl::kernels {
 /// Compute capability of the only GPUs on which thresholds were measured.
 inline constexpr int kHopper = 90;
 
-/// Sizes are bytes; `sent` is what leaves a GPU: a block for each of the others. A pair is a group
-/// of two GPUs, several are more.
+/// Sizes are bytes; `sent` is the data that leaves a GPU: a block for each of the others. A pair is
+/// a group of two GPUs; several are more.
 struct Thresholds {
     int architecture = kHopper;
     std::string_view measured_on{};
 
     std::size_t most_sent_by_ll = 0;  // above, LL takes longer than a barrier
     int usual_blocks = 0;             // fill NVLink from one GPU to the others
-    int uneven_blocks = 0;            // for what would go by LL, of blocks that differ
+    int uneven_blocks = 0;            // for LL-sized blocks of different lengths
 
-    /// Copy engines, of blocks that are moved as they are among several: as fast as kernels.
+    /// Least size for copy engines, for blocks that are moved unchanged among several: as fast as
+    /// kernels.
     std::size_t least_sent_by_copy_engines = 0;
-    /// The same where the user prefers them: below, two small kernels take longer than they spare.
+    /// Least size where the user prefers copy engines: below, two small kernels take longer than
+    /// the copy engines save.
     std::size_t least_sent_by_preferred_copy_engines = 0;
 
     struct AllReduce {
         std::size_t least_for_most_blocks = 0;    // of the tensor
-        std::size_t least_staggered_of_pair = 0;  // of a part of it, as the next
+        std::size_t least_staggered_of_pair = 0;  // of a rank's part of the tensor, as the next
         std::size_t least_staggered = 0;
         std::size_t least_in_two = 0;  // of the tensor, among several: reduce_scatter, all_gather
     } all_reduce;
@@ -43,11 +45,11 @@ struct Thresholds {
     } all_to_all;
     /// Few blocks are enough for NVLink among several; with more to move, many are faster.
     struct ReduceScatter {
-        std::size_t least_for_few = 0;  // of what a GPU gets
+        std::size_t least_for_few = 0;  // of the block that a GPU gets
         std::size_t least_for_many = 0;
         int few_blocks = 0;
     } reduce_scatter;
-    /// More blocks than NVLink needs are in each other's way in large ones.
+    /// More blocks than NVLink needs obstruct each other in large broadcasts.
     struct Broadcast {
         std::size_t least_for_few = 0;
         int few_blocks = 0;
@@ -62,29 +64,31 @@ struct Thresholds {
     } messages;
     struct Schedules {
         std::size_t least_in_chunk = 0;  // before another block shares a lane's work
-        // Of a chunk, where LL128 lines come whole: above, LL takes longer than LL128, and LL128
-        // than messages as they are. Not measured: what follows from a hop's beginning (0.6, 1.3
-        // and 3.4 us) and the bytes that travel for one of data (2, 1.07 and 1) at 370 GB/s.
+        // Sizes of a chunk where LL128 lines arrive whole: above the first, LL takes longer than
+        // LL128; above the second, LL128 takes longer than plain messages. They are not measured
+        // but derived from the latency of a hop (0.6, 1.3 and 3.4 us) and the bytes that travel for
+        // each byte of data (2, 1.07 and 1) at 370 GB/s.
         std::size_t most_chunk_by_ll = 0;
         std::size_t most_chunk_by_ll128 = 0;
     } schedules;
 };
 
-/// In the order of architectures.
+/// Returns all thresholds in the order of architectures.
 [[nodiscard]] PCCL_API std::span<const Thresholds> measured_thresholds();
 
-/// Those of the newest architecture measured that is not newer than this one, else the oldest.
+/// Returns the thresholds of the newest measured architecture that is not newer than this one,
+/// otherwise the oldest.
 [[nodiscard]] PCCL_API const Thresholds& thresholds_of(int architecture);
 
-/// The GPUs of a group: how many, and their compute capability (90 is sm_90), which is rank 0's for
-/// all. A number alone is as many of those that were measured.
+/// GPUs of a group: their number and compute capability (90 is sm_90), which is rank 0's for all. A
+/// number alone converts to that many GPUs of the measured kind.
 struct Gpus {
     constexpr Gpus(int how_many, int capability = kHopper)  // NOLINT: implicit by design
         : count(how_many), architecture(capability) {}
     [[nodiscard]] const Thresholds& thresholds() const { return thresholds_of(architecture); }
     [[nodiscard]] bool is_pair() const { return count == 2; }
     [[nodiscard]] bool are_several() const { return count > 2; }
-    /// Of `bytes` for each of the others.
+    /// Returns the bytes that leave a GPU with `bytes` for each of the others.
     [[nodiscard]] std::size_t sent(std::size_t bytes) const {
         return bytes * static_cast<std::size_t>(count - 1);
     }

@@ -1,4 +1,4 @@
-// How a step of a schedule's program moves one chunk: as it is, by LL, or by LL128.
+// Moves of one chunk by a step of a schedule's program: plain, by LL, or by LL128.
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
@@ -8,16 +8,16 @@
 
 namespace pccl::kernels::device {
 
-/// Where a chunk is in this rank's memory: what is combined, and where the result goes. Null where
-/// a step has no such place.
+/// Addresses of a chunk in this rank's memory: the operands and the result. Null where a step has
+/// no such buffer.
 struct LocalChunk {
     const std::byte* sources[2];
     std::byte* target;
     std::size_t bytes;
 };
 
-/// By all threads of the block, from and to slots of messages as well, where there are any. What is
-/// received is the last of at most two operands.
+/// Combines or copies a plain chunk. Message slots take part where they are not null: `incoming` is
+/// the last of at most two operands. All threads of the block call it.
 template <typename Reduction>
 __device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::byte* incoming,
                                            std::byte* outgoing, const Reduction& reduction) {
@@ -36,8 +36,7 @@ __device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::b
     }
 }
 
-/// Where the messages lie that a step receives and sends, in LL or LL128 lines; null where there
-/// is none.
+/// Lines of the LL or LL128 messages that a step receives and sends; null where there is none.
 template <typename Line>
 struct MessageLines {
     const Line* incoming = nullptr;
@@ -52,14 +51,14 @@ struct MessageLines {
     }
 };
 
-/// The same by LL, of which every thread waits for its own lines. False when one did not come.
+/// Does the same by LL; every thread waits for its own lines. False when one did not arrive.
 template <typename Reduction>
 __device__ __forceinline__ bool move_by_ll(const abi::DeviceTeam& team, const LocalChunk& chunk,
                                            const MessageLines<abi::LLLine>& lines,
                                            const Reduction& reduction) {
     const Numbered received(team, lines.received);
     const Numbered sent(team, lines.sent);
-    const auto bytes = static_cast<std::uint32_t>(chunk.bytes);  // of a slot, at most
+    const auto bytes = static_cast<std::uint32_t>(chunk.bytes);  // a slot's at most
     for (std::uint32_t i = threadIdx.x; i * kWordBytes < bytes; i += blockDim.x) {
         const std::uint32_t at = i * static_cast<std::uint32_t>(kWordBytes);
         Word word = 0;
@@ -78,7 +77,7 @@ __device__ __forceinline__ bool move_by_ll(const abi::DeviceTeam& team, const Lo
     return true;
 }
 
-/// The same by LL128, of which every warp waits for its own lines.
+/// Does the same by LL128; every warp waits for its own lines.
 template <typename Reduction>
 __device__ __forceinline__ bool move_by_ll128(const abi::DeviceTeam& team, const LocalChunk& chunk,
                                               const MessageLines<abi::LL128Line>& lines,

@@ -1,5 +1,5 @@
-// Large messages straight between the ranks' tensors, in the widest packets that their addresses
-// allow.
+// Copies of large messages directly between the ranks' tensors, in the widest packets that the
+// addresses allow.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pccl::kernels::device {
 
-/// Whole packets of 16 bytes that begin at multiples of 16, within some bytes.
+/// Range of whole 16-byte packets at multiples of 16 within a buffer.
 struct Middle {
     std::size_t begin;
     std::size_t bytes;
@@ -21,8 +21,8 @@ struct Middle {
     [[nodiscard]] __device__ std::size_t packets() const { return bytes / 16; }
 };
 
-/// What `whole` bytes have before and behind a middle: one element a thread. It is less than a
-/// packet on either side, 30 bytes at most, and a thread group has a warp at least.
+/// Combines the bytes of `whole` before and behind a middle, one element for each thread. There is
+/// less than a packet on either side, 30 bytes at most, and a thread group has at least one warp.
 template <int kMost, int kMostTargets, typename Reduction>
 __device__ __forceinline__ void combine_ends(const ThreadGroup& group, const Sources& from,
                                              const Targets& to, const Middle& middle,
@@ -57,8 +57,8 @@ __device__ __forceinline__ void combine_elements(const ThreadGroup& group, const
                                                             reduction);
 }
 
-/// Packets in the middle if the sources at least are equally far from a multiple of 16, else one
-/// element at a time. Apart from the rest, which it would slow down.
+/// Combines in packets where at least the sources have the same offset from a multiple of 16,
+/// otherwise element by element. It is separate from the rest, which it would slow down.
 template <int kMost, int kMostTargets, typename Reduction>
 __device__ __noinline__ void combine_unaligned(ThreadGroup group, const Sources& from,
                                                const Targets& to, std::size_t bytes,
@@ -80,8 +80,8 @@ __device__ __noinline__ void combine_unaligned(ThreadGroup group, const Sources&
     combine_ends<kMost, kMostTargets>(group, from, to, middle, bytes, reduction);
 }
 
-/// `bytes` from the sources, combined, to all targets. Once in a kernel: in a loop, the call within
-/// would take registers that the loop needs.
+/// Combines `bytes` from the sources into all targets. Use it once in a kernel: in a loop, the
+/// inner call would take registers that the loop needs.
 template <int kMost, int kMostTargets = abi::kMostDevices, typename Reduction>
 __device__ __forceinline__ void combine_bytes(const ThreadGroup& group, const Sources& from,
                                               const Targets& to, std::size_t bytes,
@@ -93,7 +93,7 @@ __device__ __forceinline__ void combine_bytes(const ThreadGroup& group, const So
     combine_unaligned<kMost, kMostTargets>(group, sources, targets, bytes, reduction);
 }
 
-/// The same, wherever; slow where addresses are no multiples of 16.
+/// Does the same in any place; slow where addresses are not multiples of 16.
 template <int kMost, int kMostTargets, typename Reduction>
 __device__ __forceinline__ void combine_bytes_in_loop(const ThreadGroup& group, const Sources& from,
                                                       const Targets& to, std::size_t bytes,
@@ -105,7 +105,7 @@ __device__ __forceinline__ void combine_bytes_in_loop(const ThreadGroup& group, 
     }
 }
 
-/// The middle of a copy: the targets, which are the peers', get whole packets.
+/// Copies the middle: the targets, which are the peers', get whole packets.
 template <int kLoads, int kMostTargets>
 __device__ __forceinline__ void copy_middle(const ThreadGroup& group, const Sources& from,
                                             const Targets& to, const Middle& middle) {
@@ -113,8 +113,8 @@ __device__ __forceinline__ void copy_middle(const ThreadGroup& group, const Sour
         group, from.behind(middle.begin), to.behind(middle.begin), middle.packets(), FirstOnly{});
 }
 
-/// `bytes` from one place to all targets: packets if the targets are equally far from a multiple of
-/// 16, in pieces as long as the source's address allows.
+/// Copies `bytes` from one address to all targets: in packets if the targets have the same offset
+/// from a multiple of 16, in pieces as long as the source's address allows.
 template <int kMostTargets = abi::kMostDevices>
 __device__ __forceinline__ void copy_bytes(const ThreadGroup& group, const std::byte* source,
                                            const Targets& to, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// What blocks do straight between the ranks' tensors, once they know where these are.
+// Direct accesses of blocks to the ranks' tensors, after their addresses were exchanged.
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
@@ -6,8 +6,8 @@
 
 namespace pccl::kernels::device {
 
-/// All ranks' inputs, or outputs, from `begin` on. This rank's is the first, so that the ranks do
-/// not all read from one at a time.
+/// Returns all ranks' inputs or outputs from `begin` on. This rank's is the first, so that the
+/// ranks do not all read from one rank at a time.
 template <int kMost, typename Pointer>
 __device__ __forceinline__ Places<Pointer> all_of(const abi::DeviceTeam& team,
                                                   const Pointer (&tensors)[abi::kMostDevices],
@@ -26,7 +26,7 @@ __device__ __forceinline__ Targets one_output(std::byte* output) {
     return to;
 }
 
-/// Loads a block once, and stores it to all outputs, but where it comes from.
+/// Loads a block once and stores it to all outputs except its own place.
 __device__ __forceinline__ void push_to_all(const ThreadGroup& group, const abi::DeviceTeam& team,
                                             const EpochScope::Addresses& addresses,
                                             const std::byte* block, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// How the blocks of one index synchronise on all ranks: epochs, entry barriers, exit barriers.
+// Synchronisation of the blocks of one index on all ranks: epochs, entry barriers, exit barriers.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -9,8 +9,7 @@
 
 namespace pccl::kernels::device {
 
-/// The scope of one epoch: one launch of one block, from its beginning to its end. All threads
-/// construct it.
+/// Scope of one epoch: one launch of one block, from begin to end. All threads construct it.
 class EpochScope : public Numbered {
    public:
     __device__ explicit EpochScope(const abi::DeviceTeam& team)
@@ -18,7 +17,7 @@ class EpochScope : public Numbered {
 
     [[nodiscard]] __device__ std::uint32_t epoch() const { return number(); }
 
-    /// Where `sender` puts this epoch's lines for `receiver`.
+    /// Returns the place where `sender` stores this epoch's lines for `receiver`.
     [[nodiscard]] __device__ abi::LLLine* lines(int receiver, int sender) const {
         return team_.heaps[receiver]->buffers[blockIdx.x].lines[epoch() & 1][sender];
     }
@@ -27,32 +26,33 @@ class EpochScope : public Numbered {
         const std::byte* inputs[abi::kMostDevices];
         std::byte* outputs[abi::kMostDevices];
     };
-    /// Entry barrier: publishes where this rank's tensors are, and reads where the peers' are. What
-    /// the peers' streams held before this launch is visible afterwards to loads at system scope.
-    /// False, on all threads, when a peer did not come: then it has withdrawn. Else exit(), or
-    /// withdraw(), before the next launch enters there: entry lines have room for one epoch.
+    /// Passes the entry barrier: publishes the addresses of this rank's tensors and reads those of
+    /// the peers. Earlier writes in the peers' streams are then visible to loads at system scope.
+    /// False, on all threads, when a peer did not arrive; the block has then withdrawn. After true,
+    /// call exit() or withdraw() before the next launch enters: entry lines have room for one
+    /// epoch.
     [[nodiscard]] __device__ bool enter(const abi::PeerPointers& peer_pointers,
                                         Addresses& shared) const {
         announce(peer_pointers);
         return await_entry(shared);
     }
-    /// The first half of it, which waits for nobody. Who does no more than this, and
-    /// await_entries() at the end, may leave while others are still here; they must not need its
-    /// entry lines by then.
+    /// Runs the first half of enter(), which does not wait. A kernel that calls only this, and
+    /// await_entries() at its end, may leave while others are still in the epoch; they must not
+    /// need its entry lines by then.
     __device__ void announce(const abi::PeerPointers& peer_pointers) const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
         store_line(&own_entry_at(peer).input, line_of(peer_pointers.inputs[peer]));
         store_line(&own_entry_at(peer).output, line_of(peer_pointers.outputs[peer]));
     }
-    /// What a peer has announced so far, for await_entries(): the load is on its way while its
-    /// thread goes on.
+    /// Returns the present announcement of a peer, for await_entries(): the load is in flight while
+    /// the thread continues.
     [[nodiscard]] __device__ abi::LLLine peek_entry() const {
         const int peer = static_cast<int>(threadIdx.x);
         return peer < team_.size ? load_line(&channel_->entries[peer].output) : abi::LLLine{};
     }
-    /// All peers have announced themselves, or have left even, and are in the next epoch: not in a
-    /// later one, which needs this rank. Reports who has called something else.
+    /// Waits until each peer has announced itself in this epoch, or has already left for the next
+    /// one. It cannot be in a later one, which requires this rank. Reports a mismatched peer.
     __device__ void await_entries(const abi::LLLine& seen = {}) const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
@@ -65,10 +65,10 @@ class EpochScope : public Numbered {
             return deadline.give_up({abi::DevicePhase::kEntry, peer, epoch(), line.low_epoch});
         }
     }
-    /// Lets the next launch come before end(), where the first warp's waits are over, `is_through`,
-    /// and by what it has `seen`, or sees now, all peers are here, or in the next epoch even. Other
-    /// warps may then wait for words of the messages that the first one has had a part of: their
-    /// senders run, and wait for nobody else. By all threads.
+    /// Lets the next launch begin before end() if the first warp has finished its waits
+    /// (`is_through`) and all peers have reached this epoch or the next one, by `seen` or by a new
+    /// look. Other warps may still wait for words of messages whose first part has arrived: the
+    /// senders run and wait for no other rank. All threads call it.
     __device__ void allow_next_early(bool is_through, abi::LLLine& seen) const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= kWarpThreads) return;
@@ -79,10 +79,10 @@ class EpochScope : public Numbered {
         if (!is_here()) seen = peek_entry();
         if (__all_sync(kWholeWarp, is_through && is_here()) != 0) allow_next_launch();
     }
-    /// Exit barrier: returns when all peers have finished with this rank's tensors. With kRelease,
-    /// what this block stored into theirs is visible to whatever follows in their streams. Until
-    /// here, what was loaded from theirs is a guess: they may have given up meanwhile, and do not
-    /// exit then.
+    /// Passes the exit barrier: returns when all peers have finished with this rank's tensors. With
+    /// kRelease, this block's stores to the peers' tensors are visible to later work in their
+    /// streams. Values loaded from the peers are provisional until here: a peer may have given up
+    /// meanwhile, and then does not exit.
     enum class Stores { kNone, kRelease };
     __device__ void exit(Stores stores) const {
         __syncthreads();
@@ -94,27 +94,28 @@ class EpochScope : public Numbered {
         } else {
             store_relaxed(there, epoch());
         }
-        // Not "at least": what a peer left there long ago may look so, once epochs have wrapped.
+        // Requires equality, not "at least": an old value of the peer may compare as later once
+        // epochs have wrapped.
         const std::uint32_t now = epoch();
         const bool came =
             await_mark(team_, {abi::DevicePhase::kExit, &channel_->exited[peer], peer, now},
                        [now](std::uint32_t seen) { return seen == now; });
         if (!came) withdraw_from(team_, now, peer);
     }
-    /// In place of exit() where this block has given up, and touches the peers' tensors no more.
+    /// Replaces exit() where this block has given up and no longer accesses the peers' tensors.
     __device__ void withdraw() const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer < team_.size) withdraw_from(team_, epoch(), peer);
     }
 
-    /// Ends the epoch; to be called by all threads, after their last wait.
+    /// Ends the epoch. All threads call it after their last wait.
     __device__ void end() const {
         __syncthreads();
         allow_next_launch();
         if (threadIdx.x == 0) channel_->epoch = epoch();
     }
-    /// The same of a block that has given up what it may have begun to send to its peers: its later
-    /// epochs are none of theirs, so that they do not take what it sends them then for the rest.
+    /// Ends the epoch of a block that gave up after it may have begun to send. Its later epochs
+    /// differ from the peers', so that they do not take its later lines for the missing ones.
     __device__ void end_withdrawn() const {
         constexpr std::uint32_t kWithdrawn = 1U << 12;
         __syncthreads();

@@ -1,4 +1,4 @@
-// Ends of FIFOs between two ranks, as one lane of a program has them open.
+// Ends of FIFOs between two ranks, as one lane of a program opens them.
 #pragma once
 
 #include <type_traits>
@@ -8,20 +8,20 @@
 
 namespace pccl::kernels::device {
 
-/// Slots that `owner` has for FIFO `fifo` from `peer`.
+/// Returns the slots of `owner` for FIFO `fifo` from `peer`.
 __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceProgramState* owner, int peer,
                                                       int fifo) {
     auto* const first = reinterpret_cast<abi::DeviceSlots*>(owner + 1);
     return first + static_cast<std::size_t>(peer) * abi::kDeviceFifos + fifo;
 }
 
-/// For messages of one form. It does not change while it is open: which message a step sends or
-/// receives is said by the table, so that threads need not meet over it.
+/// Open end of a FIFO for messages of one form. It is constant while open: the program's table
+/// numbers the messages, so that threads need not synchronise over a counter.
 template <abi::MessageForm kForm>
 class Port {
    public:
-    /// Of FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`.
-    /// False where the states have not been exchanged. The launch has so many windows.
+    /// Opens FIFO `fifo` between `self` and the port's peer; `here` is the program state of `self`,
+    /// and `windows` those of the launch. False where the states have not been exchanged.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
                                        abi::DeviceProgramState* here, std::uint32_t windows) {
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
@@ -31,7 +31,7 @@ class Port {
         messages_ = static_cast<std::uint32_t>(port.messages);
         kept_ = is_sending ? &own.sent : &own.taken;
         awaited_ = is_sending ? &own.emptied : &own.filled;
-        // All three loads before any is waited for.
+        // Issues all three loads before any is waited for.
         abi::DeviceProgramState* const there = here->peers[port.peer];
         first_ = *kept_;
         seen_ = kForm == abi::MessageForm::kPlain ? load_acquire(awaited_) : load_system(awaited_);
@@ -42,8 +42,8 @@ class Port {
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
         return true;
     }
-    /// After all windows. The peer may still have messages to take: it acknowledges them in the
-    /// program state of `self`.
+    /// Closes the port after all windows. The peer may still have to take messages: it acknowledges
+    /// them in the program state of `self`.
     __device__ void close() const {
         *kept_ = end_;
         if (kForm != abi::MessageForm::kPlain && !is_sending_)
@@ -51,18 +51,18 @@ class Port {
     }
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
-    /// How many messages came before the one of a window that has number `index` there.
+    /// Returns how many messages precede message `index` of a window.
     [[nodiscard]] __device__ std::uint32_t before(std::size_t window, std::uint32_t index) const {
         return first_ + static_cast<std::uint32_t>(window) * messages_ + index;
     }
 
-    // Of the message that has so many before it.
+    // The following functions refer to the message with `before` predecessors.
 
-    /// Whether it was here, or there was room for it, when the port was opened.
+    /// Returns whether it had arrived, or had a free slot, when the port was opened.
     [[nodiscard]] __device__ bool has_seen(std::uint32_t before) const {
         return has_reached(seen_, wanted_for(before));
     }
-    /// Until that is so. False when it gave up.
+    /// Waits until that is true. False when the wait gave up.
     [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team, std::uint32_t before) const {
         return has_seen(before) ||
                await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted_for(before));
@@ -76,15 +76,16 @@ class Port {
         else
             return slots_->messages[index];
     }
-    /// It has been put into its slot, or taken from it. By one thread.
+    /// Publishes that it has been put into its slot, or taken from it. One thread calls it.
     __device__ void pass(std::uint32_t before) const {
         store_release(acknowledged_at_, before + 1);
     }
-    /// The same of one that says itself that it is there, and was taken.
+    /// Does the same for a message whose lines carry their own arrival flag.
     __device__ void pass_relaxed(std::uint32_t before) const {
         store_relaxed(acknowledged_at_, before + 1);
     }
-    /// Whether that is said at once: close() says it of the launch's last one.
+    /// Returns whether to publish that at once: close() publishes it for the last message of the
+    /// launch.
     [[nodiscard]] __device__ bool is_acknowledged(std::uint32_t before) const {
         return abi::is_acknowledged(before) && before + 1 != end_;
     }
@@ -102,9 +103,9 @@ class Port {
     std::uint32_t* acknowledged_at_;
     abi::DeviceSlots* slots_;
     std::uint32_t first_;  // messages before the launch
-    std::uint32_t end_;    // and with those of the launch
+    std::uint32_t end_;    // messages before and in the launch
     std::uint32_t messages_;
-    std::uint32_t seen_;  // at `awaited_`, on opening
+    std::uint32_t seen_;  // value at `awaited_` on opening
     std::int32_t peer_;
     bool is_sending_;
 };

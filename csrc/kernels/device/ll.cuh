@@ -1,8 +1,7 @@
-// LL, for small messages: every thread sends one word of 8 bytes to each peer and gets one from
-// each. The words come with their epochs (abi::LLLine), so there is no flag to wait for and no
-// fence.
+// LL, for small messages: every thread sends one word of 8 bytes to each peer and receives one from
+// each. Words carry their epochs (abi::LLLine), so no flag and no fence are necessary.
 //
-// All polls are in flight together: polling one peer after another costs half as much again.
+// All polls are in flight together: polling one peer after another takes half as much time again.
 #pragma once
 
 #include "csrc/kernels/device/epoch_scope.cuh"
@@ -14,8 +13,8 @@ using Word = std::uint64_t;
 inline constexpr std::size_t kWordBytes = sizeof(Word);
 static_assert(kWordBytes == abi::kLLDataBytes);
 
-// Byte by byte, where a word is not aligned or the last one is not whole: apart, so that the code
-// beside it is short. A block begins a launch without any of it in its instruction cache.
+// Loads a word byte by byte, where it is unaligned or the last one is partial. It is not inlined,
+// to keep the code beside it short: a block begins a launch with a cold instruction cache.
 __device__ __noinline__ inline Word load_word_slowly(const std::byte* from, std::size_t bytes) {
     Word word = 0;
 #pragma unroll 1
@@ -27,7 +26,7 @@ __device__ __noinline__ inline void store_word_slowly(std::byte* to, std::size_t
     for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
 }
 
-/// Bytes [at, at + 8) of a buffer of `bytes`; zeros beyond its end.
+/// Loads bytes [at, at + 8) of a buffer of `bytes`; zeros beyond its end.
 __device__ __forceinline__ Word load_word(const std::byte* buffer, std::size_t at,
                                           std::size_t bytes) {
     const std::byte* from = buffer + at;
@@ -46,7 +45,7 @@ __device__ __forceinline__ void store_word(std::byte* buffer, std::size_t at, st
     if (at < bytes) store_word_slowly(to, min(kWordBytes, bytes - at), word);
 }
 
-/// The words that a thread got, by sender; its own where it sent one to itself.
+/// Words that a thread received, by sender, with its own among them.
 using Words = Word[abi::kMostDevices];
 
 /// Sends word_for(peer) to every peer, as line threadIdx.x.
@@ -61,7 +60,7 @@ __device__ __forceinline__ void send_ll(const abi::DeviceTeam& team, const Epoch
     }
 }
 
-/// Gets what the peers sent; words[team.rank] is `own`. False when a peer's word did not come.
+/// Receives the peers' words; words[team.rank] is `own`. False when a peer's word did not arrive.
 __device__ __forceinline__ bool receive_ll(const abi::DeviceTeam& team, const EpochScope& scope,
                                            Word own, Words& words) {
     const abi::LLLine* const first = scope.lines(team.rank, 0) + threadIdx.x;
@@ -95,7 +94,7 @@ __device__ __forceinline__ Word combine_words(Word a, Word b, const Reduction& r
     return sum.finish(reduction);
 }
 
-/// In the order of ranks, so that all ranks get the same bits.
+/// Reduces in rank order, so that all ranks get the same bits.
 template <typename Reduction>
 __device__ Word combine_words(const abi::DeviceTeam& team, const Words& words,
                               const Reduction& reduction) {

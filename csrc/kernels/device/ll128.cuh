@@ -1,10 +1,10 @@
-// LL128, for messages of a middling length: lines (abi::LL128Line) need no fence and no flag
-// beside them, as those of LL, and carry 15 bytes of data for each of overhead.
+// LL128, for messages of medium length: like LL lines, its lines (abi::LL128Line) need no separate
+// fence and no flag. They carry 15 bytes of data for each byte of overhead.
 //
-// Eight threads write and read a line, 16 bytes each, in one instruction of their warp: so it
-// travels whole. The last of them has the line's number in its upper half. It takes one packet of
-// data where the others take two, and sends it in halves: eight threads and two lines for 15
-// packets, so that no packet, and no element, is shared between threads.
+// Eight threads write and read a line, 16 bytes each, in one instruction of their warp, so that it
+// travels whole. The last of the eight has the line's number in its upper half. It handles one
+// packet of data where the others handle two, and sends it in halves: eight threads and two lines
+// carry 15 packets. Thus no packet, and no element, is shared between threads.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ namespace pccl::kernels::device {
 
 inline constexpr std::size_t kPacketBytes = sizeof(uint4);
 
-/// Of lines, for a chunk.
+/// Returns the number of line pairs for a chunk.
 [[nodiscard]] constexpr std::size_t pairs_for(std::size_t bytes) {
     return (bytes + abi::kPairBytes - 1) / abi::kPairBytes;
 }
 
-/// Bytes [at, at + 16) of a buffer of `bytes`; zeros beyond its end.
+/// Loads bytes [at, at + 16) of a buffer of `bytes`; zeros beyond its end.
 __device__ __forceinline__ uint4 load_packet_at(const std::byte* buffer, std::size_t at,
                                                 std::size_t bytes) {
     const std::byte* from = buffer + at;
@@ -51,12 +51,12 @@ __device__ __forceinline__ void store_packet_at(std::byte* buffer, std::size_t a
     store_word(buffer, at + kWordBytes, bytes, words[1]);
 }
 
-/// Where a thread's packets of a pair lie in a chunk; beyond every end where it has none.
+/// Places of a thread's packets of a pair in a chunk; beyond every end where it has none.
 struct PairPlace {
     std::size_t at[2];
 };
 
-/// What a thread carries of a pair.
+/// Packets of a pair that one thread carries.
 struct PairPackets {
     uint4 packets[2];
 
@@ -83,7 +83,7 @@ struct PairPackets {
     }
 };
 
-/// A pair of lines that a thread waits for, of a message; not, where a chunk ends before it.
+/// Line pair of a message that a thread waits for; unused where a chunk ends before it.
 struct Awaited {
     const abi::LL128Line* pair;
     bool is_sent;
@@ -91,15 +91,15 @@ struct Awaited {
     int sender;
 };
 
-/// Which part of which lines a thread writes and reads. All threads of a warp call its functions at
-/// once.
+/// A thread's parts of the lines that its warp writes and reads. All threads of a warp call its
+/// functions together.
 class LL128Thread {
    public:
     __device__ LL128Thread()
         : pair(threadIdx.x % kWarpThreads / kThreadsPerLine),
           part_(threadIdx.x % kThreadsPerLine) {}
 
-    /// Of those that the warp has at once.
+    /// Index among the pairs that the warp handles at once.
     const unsigned pair;
 
     [[nodiscard]] __device__ std::size_t first_pair() const {
@@ -114,7 +114,7 @@ class LL128Thread {
         return {begin + part_ * kPacketBytes, begin + (kLast + part_) * kPacketBytes};
     }
 
-    /// `to` is null where this thread has nothing to send.
+    /// Sends a pair; `to` is null where this thread has none to send.
     __device__ __forceinline__ void send(const PairPackets& packets, abi::LL128Line* to,
                                          std::uint32_t number) const {
         uint4 pieces[2] = {packets.packets[0], packets.packets[1]};
@@ -128,7 +128,7 @@ class LL128Thread {
             store_piece(to == nullptr ? nullptr : to + i, static_cast<int>(part_), pieces[i]);
     }
 
-    /// False, on all threads of the warp, when a line did not come.
+    /// Receives a pair. False, on all threads of the warp, when a line did not arrive.
     __device__ __forceinline__ bool receive(const abi::DeviceTeam& team, const Awaited& awaited,
                                             PairPackets& got) const {
         WaitDeadline deadline(team);
@@ -148,7 +148,7 @@ class LL128Thread {
         return true;
     }
 
-    /// Whether both hold the same, as far as this thread carries it.
+    /// Returns whether both have equal data, as far as this thread carries it.
     [[nodiscard]] __device__ bool are_alike(const PairPackets& one,
                                             const PairPackets& other) const {
         return is_equal(one.packets[0], other.packets[0]) &&

@@ -1,6 +1,6 @@
-// Mismatch detection: whether a peer has called something else than this rank. Its lines show it:
-// they came with another fingerprint, or where this rank's own kernel sends none. Nobody looks
-// before a wait is long.
+// Mismatch detection: whether a peer's call differs from this rank's. The peer's lines show it:
+// they have another fingerprint, or lie where this rank's own kernel sends none. Kernels check only
+// in long waits.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -10,7 +10,8 @@
 
 namespace pccl::kernels::device {
 
-/// Whether `line` came in `epoch`, whole, with another fingerprint than that of this rank's call.
+/// Returns whether `line` is a whole line of `epoch` with another fingerprint than this rank's
+/// call.
 __device__ __forceinline__ bool is_of_another_call(const abi::DeviceTeam& team,
                                                    const abi::LLLine& line, std::uint32_t epoch) {
     constexpr std::uint32_t kBelowFingerprint = 0xFFFF;
@@ -19,7 +20,7 @@ __device__ __forceinline__ bool is_of_another_call(const abi::DeviceTeam& team,
            fingerprint != team.fingerprint;
 }
 
-/// Whether `peer` has, by what it has sent to this block, which waits in `phase`.
+/// Returns whether `peer` runs another call, by its lines to this block, which waits in `phase`.
 __device__ __forceinline__ bool has_mismatch(const abi::DeviceTeam& team, int peer,
                                              abi::DevicePhase phase) {
     const abi::Heap& own = *team.heaps[team.rank];
@@ -34,8 +35,8 @@ __device__ __forceinline__ bool has_mismatch(const abi::DeviceTeam& team, int pe
     return is_of_another_call(team, word, epoch) || (!sends_ll && word.low_epoch == epoch);
 }
 
-/// A peer that has called something else; -1 where none is known to, or `phase` is after all have
-/// agreed, or of messages, which have nothing to do with calls.
+/// Returns a peer that runs another call; -1 where none is found, or where `phase` belongs to
+/// messages, which are independent of calls, or comes after all ranks have agreed.
 __device__ __noinline__ inline int find_mismatched_peer(const abi::DeviceTeam& team,
                                                         abi::DevicePhase phase) {
     const bool is_before_agreement = phase == abi::DevicePhase::kEntry ||
@@ -50,7 +51,7 @@ __device__ __noinline__ inline int find_mismatched_peer(const abi::DeviceTeam& t
 
 inline constexpr std::uint32_t kIsPublished = 2;
 
-/// Once: what is called after that ends as well.
+/// Publishes this rank's call, once: later calls end with an error, too.
 __device__ __forceinline__ void publish_call(const abi::DeviceTeam& team) {
     abi::Heap* const own = team.heaps[team.rank];
     if (atomicCAS(&own->has_called, 0, 1) != 0) return;
@@ -58,8 +59,9 @@ __device__ __forceinline__ void publish_call(const abi::DeviceTeam& team) {
     store_release(&own->has_called, kIsPublished);
 }
 
-/// `called` stays as it is where the mismatched peer has not published it soon. It does so when it
-/// notices itself, about a millisecond after both have come; later where ranks share a GPU.
+/// Reads the call of a mismatched peer. `called` is unchanged where the peer does not publish it
+/// within a second. A peer publishes when it detects the mismatch: about a millisecond after both
+/// have arrived, later where ranks share a GPU.
 __device__ __forceinline__ void read_call(const abi::DeviceTeam& team, int mismatched_peer,
                                           abi::CollectiveHeader& called) {
     constexpr std::uint64_t kLongestNs = 1'000'000'000;

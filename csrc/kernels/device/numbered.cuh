@@ -1,4 +1,4 @@
-// Lines between two ranks, and how a block waits for one.
+// Numbered lines between two ranks, and a block's wait for one.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -10,7 +10,7 @@ namespace pccl::kernels::device {
 /// Lines that carry one number: that of an epoch, or of a message.
 class Numbered {
    public:
-    /// Messages have no fingerprint.
+    /// Constructs it; messages have no fingerprint.
     __device__ Numbered(const abi::DeviceTeam& team, std::uint32_t number,
                         std::uint32_t fingerprint = 0)
         : team_(team), number_(number), fingerprint_(fingerprint) {}
@@ -27,7 +27,7 @@ class Numbered {
         return line.low | static_cast<std::uint64_t>(line.high) << 32;
     }
 
-    /// What `peer` sends in both lines of `entry`. False when it gave up.
+    /// Waits for both lines of `entry` from `peer`. False when the wait gave up.
     struct EntryData {
         std::uint64_t input;
         std::uint64_t output;
@@ -37,7 +37,7 @@ class Numbered {
         return await(&entry->input, phase, peer, entry_data.input) &&
                await(&entry->output, phase, peer, entry_data.output);
     }
-    /// What `peer` sends in one line.
+    /// Waits for one line from `peer`.
     __device__ bool await(const abi::LLLine* at, abi::DevicePhase phase, int peer,
                           std::uint64_t& data) const {
         abi::LLLine line = load_line(at);

@@ -1,4 +1,5 @@
-// The threads of a group move packets between several places, with several loads in flight each.
+// Moves of packets between several tensors by a thread group, with several loads in flight for each
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ struct PacketOf<16> {
 template <int kBytes>
 using Packet = typename PacketOf<kBytes>::Type;
 
-/// Bytes that a thread has in flight, at least: NVLink answers after more than a microsecond.
+/// Least bytes in flight for each thread: NVLink has a latency of more than a microsecond.
 inline constexpr int kBytesInFlight = 128;
 
 /// Several tensors, each at one address; members beyond `count` are not used.
@@ -50,7 +51,7 @@ struct Places {
         at[0] = place;
         count = 1;
     }
-    /// The bits in which any address differs from `other`.
+    /// Returns the bits in which any address differs from `other`.
     [[nodiscard]] __device__ std::uintptr_t differences(std::uintptr_t other) const {
         std::uintptr_t all = 0;
 #pragma unroll
@@ -61,7 +62,7 @@ struct Places {
     [[nodiscard]] __device__ std::uintptr_t first_address() const {
         return reinterpret_cast<std::uintptr_t>(at[0]);
     }
-    /// The same places, so many bytes later.
+    /// Returns the same places, `bytes` later.
     [[nodiscard]] __device__ Places behind(std::size_t bytes) const {
         Places later = *this;
 #pragma unroll
@@ -73,23 +74,24 @@ struct Places {
 using Sources = Places<const std::byte*>;
 using Targets = Places<std::byte*>;
 
-/// The threads that share the packets of one copy: those of all blocks, or of this one.
+/// Threads that share the packets of one copy: those of all blocks, or of this one.
 struct ThreadGroup {
     std::size_t first;   // packet of this thread
-    std::size_t stride;  // threads in all
+    std::size_t stride;  // number of threads
 };
 __device__ __forceinline__ ThreadGroup grid_group() {
     return {blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
             gridDim.x * static_cast<std::size_t>(blockDim.x)};
 }
-/// The threads of `block` among `blocks`.
+/// Returns the threads of `block` among `blocks`.
 __device__ __forceinline__ ThreadGroup group_of(int block, int blocks) {
     return {block * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
             blocks * static_cast<std::size_t>(blockDim.x)};
 }
 __device__ __forceinline__ ThreadGroup block_group() { return {threadIdx.x, blockDim.x}; }
 
-/// A packet that begins at a multiple of kPiece: in pieces as long, where the packet is longer.
+/// A packet that begins at a multiple of kPiece. A longer packet is accessed in pieces of that
+/// size.
 template <typename Raw, int kPiece = sizeof(Raw)>
 __device__ __forceinline__ Raw load_packet(const std::byte* from) {
     using Piece = Packet<kPiece>;
@@ -123,8 +125,7 @@ __device__ __forceinline__ void store_packet(std::byte* to, const Raw& packet) {
     }
 }
 
-/// In place of a reduction: there is one source, which is passed on as it is, byte by byte at
-/// worst.
+/// Stand-in for a reduction with one source, which is passed on unchanged, byte by byte at worst.
 struct FirstOnly {
     using Element = std::uint8_t;
 };
@@ -135,13 +136,13 @@ struct Packets {
     using Raw = Packet<kWidth>;
     static constexpr int kLoadedPiece = kLoads;
     static constexpr int kStoredPiece = kStores;
-    // Pieces take more instructions, and registers that the rest needs.
+    // Pieces take more instructions, and registers that the other code needs.
     static constexpr int kBytesInFlight =
         kLoads == kWidth && kStores == kWidth ? device::kBytesInFlight : device::kBytesInFlight / 4;
 };
 
-/// `count` packets: combines those of all sources, in the order given, and stores the result to all
-/// targets. kMost bounds the number of sources; with fewer, more packets are in flight.
+/// Moves `count` packets: combines those of all sources in the given order and stores the result to
+/// all targets. kMost bounds the number of sources; with fewer, more packets are in flight.
 template <typename Width, int kMost, int kMostTargets, typename Reduction>
 __device__ __forceinline__ void combine_packets(const ThreadGroup& group, const Sources& from,
                                                 const Targets& to, std::size_t count,

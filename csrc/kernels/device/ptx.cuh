@@ -1,4 +1,4 @@
-// Single instructions that CUDA C++ has no name for.
+// Wrappers of single PTX instructions that CUDA C++ does not expose.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace pccl::kernels::device {
 
-// Relaxed accesses at system scope: never served by this multiprocessor's L1, which does not see
-// what other GPUs write.
+// Relaxed accesses at system scope: this multiprocessor's L1, which is not coherent with other
+// GPUs, never serves them.
 
 __device__ __forceinline__ uint4 load_system(const uint4* from) {
     uint4 value;
@@ -54,7 +54,7 @@ __device__ __forceinline__ void store_release(std::uint32_t* to, std::uint32_t v
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
-/// To other blocks of this GPU: waits for no store to a peer.
+/// Stores for other blocks of this GPU; does not wait for stores to peers.
 __device__ __forceinline__ void store_release_here(std::uint32_t* to, std::uint32_t value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_relaxed(std::uint64_t* to, std::uint64_t v
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/// Both halves of a line travel whole; the line itself may be seen half written.
+/// Stores a line. Each half travels whole; a reader may see only one half of the line.
 __device__ __forceinline__ void store_line(abi::LLLine* to, const abi::LLLine& line) {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low),
                  "r"(line.low_epoch), "r"(line.high), "r"(line.high_epoch)
@@ -83,11 +83,11 @@ __device__ __forceinline__ abi::LLLine load_line(const abi::LLLine* from) {
     return line;
 }
 
-/// Which 16 bytes of an LL128 line have its number.
+/// Index of the 16 bytes of an LL128 line that contain its number.
 inline constexpr int kNumberedPiece = sizeof(abi::LL128Line) / sizeof(uint4) - 1;
 
-/// Stores 16 bytes of an LL128 line, which travel with those of the seven threads beside this one:
-/// a whole warp calls it at once. `to` is null for threads that have nothing to store.
+/// Stores 16 bytes of an LL128 line, which travel with those of the seven neighbour threads: a
+/// whole warp calls it together. `to` is null for threads with no data.
 __device__ __forceinline__ void store_piece(abi::LL128Line* to, int piece, const uint4& bytes) {
     __syncwarp();
     if (to == nullptr) return;
@@ -97,8 +97,8 @@ __device__ __forceinline__ void store_piece(abi::LL128Line* to, int piece, const
                  : "memory");
 }
 
-/// Loads 16 bytes of an LL128 line at once with the seven threads beside this one. Whether the line
-/// has come, as far as this thread sees: where all eight say so, it has.
+/// Loads 16 bytes of an LL128 line together with the seven neighbour threads. Returns whether the
+/// line has arrived as far as this thread sees; it has when all eight return true.
 __device__ __forceinline__ bool load_piece(const abi::LL128Line* from, int piece,
                                            std::uint32_t number, uint4& bytes) {
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -108,26 +108,26 @@ __device__ __forceinline__ bool load_piece(const abi::LL128Line* from, int piece
     return piece != kNumberedPiece || (bytes.z == number && bytes.w == number);
 }
 
-// Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel comes to the GPU while
-// the one ahead of it in its stream ends. GPUs before sm_90 know nothing of it.
+// Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel starts on the GPU while
+// the previous one in its stream ends. GPUs before sm_90 do not support it.
 
-/// Returns when the launch ahead has ended, and what it wrote is visible: kernels begin with it.
+/// Returns when the previous launch has ended and its writes are visible. Kernels begin with it.
 __device__ __forceinline__ void await_launch_ahead() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/// The next launch may come when a thread of each block has said so, or the block has ended. It
-/// takes multiprocessors that others may wait for, so that only a block which waits for no other
-/// rank to come any more says it.
+/// Lets the next launch start once a thread of each block has called this or the block has ended.
+/// The next launch takes multiprocessors that others may wait for, so only a block that waits for
+/// no further rank calls it.
 __device__ __forceinline__ void allow_next_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/// Of this multiprocessor; wraps.
+/// Returns the cycle counter of this multiprocessor; it wraps.
 __device__ __forceinline__ std::uint32_t cycles() {
     std::uint32_t now;
     asm volatile("mov.u32 %0, %clock;" : "=r"(now));

@@ -1,9 +1,9 @@
 // Element types and reductions on the device.
 //
-// A reduction has an Element (as stored), a Value (as computed, and rounded once at the end:
-// float32 for fp8 and the half types, for integers one that holds the sum of all ranks), combine()
-// and finish(). Sum<T> is for what is hot; AnyOperator<T> decides at run time, which costs nothing
-// next to NVLink.
+// A reduction has an Element (as stored), a Value (as computed), combine() and finish(). A Value is
+// rounded once at the end: it is float32 for fp8 and the half types; for integers it is wide enough
+// for the sum of all ranks. Sum<T> serves the hot cases. AnyOperator<T> decides at run time, whose
+// cost is negligible next to NVLink.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -84,9 +84,9 @@ struct Numeric<Truth> {
     static __device__ Truth store(bool value) { return {static_cast<std::uint8_t>(value)}; }
 };
 
-/// The NaN that results have, whichever operand had one: float32 arithmetic gives one alone by
-/// itself, float64 passes on the payload of its second operand, so that ranks which swap the two
-/// would have different results.
+/// Returns the NaN of results, independent of the operand that had one. Float32 arithmetic yields a
+/// single NaN by itself. Float64 passes on the payload of its second operand, so ranks that swap
+/// the two would have different results.
 template <typename T>
 inline constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 template <typename T>
@@ -97,15 +97,15 @@ __device__ __forceinline__ T with_one_nan(T value) {
 
 template <typename T>
 inline constexpr bool is_128_bits = std::is_same_v<T, Int128> || std::is_same_v<T, Uint128>;
-/// Without bool.
+/// Integers without bool.
 template <typename T>
 inline constexpr bool is_integer =
     is_128_bits<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>);
-/// In which integers wrap.
+/// The type in which integers wrap.
 template <typename T>
 using Modular = std::conditional_t<is_128_bits<T>, Uint128, std::uint64_t>;
 
-/// a + b and a * b, wrapping in integers.
+/// Return a + b and a * b, wrapping in integers.
 template <typename T>
 __device__ __forceinline__ T plus(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -127,8 +127,8 @@ __device__ __forceinline__ T times(T a, T b) {
     }
 }
 
-/// What minimum and maximum of IEEE 754-2019 give where neither operand is less: a NaN for a NaN on
-/// either side, and of two zeros the wanted one. As on the CPU, swapped operands give the same
+/// Returns the minimum or maximum of IEEE 754-2019 where neither operand is less: NaN for a NaN on
+/// either side, and the preferred one of two zeros. As on the CPU, swapped operands give the same
 /// bits.
 template <typename T>
 __device__ __forceinline__ T of_equals(T a, T b, bool wants_negative) {
@@ -147,8 +147,8 @@ __device__ __forceinline__ T greater(T a, T b) {
     return a > b ? a : b;
 }
 
-/// value / divisor; of integers rounded towards zero. The average of 128 bits fits 64: so it takes
-/// two divisions of those, no long one.
+/// Returns value / divisor, rounded towards zero for integers. The average of 128 bits fits 64, so
+/// two 64-bit divisions replace a long one.
 template <typename T>
 __device__ __forceinline__ T divided(T value, int divisor) {
     if constexpr (is_128_bits<T>) {
@@ -226,8 +226,8 @@ struct AnyOperator {
     }
 };
 
-/// The same where nothing is averaged: without code for it, which hot loops would have to jump
-/// over.
+/// A reduction without averages: it has no code for them that hot loops would have to branch
+/// around.
 template <typename Reduction>
 struct Undivided : Reduction {
     __device__ typename Reduction::Value finish(typename Reduction::Value value) const {
@@ -235,7 +235,7 @@ struct Undivided : Reduction {
     }
 };
 
-/// The elements of one load (uint4, Word, or one element's bits), as values.
+/// Elements of one load (uint4, Word, or one element's bits) as values.
 template <typename Reduction, typename Raw>
 class Lanes {
    public:

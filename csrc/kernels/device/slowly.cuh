@@ -1,4 +1,4 @@
-// Code of what is rare lies in every kernel: it is short instead of fast.
+// Code for rare cases, which lies in every kernel: it is short instead of fast.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Staggered pushes of large messages, without collisions: where all ranks push to all others as
-// they like, receivers see bursts from several at once, and NVLink stays a tenth below what it
-// carries from one to one.
+// Staggered pushes of large messages without collisions. Where all ranks push to all others at
+// will, receivers get bursts from several at once, and NVLink stays a tenth below its rate between
+// two GPUs.
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
@@ -8,15 +8,15 @@
 
 namespace pccl::kernels::device {
 
-/// In step s = 1 ... n - 1 a block pushes to the rank s places after its own, once the next rank,
-/// which pushed there in the step before, has ended that step.
+/// Pushes in steps s = 1 ... n - 1: a block pushes to the rank s places after its own, once the
+/// next rank, which pushed there in the previous step, has ended that step.
 class StaggeredPush {
    public:
     __device__ StaggeredPush(const abi::DeviceTeam& team, const EpochScope& scope)
         : team_(team), scope_(scope), first_(scope.epoch() * abi::kMostDevices) {}
 
-    /// Calls push(peer) in each step. To be called by all threads; false when the next rank did not
-    /// come that far: then it has withdrawn.
+    /// Calls push(peer) in each step; all threads call it. False when the next rank did not come
+    /// that far; the block has then withdrawn.
     template <typename Push>
     [[nodiscard]] __device__ __forceinline__ bool run(Push push) const {
         int step = 1;
@@ -38,7 +38,7 @@ class StaggeredPush {
                                  (team_.rank + 1) % team_.size, first_ + step - 1);
         return __syncthreads_and(came) != 0;
     }
-    /// What was pushed may still be on its way: this is about traffic, not about data.
+    /// Ends a step while its stores may still be in flight: the steps order traffic, not data.
     __device__ void end(int step) const {
         __syncthreads();
         const int before = (team_.rank + team_.size - 1) % team_.size;

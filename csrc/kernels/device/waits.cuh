@@ -1,5 +1,5 @@
-// Waits of kernels, which end: when what is waited for has come, when it takes too long, when the
-// host says so, and when a peer has called something else, or has given up itself.
+// Waits of kernels. A wait ends when its condition is met, on timeout, when the host aborts, and
+// when a peer runs another call or has given up itself.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -13,8 +13,8 @@ namespace pccl::kernels::device {
 inline constexpr int kWarpThreads = 32;
 inline constexpr unsigned kWholeWarp = ~0U;  // as a mask
 
-/// A rank that has not announced itself to this block, or else `peer`, which may only be waiting
-/// for that one.
+/// Returns a rank that has not announced itself to this block, otherwise `peer`, which may itself
+/// wait for a missing rank.
 __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {
     const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
 #pragma unroll 1
@@ -25,7 +25,7 @@ __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int pe
     return peer;
 }
 
-/// What a wait was for, and what there was instead.
+/// A failed wait: the expected value and the one that was there.
 struct Failure {
     abi::DevicePhase phase;
     int peer;
@@ -33,14 +33,14 @@ struct Failure {
     std::uint64_t seen;
 };
 
-/// True once for each rank: for the thread that says why it has given up.
+/// Returns true once per rank, for the thread that reports why it has given up.
 __device__ __forceinline__ bool claim_fault(const abi::DeviceTeam& team) {
     return atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0;
 }
 
-/// Tells the fault in this rank's heap to its host, and to the peers' kernels, which stop as well:
-/// the hosts may be waiting for the GPUs. But where a host has stopped the kernels, the others have
-/// heard why. Ends the other waits of this rank.
+/// Publishes the fault in this rank's heap to its host and to the peers' kernels, which stop as
+/// well, since the hosts may be waiting for the GPUs. After a host's abort the peers are not
+/// notified: their hosts have received the reason. Ends the other waits of this rank.
 __device__ __noinline__ inline void publish_fault(const abi::DeviceTeam& team) {
     const abi::DeviceFault& fault = team.heaps[team.rank]->fault;
     copy_slowly(team.control->fault, fault);
@@ -51,7 +51,7 @@ __device__ __noinline__ inline void publish_fault(const abi::DeviceTeam& team) {
         if (peer != team.rank) store_release(&team.heaps[peer]->has_aborted[team.rank], 1);
 }
 
-/// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
+/// Records the first failed wait and ends the other waits of this rank.
 __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Failure& failure) {
     const bool is_abort = load_system(&team.control->abort) != 0;
     if (claim_fault(team)) {
@@ -73,7 +73,7 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Fa
     store_relaxed(&team.control->abort, 1);
 }
 
-/// A peer that has given up; -1 where none has.
+/// Returns a peer that has given up; -1 where none has.
 __device__ __noinline__ inline int find_aborted_peer(const abi::DeviceTeam& team) {
     const abi::Heap& own = *team.heaps[team.rank];
     unsigned aborted_peers = 0;
@@ -83,7 +83,7 @@ __device__ __noinline__ inline int find_aborted_peer(const abi::DeviceTeam& team
     return __ffs(aborted_peers) - 1;
 }
 
-/// Makes the reason of a peer that has given up that of this rank.
+/// Records a peer's reason for giving up as this rank's.
 __device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int aborted_peer) {
     if (claim_fault(team)) {
         abi::DeviceFault& fault = team.heaps[team.rank]->fault;
@@ -94,7 +94,7 @@ __device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int a
     store_relaxed(&team.control->abort, 1);
 }
 
-/// The same of a peer that has called something else.
+/// Records that a peer has called something else.
 __device__ __noinline__ inline void report_mismatch(const abi::DeviceTeam& team,
                                                     int mismatched_peer) {
     publish_call(team);
@@ -102,18 +102,17 @@ __device__ __noinline__ inline void report_mismatch(const abi::DeviceTeam& team,
            {.phase = abi::DevicePhase::kCall, .peer = mismatched_peer, .expected = 0, .seen = 0});
 }
 
-/// Tells a waiting thread when to give up. It asks about once a millisecond, by its own cycle
-/// counter: the abort flag is in host memory, where warps read one after the other, 1 us each. When
-/// all 256 warps of a launch asked sooner (after 256 polls, 0.2 ms) they came late to the next one,
-/// whose peers then asked while they waited, and so on: 180 us for each call that takes 5. One
-/// thread of a warp reads the flag, tells the host for whom it waits, and looks for a peer that has
-/// called something else or given up; when it gives up, the others therefore end one after the
-/// other.
+/// Deadline of a waiting thread. It checks about once a millisecond, by its own cycle counter: the
+/// abort flag is in host memory, where the reads of warps are serialised at 1 us each. When all 256
+/// warps of a launch checked sooner (after 256 polls, 0.2 ms), they were late for the next launch,
+/// whose peers then checked while they waited, and so on: a call took 180 us instead of 5. One
+/// thread of a warp reads the flag, reports its wait to the host, and looks for a peer that has
+/// called something else or given up. Therefore the threads of a warp give up one after the other.
 class WaitDeadline {
    public:
     __device__ explicit WaitDeadline(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
 
-    /// For what is waited now.
+    /// Returns whether to give up the present wait, for `peer` in `phase`.
     __device__ bool is_over(abi::DevicePhase phase, int peer) {
         const std::uint32_t now = cycles();
         if (now - asked_ < kCyclesBetweenLooks) return false;
@@ -121,8 +120,8 @@ class WaitDeadline {
         return look(phase, peer);
     }
 
-    /// Reports that this wait is over: for a mismatched peer where there is one, which may take
-    /// back by then what it was known by.
+    /// Reports that this wait has failed, because of a mismatched peer where there was one: that
+    /// peer may have taken back its lines by now.
     __device__ __noinline__ void give_up(Failure failure) const {
         const int mismatched_peer =
             mismatched_peer_ >= 0 ? mismatched_peer_ : find_mismatched_peer(team_, failure.phase);
@@ -156,7 +155,7 @@ class WaitDeadline {
     std::uint64_t started_ = 0;
 };
 
-/// What `peer` writes for others to wait for, in one place.
+/// A counter that `peer` writes for other ranks to wait for.
 struct Mark {
     abi::DevicePhase phase;
     const std::uint32_t* at;
@@ -164,7 +163,7 @@ struct Mark {
     std::uint32_t wanted;
 };
 
-/// Polls `mark` until it has_come(seen). False when it gave up.
+/// Polls `mark` until has_come(seen). False when it gave up.
 template <typename HasCome>
 __device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Mark& mark,
                                            HasCome has_come) {
@@ -178,7 +177,7 @@ __device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Ma
     return true;
 }
 
-/// Polls `counter`, which `peer` moves on one by one. False when it gave up.
+/// Polls `counter`, which `peer` increments. False when it gave up.
 __device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
                                               const std::uint32_t* counter, int peer,
                                               std::uint32_t wanted) {

@@ -1,10 +1,11 @@
-// How a rank that gives up leaves: no peer may touch its tensors once its kernel has ended, since
-// what follows in its stream uses them for something else.
+// Withdrawal of a rank that gives up: no peer may access its tensors after its kernel has ended,
+// since later work in its stream uses them for other purposes.
 //
-// It takes back where they are, and tells the others that it gives up (waits.cuh). Who has not come
-// so far then finds nothing to touch. Who has come had said so before it looked where the tensors
-// are, so it is awaited: until it exits, or gives up as well, which it does within milliseconds
-// where it waits for anybody. Nothing of this costs those who do not give up.
+// The rank takes back its entry lines and notifies the others that it gives up (waits.cuh). A peer
+// that has not arrived by then finds no address. A peer that has arrived had announced itself
+// before it read the addresses, so the rank waits for it: until it exits, or gives up as well,
+// which takes milliseconds where it waits for any rank. None of this costs time in successful
+// launches.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -13,13 +14,13 @@
 
 namespace pccl::kernels::device {
 
-/// No store is longer on its way than that: NVLink takes microseconds.
+/// Longest flight of a store, with a large margin: NVLink takes microseconds.
 inline constexpr std::uint64_t kLongestFlightNs = 1'000'000;
-/// Nor does a peer need longer to end what it has begun, unless it is dead or shares its GPU.
+/// Longest time in which a peer finishes its access, unless it is dead or shares its GPU.
 inline constexpr std::uint64_t kLongestStayNs = 2'000'000'000;
 
-/// Waits until `is_in()` is false, which what was on its way might have changed. False when that
-/// takes too long: then the host hears that `peer` may still touch this rank's tensors.
+/// Waits until `is_in()` is false; stores in flight may still change it. False when that takes too
+/// long: the host is then notified that `peer` may still access this rank's tensors.
 template <typename IsIn>
 __device__ bool await_exit(const abi::DeviceTeam& team, int peer, IsIn is_in) {
     constexpr unsigned kPauseNs = 1000;
@@ -34,16 +35,16 @@ __device__ bool await_exit(const abi::DeviceTeam& team, int peer, IsIn is_in) {
     return false;
 }
 
-/// Takes back entry lines that `where` had room for, and is gone when this returns.
+/// Takes back this rank's entry lines at `where`; they are gone on return.
 __device__ __forceinline__ void take_back(abi::EntryLines& where) {
-    __threadfence_system();  // behind what this block has stored at the peer
+    __threadfence_system();  // behind this block's stores to the peer
     store_line(&where.input, abi::LLLine{});
     store_line(&where.output, abi::LLLine{});
     __threadfence_system();
 }
 
-/// Of this block, for `peer`'s block of the same index; by one thread. A peer that is in doubt gets
-/// no result from what it still loads: this rank has not exited for it.
+/// Withdraws this block from `peer`'s block of the same index; one thread calls it. A peer in doubt
+/// gets no result from its later loads: this rank has not exited for it.
 __device__ __noinline__ inline void withdraw_from(const abi::DeviceTeam& team, std::uint32_t epoch,
                                                   int peer) {
     abi::Channel& here = team.heaps[team.rank]->channels[blockIdx.x];
