@@ -1,11 +1,11 @@
-// Functions of libraries that are opened when they are needed.
+// Lookup of functions in libraries that are opened at run time.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace pccl::sys {
 
-/// False where `library` has none of that name.
+/// Finds a function by name; false where `library` has none of that name.
 template <typename Function>
 bool find_function(void* library, const char* name, Function& function) {
     function = reinterpret_cast<Function>(::dlsym(library, name));

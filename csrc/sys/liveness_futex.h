@@ -1,8 +1,9 @@
-// A word in shared memory by which other processes see, without a system call, that this one lives.
+// Liveness word: a word in shared memory that shows other processes, without a system call, whether
+// this one lives.
 //
-// It is a robust futex (futex(2), set_robust_list(2)): a thread that holds it until its process
-// ends leaves it to the kernel, which marks it when the thread dies, however that comes (a signal,
-// an exec, a crash), and before anybody can learn of the end of the process in another way.
+// It is a robust futex (futex(2), set_robust_list(2)). A thread holds it until its process ends.
+// The kernel marks the word when the thread dies for any reason (a signal, an exec, a crash), and
+// before another process can detect the end in another way.
 #pragma once
 
 #include <linux/futex.h>
@@ -15,23 +16,24 @@
 
 namespace pccl::sys {
 
-/// Zero is its first state.
+/// The word; its initial state is zero.
 using LivenessWord = std::atomic<std::uint32_t>;
 static_assert(LivenessWord::is_always_lock_free && sizeof(LivenessWord) == sizeof(std::uint32_t));
 
-/// Whether the thread that holds the word lived when all loads before this call were made. False
-/// says nothing: nobody holds it, or the holder has ended.
+/// Returns true if the thread that holds the word lived when all loads before this call were made.
+/// False means that no thread holds it, or that the holder has ended.
 [[nodiscard]] inline bool is_held_by_the_living(const LivenessWord& word) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const std::uint32_t holder = word.load(std::memory_order_seq_cst);
     return holder != 0 && (holder & FUTEX_OWNER_DIED) == 0;
 }
 
-/// Holds a word as long as it lives, for the thread that makes and destroys it. Meanwhile the
-/// kernel looks after no robust mutex that this thread locks.
+/// Holder of a word for its own lifetime. The same thread constructs and destroys it. Meanwhile the
+/// kernel does not track robust mutexes that this thread locks.
 class PCCL_API LivenessFutex {
    public:
-    /// `word` is this sign's alone. Where the kernel knows no robust futexes it stays as it is.
+    /// Takes a `word` that nothing else uses. The word is unchanged where the kernel does not
+    /// support robust futexes.
     explicit LivenessFutex(LivenessWord& word);
     ~LivenessFutex();
     LivenessFutex(const LivenessFutex&) = delete;
@@ -39,7 +41,7 @@ class PCCL_API LivenessFutex {
 
    private:
     LivenessWord& word_;
-    robust_list held_{};  // here, not beside the word: the kernel follows it
+    robust_list held_{};  // not beside the word: the kernel follows this list
     robust_list_head list_{};
     robust_list_head* former_ = nullptr;
     std::size_t former_bytes_ = 0;

@@ -1,15 +1,16 @@
-// A full memory barrier in other processes: it lets the side that runs often do without one.
+// Full memory barrier in other processes: the frequent side can then omit its own barrier.
 #pragma once
 
 #include "csrc/base/export.h"
 
 namespace pccl::sys {
 
-/// Lets this process take part; false where the kernel cannot do it (membarrier(2), Linux 4.16).
+/// Registers this process; false where the kernel does not support it (membarrier(2), Linux 4.16).
 [[nodiscard]] PCCL_API bool join_process_barriers();
 
-/// Every thread of every process that has joined passes a full barrier before this returns: some
-/// microseconds, as running threads are interrupted. To be called after joining.
+/// Makes every thread of every registered process pass a full barrier before it returns. This takes
+/// some microseconds, since running threads are interrupted. Requires join_process_barriers()
+/// first.
 PCCL_API void process_barrier();
 
 }  // namespace pccl::sys

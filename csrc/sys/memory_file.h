@@ -1,4 +1,4 @@
-// Files without a name that live in memory, for processes to share.
+// Anonymous files in memory that processes share.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace pccl::sys {
 
-/// Makes a file of `bytes` zeroes whose size is sealed, so that no access to a mapping of it can
-/// fault; `name` shows in /proc/<pid>/maps. Pages are allocated when they are first used.
-/// kUnavailable names the limit where this process may not write files of that size (ulimit -f),
-/// kUnsupported means that the kernel or a filter of system calls refuses, kResourceExhausted that
-/// there is no descriptor or no memory left.
+/// Makes a file of `bytes` zeroes with a sealed size, so that accesses to its mappings cannot
+/// fault. `name` shows in /proc/<pid>/maps. Pages are allocated at their first use. kUnavailable
+/// names the limit where this process may not write files of that size (ulimit -f); kUnsupported
+/// means that the kernel or a system call filter refuses; kResourceExhausted that no descriptor or
+/// memory is left.
 [[nodiscard]] PCCL_API Result<UniqueFd> make_memory_file(const std::string& name,
                                                          std::size_t bytes);
 

@@ -1,4 +1,4 @@
-// How much more memory this process can have.
+// Memory that is still available to this process.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace pccl::sys {
 
 struct MemoryLeft {
     std::uint64_t bytes = 0;
-    std::string bound;  // what bounds it: "the limit of /sys/fs/cgroup/job/memory.max"
+    std::string bound;  // the limiting resource: "the limit of /sys/fs/cgroup/job/memory.max"
 };
 
-/// The least of what the machine has, with its swap; of the limit of every control group around
-/// this process, of version 1 or 2, with the files that it would give up; and of what the kernel
-/// promises at most, where it counts promises (vm.overcommit_memory = 2). It changes at any moment:
-/// what does not fit now is refused, and what fits is no promise. `root` is before all paths, for
-/// tests. kUnavailable where /proc/meminfo cannot be read.
+/// Returns the least of three bounds: the machine's available memory and swap; the limits of all
+/// control groups around this process, of version 1 or 2, including file pages that they would
+/// reclaim; the commit limit of the kernel, where vm.overcommit_memory = 2. The result changes at
+/// any time: a request beyond it fails now, a request within it may still fail. `root` is prepended
+/// to all paths, for tests. kUnavailable where /proc/meminfo cannot be read.
 [[nodiscard]] PCCL_API Result<MemoryLeft> memory_left(const std::string& root = {});
 
 }  // namespace pccl::sys

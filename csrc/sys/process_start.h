@@ -1,5 +1,4 @@
-// When this process began, by the clock of the wall: what is older was not written by its job's
-// present attempt.
+// Start time of this process by the wall clock: older files are from an earlier attempt of its job.
 #pragma once
 
 #include <string_view>
@@ -8,11 +7,12 @@
 
 namespace pccl::sys {
 
-/// Milliseconds since the Unix epoch, to some 20 ms; now, where the kernel does not say.
+/// Returns milliseconds since the Unix epoch, accurate to some 20 ms; the present time where the
+/// kernel reports none.
 [[nodiscard]] PCCL_API long long process_start_ms();
 
-/// Seconds from boot to the start of a process, out of /proc/<pid>/stat with `ticks` a second.
-/// kInvalidArgument where the text is none of that file.
+/// Returns the seconds from boot to the start of a process, from /proc/<pid>/stat with `ticks` a
+/// second. kInvalidArgument where the text has another format.
 [[nodiscard]] PCCL_API Result<double> start_after_boot(std::string_view stat, long ticks);
 
 }  // namespace pccl::sys

@@ -1,4 +1,4 @@
-// Ed25519 (RFC 8032): who made some bytes.
+// Ed25519 signatures (RFC 8032).
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ using Signature = std::array<std::uint8_t, 64>;
 [[nodiscard]] PCCL_API bool is_signed_by(const PublicKey& signer, std::string_view message,
                                          const Signature& signature);
 
-/// From a private key in PEM, as `openssl genpkey -algorithm ed25519` writes it; kInvalidArgument
-/// for anything else, and for keys behind a password.
+/// Reads a private key in PEM, as `openssl genpkey -algorithm ed25519` writes it. kInvalidArgument
+/// for anything else, and for keys with a password.
 [[nodiscard]] PCCL_API Result<SecretKey> secret_key_in(std::string_view pem);
 
 }  // namespace pccl::sys

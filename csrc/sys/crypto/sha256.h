@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by which files are told apart whoever made them.
+// SHA-256 (FIPS 180-4), which distinguishes files of any origin.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace pccl::sys {
 
 [[nodiscard]] PCCL_API Digest sha256(std::string_view bytes);
-/// 64 hexadecimal digits.
+/// Returns 64 hexadecimal digits.
 [[nodiscard]] PCCL_API std::string to_hex(const Digest& digest);
 
 }  // namespace pccl::sys

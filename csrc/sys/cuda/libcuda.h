@@ -1,4 +1,4 @@
-// The functions of libcuda.so.1 that the library calls, found at run time.
+// Functions of libcuda.so.1 that the library calls, found at run time.
 #pragma once
 
 #include <cuda.h>
@@ -7,8 +7,8 @@
 
 namespace pccl::sys::cuda {
 
-/// Null until load() found them. A member has the name and type of the function, less the suffix
-/// that cuda.h adds for its present version.
+/// Members are null until load() finds them. A member has the name and type of the function,
+/// without the version suffix that cuda.h adds.
 struct Libcuda {
 #define PCCL_LIBCUDA_FUNCTIONS(use)      \
     use(cuInit);                         \
@@ -61,7 +61,8 @@ struct Libcuda {
     PCCL_LIBCUDA_FUNCTIONS(PCCL_DECLARE);
 #undef PCCL_DECLARE
 
-    // As drivers since CUDA 11.3 have them; cuda.h knows later versions alone, which fewer have.
+    // The version of drivers since CUDA 11.3. cuda.h declares only later ones, which fewer drivers
+    // have.
     CUresult (*capture_info)(CUstream, CUstreamCaptureStatus*, cuuint64_t* id, CUgraph*,
                              const CUgraphNode** last, size_t*) = nullptr;
     using ChangeEdges = CUresult (*)(CUgraph, const CUgraphNode* from, const CUgraphNode* to,
@@ -70,7 +71,7 @@ struct Libcuda {
     ChangeEdges remove_dependencies = nullptr;
 
 #if CUDA_VERSION >= 12080
-    // As drivers of CUDA 13 and of 12.8 have it; null where neither is there.
+    // The version of drivers of CUDA 13 and of 12.8; null where neither is available.
     CUresult (*copy_batch)(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
                            CUmemcpyAttributes*, size_t* first_of_attributes, size_t attributes,
                            CUstream) = nullptr;
@@ -79,9 +80,9 @@ struct Libcuda {
                                  size_t attributes, size_t* failed, CUstream) = nullptr;
 #endif
 
-    /// kUnavailable where the library or one of its functions is missing.
+    /// Loads the functions. kUnavailable where the library or one of them is missing.
     Status load();
-    /// ok for CUDA_SUCCESS, else a Status that names `function` and the error.
+    /// Returns ok for CUDA_SUCCESS, otherwise a Status that names `function` and the error.
     [[nodiscard]] Status check(CUresult result, const char* function) const;
 };
 

@@ -1,4 +1,5 @@
-// A device's context, current on this thread for a while: callers of the library have their own.
+// Guard that makes a device's context current on this thread and restores the caller's own
+// afterwards.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -15,7 +16,7 @@ class OnDevice {
     OnDevice(const OnDevice&) = delete;
     OnDevice& operator=(const OnDevice&) = delete;
 
-    /// Why it is not current.
+    /// Returns ok, or the reason why the context is not current.
     [[nodiscard]] const Status& status() const { return status_; }
 
    private:

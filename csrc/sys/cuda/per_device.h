@@ -1,4 +1,4 @@
-// What a process has once for each GPU.
+// Objects of which a process has one for each GPU.
 #pragma once
 
 #include <map>
@@ -11,11 +11,12 @@
 
 namespace pccl::sys::cuda {
 
-/// Objects that live as long as somebody holds them. Safe from every thread.
+/// Registry of objects that live while a caller holds them. Thread-safe.
 template <typename T>
 class PerDevice {
    public:
-    /// The one for `device` of `driver`; else what make() gives, a Result of a shared pointer.
+    /// Returns the object for `device` of `driver`; creates it with make(), which returns a Result
+    /// of a shared pointer.
     template <typename Make>
     Result<std::shared_ptr<T>> find_or(Driver& driver, int device, Make make) {
         const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
-// What NVIDIA's management library says about GPUs: NVLinks, links to the CPU's chip, the fabric
-// that NVSwitches form, who may reach whose memory, compute capability, the PCIe link that an idle
-// GPU hides. The library is opened at run time; machines without it have no GPUs to ask about.
+// GPU properties from NVIDIA's management library: NVLinks, chip-to-chip links to the CPU, the
+// NVSwitch fabric, peer access, compute capability, and the full PCIe link, which idle GPUs reduce.
+// The library is opened at run time; a machine without it has no GPUs.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@ struct NvmlLink {
     NvLinkEnd end = NvLinkEnd::kUnknown;
 };
 
-/// The links between the chips of a GPU and its CPU that are up.
+/// Active links between the chips of a GPU and its CPU.
 struct NvmlC2c {
     int count = 0;
-    int megabytes = 0;  // a second, of each
+    int megabytes = 0;  // a second, of each link
 };
 
-/// The NVSwitches that a GPU is attached to, of one host or of many.
+/// NVSwitches that a GPU is attached to, of one host or of many.
 struct NvmlFabric {
     enum class State { kNone, kStarting, kReady };
-    State state = State::kNone;  // kNone: the GPU has none, or NVML does not tell
-    int error = 0;               // of a fabric that is ready: whether attaching failed
+    State state = State::kNone;  // kNone: the GPU has none, or NVML does not report it
+    int error = 0;               // of a ready fabric: not 0 where attaching failed
     std::string cluster{};       // 32 hexadecimal digits; empty within one host
     unsigned clique = 0;         // GPUs of one cluster and clique reach each other
 };
@@ -39,7 +39,7 @@ struct NvmlGpu {
     int sm = 0;                   // 10 x compute capability; 0: unknown
     int max_link_generation = 0;  // of PCIe; 0: unknown
     int max_link_width = 0;
-    std::vector<NvmlLink> links{};  // that are up
+    std::vector<NvmlLink> links{};  // active links
     NvmlC2c c2c{};
     NvmlFabric fabric{};
     std::vector<int> cannot_read{};  // indices of GPUs whose memory it may not read
@@ -53,7 +53,7 @@ class Nvml {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-/// kUnavailable where the library is missing, or finds no driver.
+/// Opens NVML. kUnavailable where the library is missing or finds no driver.
 [[nodiscard]] PCCL_API Result<std::unique_ptr<Nvml>> open_nvml(const char* library = kNvmlLibrary);
 
 }  // namespace pccl::sys

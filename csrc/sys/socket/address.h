@@ -1,4 +1,4 @@
-// The address of a socket: IPv4, IPv6 (with the scope of link-local ones) or an abstract unix name.
+// Address of a socket: IPv4, IPv6 (link-local ones with their scope), or an abstract unix name.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,34 +16,34 @@ namespace pccl::sys {
 class PCCL_API Address {
    public:
     Address() = default;
-    /// "10.0.0.1:4567", "[fd00::1]:4567", "[fe80::1%eth0]:4567" or "unix:@name". At most 128
+    /// Parses "10.0.0.1:4567", "[fd00::1]:4567", "[fe80::1%eth0]:4567" or "unix:@name". At most 128
     /// characters.
     static Result<Address> parse(std::string_view text);
-    /// An IP address without brackets, "10.0.0.1" or "fe80::1%eth0", and a port.
+    /// Takes an IP address without brackets, "10.0.0.1" or "fe80::1%eth0", and a port.
     static Result<Address> from_ip(std::string_view ip, std::uint16_t port);
-    /// In the abstract namespace, where names vanish with their sockets: 1 to 100 of A-Z a-z 0-9 .
-    /// _ - /
+    /// Takes a name in the abstract namespace, where names vanish with their sockets: 1 to 100 of
+    /// A-Z a-z 0-9 . _ - /
     static Result<Address> from_unix_name(std::string_view name);
-    /// As the kernel gives it; kUnsupported for other families and unnamed unix sockets.
+    /// Converts from the kernel's form; kUnsupported for other families and unnamed unix sockets.
     static Result<Address> from_raw(const sockaddr* raw, std::size_t bytes);
 
-    /// AF_INET, AF_INET6, AF_UNIX, or AF_UNSPEC for no address.
+    /// Returns AF_INET, AF_INET6, AF_UNIX, or AF_UNSPEC for no address.
     [[nodiscard]] int family() const { return storage_.ss_family; }
     [[nodiscard]] bool is_ip() const { return family() == AF_INET || family() == AF_INET6; }
     [[nodiscard]] bool is_loopback() const;
     [[nodiscard]] bool is_link_local() const;
-    /// Network order; empty unless is_ip().
+    /// Returns the bytes in network order; empty unless is_ip().
     [[nodiscard]] std::span<const std::uint8_t> ip_bytes() const;
     [[nodiscard]] std::uint16_t port() const;
-    /// Whether both are the same IP address, whatever their ports and scopes.
+    /// Returns whether both have the same IP address, with any ports and scopes.
     [[nodiscard]] bool same_ip(const Address& other) const;
     [[nodiscard]] Address with_port(std::uint16_t port) const;
-    /// A scope holds on one host only: a link-local address of a peer needs the index of our own
-    /// interface.
+    /// Returns the address with another scope. A scope is valid on one host only: a link-local
+    /// address of a peer needs the index of the local interface.
     [[nodiscard]] Address with_scope(unsigned interface_index) const;
-    /// What from_ip() takes; empty unless is_ip().
+    /// Returns the form that from_ip() takes; empty unless is_ip().
     [[nodiscard]] std::string ip_text() const;
-    /// What parse() takes; "none" for no address.
+    /// Returns the form that parse() takes; "none" for no address.
     [[nodiscard]] std::string to_string() const;
 
     [[nodiscard]] const sockaddr* raw() const {

@@ -1,4 +1,4 @@
-// What only unix sockets can do: pass open descriptors, and tell who is at the other end.
+// Features of unix sockets: passing of open descriptors, and credentials of the peer.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@ namespace pccl::sys {
 
 inline constexpr std::size_t kMostDescriptors = 96;
 
-/// Sends `tag` and duplicates of up to kMostDescriptors descriptors with it; false when it would
-/// have to wait. The caller keeps its own.
+/// Sends `tag` with duplicates of up to kMostDescriptors descriptors; false when it would block.
+/// The caller keeps its own descriptors.
 [[nodiscard]] PCCL_API Result<bool> send_descriptors(int socket, std::byte tag,
                                                      std::span<const int> descriptors);
 
@@ -24,15 +24,15 @@ struct FdMessage {
     std::byte tag{};
     std::vector<UniqueFd> descriptors;
 };
-/// Takes what one send_descriptors() sent; nullopt until it comes. kPeerLost when the peer left, or
-/// sent more than kMostDescriptors (none of which stays open).
+/// Receives the message of one send_descriptors(); nullopt until it arrives. kPeerLost when the
+/// peer left or sent more than kMostDescriptors (all of which are closed).
 [[nodiscard]] PCCL_API Result<std::optional<FdMessage>> receive_descriptors(int socket);
 
 struct Credentials {
     pid_t pid = 0;
     uid_t uid = 0;
 };
-/// Of the process that connected or listened, as the kernel saw it then.
+/// Returns the process that connected or listened, as the kernel recorded it then.
 [[nodiscard]] PCCL_API Result<Credentials> peer_credentials(int socket);
 
 }  // namespace pccl::sys

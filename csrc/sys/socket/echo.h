@@ -1,7 +1,7 @@
-// Echoes over a stream socket, by which its two ends find out what a message takes.
+// Echoes over a stream socket, by which its two ends measure the time of a message.
 //
-// A question is kEchoBytes long; its first eight bytes, a number in the order of this machine, say
-// how many bytes follow it. The answer is the question itself, once all of them have come.
+// A request is kEchoBytes long. Its first eight bytes are a number in native byte order: the count
+// of bytes that follow the request. The reply is the request itself, once all of them have arrived.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 namespace pccl::sys {
 
 inline constexpr std::size_t kEchoBytes = 64;
-/// Behind a question.
+/// Most bytes behind a request.
 inline constexpr std::size_t kMostEchoed = 1 * kMiB;
 
 struct Echo {
-    double sent = 0;      // seconds of the call that sends the question
-    double answered = 0;  // from its begin until the answer is there
+    double sent = 0;      // seconds of the call that sends the request
+    double answered = 0;  // seconds from the begin of that call to the reply
 };
 
-/// Asks with `bytes`, at most kMostEchoed, behind the question. Looks for the answer before it
-/// sleeps, as ranks do that wait for a message. kTimeout; else errors as of the calls in socket.h.
+/// Sends a request with `bytes`, at most kMostEchoed. Polls for the reply before it sleeps, like
+/// ranks that wait for a message. kTimeout; other errors as in socket.h.
 [[nodiscard]] PCCL_API Result<Echo> ask_echo(int fd, std::span<const std::byte> bytes,
                                              Deadline deadline);
 
-/// Answers until the other end closes, which is kPeerLost, or asks with more than it may
+/// Answers requests until the other end closes (kPeerLost) or announces too many bytes
 /// (kInvalidArgument); kTimeout.
 [[nodiscard]] PCCL_API Status answer_echoes(int fd, Deadline deadline);
 

@@ -1,5 +1,5 @@
-// The addresses of a host name, looked up on a thread of its own: the resolver of the C library may
-// block for as long as name servers are silent, and cannot be interrupted.
+// Lookup of a host name's addresses on a thread of its own: the resolver of the C library may block
+// while name servers do not answer, and cannot be interrupted.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,21 @@ namespace pccl::sys {
 
 using Addresses = std::vector<Address>;
 
-/// A lookup that has begun. One that is destroyed before its end leaves its thread, which owns all
-/// that it uses, to the resolver.
+/// A running lookup. If it is destroyed before its end, its thread, which owns all its data,
+/// continues until the resolver returns.
 class PCCL_API NameLookup {
    public:
     using Resolver = std::function<Result<Addresses>(const std::string&, std::uint16_t)>;
 
-    /// Needs no thread where `host` is an address. `resolver`: resolve(), but for tests.
+    /// Starts the lookup; needs no thread where `host` is an address. `resolver` is resolve(),
+    /// except in tests.
     NameLookup(std::string host, std::uint16_t port, const Resolver& resolver = {});
 
     [[nodiscard]] const std::string& host() const { return host_; }
-    /// What resolve() gives, never empty; nullopt: not yet. Does not block.
+    /// Returns the result of resolve(), never empty; nullopt: not yet. Does not block.
     [[nodiscard]] std::optional<Result<Addresses>> poll() const;
-    /// The same; kTimeout, with the host and how long it took, once `deadline` has passed.
+    /// Waits for the result. kTimeout, with the host and the elapsed time, once `deadline` has
+    /// passed.
     [[nodiscard]] Result<Addresses> wait(Deadline deadline) const;
 
    private:
@@ -41,7 +43,8 @@ class PCCL_API NameLookup {
     std::shared_ptr<Answer> answer_;
 };
 
-/// All addresses of a host name or literal, in the resolver's order; kTimeout at the deadline.
+/// Returns all addresses of a host name or literal, in the resolver's order; kTimeout at the
+/// deadline.
 [[nodiscard]] PCCL_API Result<Addresses> resolve(const std::string& host, std::uint16_t port,
                                                  Deadline deadline);
 

@@ -1,7 +1,7 @@
-// The functions of libssh that are used, found when first asked for.
+// Functions of libssh, found at their first use.
 //
-// Declared here so that no build needs libssh's headers; these are of its stable interface, which
-// libssh.so.4 stands for.
+// They are declared here so that no build needs libssh's headers. They belong to its stable
+// interface, libssh.so.4.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,8 @@ struct LibsshFunctions {
     int (*is_eof)(Channel) = nullptr;
 };
 
-/// Null where libssh is not installed, or lacks one of them. For the life of the process.
+/// Returns the functions, valid for the life of the process; null where libssh is not installed or
+/// lacks one of them.
 [[nodiscard]] const LibsshFunctions* functions();
 
 }  // namespace pccl::sys::libssh

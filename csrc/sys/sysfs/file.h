@@ -1,5 +1,5 @@
-// Files by name: the one way to open, read and replace them. Nobody is waited for: what is no
-// regular file (a pipe, a device) is not read, and is written to but never replaced.
+// Files by name: the only functions that open, read and replace them. They do not block on special
+// files: a pipe or a device is not read; it is written to but never replaced.
 #pragma once
 
 #include <string>
@@ -10,23 +10,24 @@
 
 namespace pccl::sys {
 
-/// kUnavailable, beginning with `what`, for what is no regular file; those of sysfs and procfs are.
+/// Returns ok for a regular file, those of sysfs and procfs included; otherwise kUnavailable,
+/// beginning with `what`.
 [[nodiscard]] PCCL_API Status check_regular(int fd, std::string_view what);
 
-/// What is in a regular file, sysfs and procfs entries among them. kUnavailable when it cannot be
-/// read; kResourceExhausted when it is longer than `limit`, or this process may open no more.
+/// Returns the content of a regular file, also of sysfs and procfs. kUnavailable when it cannot be
+/// read; kResourceExhausted when it is longer than `limit` or this process may open no more.
 [[nodiscard]] PCCL_API Result<std::string> read_file(const std::string& path, std::size_t limit);
-/// The first `limit` bytes of it; errors else as above.
+/// Returns the first `limit` bytes; other errors as above.
 [[nodiscard]] PCCL_API Result<std::string> read_start(const std::string& path, std::size_t limit);
-/// The first `limit` bytes of an open file.
+/// Returns the first `limit` bytes of an open file.
 [[nodiscard]] PCCL_API Result<std::string> read_open(int fd, std::size_t limit);
 
-/// Replaces the file as a whole (a link at `path`, too), or leaves it as it was and says why. Pipes
-/// and character devices, as /dev/null and terminals, are written to, and so are this process's
-/// descriptors, as /dev/stdout; those that take nothing for some seconds are given up. Sockets and
-/// block devices are refused.
+/// Replaces the file as a whole (also a link at `path`), or leaves it unchanged and returns the
+/// reason. Pipes, character devices (/dev/null, terminals) and this process's descriptors
+/// (/dev/stdout) are written to; those that accept nothing for some seconds fail. Sockets and block
+/// devices are refused.
 [[nodiscard]] PCCL_API Status write_file(const std::string& path, std::string_view text);
-/// Whether write_file() could, now: for what is written later. Leaves nothing.
+/// Returns whether write_file() would succeed now, for a later write. Leaves nothing behind.
 [[nodiscard]] PCCL_API Status check_writable(const std::string& path);
 
 }  // namespace pccl::sys

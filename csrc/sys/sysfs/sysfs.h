@@ -1,5 +1,5 @@
-// What the kernel says about PCIe devices, NICs and NUMA nodes. Reads sysfs and procfs below a
-// root, so that tests have machines of their own.
+// PCIe devices, NICs and NUMA nodes from the kernel. Reads sysfs and procfs below a root, so that
+// tests can emulate machines.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace pccl::sys {
 
 struct SysfsPciDevice {
     std::string bus_id;
-    std::vector<std::string> above;  // bus ids of the bridges on the way, the highest first
+    std::vector<std::string> above;  // bus ids of the bridges above it, the highest first
     std::string class_code;          // "0x030200"
     std::string vendor;              // "0x10de"
     std::string device;
@@ -34,7 +34,7 @@ struct SysfsPort {
 
 struct SysfsCpu {
     std::string arch;    // x86_64, arm64
-    std::string vendor;  // as /proc/cpuinfo has it
+    std::string vendor;  // as in /proc/cpuinfo
     int family = -1;
     int model = -1;
 };
@@ -43,26 +43,26 @@ class PCCL_API Sysfs {
    public:
     explicit Sysfs(std::string root = "") : root_(std::move(root)) {}
 
-    /// In the order of their bus ids; empty where there is no PCIe.
+    /// Returns the devices in the order of their bus ids; empty where there is no PCIe.
     [[nodiscard]] std::vector<SysfsPciDevice> pci_devices() const;
-    /// Ports of NICs that have a PCIe device and are not down, in the order of their names; RDMA
-    /// first.
+    /// Returns ports of NICs that have a PCIe device and are not down, in the order of their names;
+    /// RDMA first.
     [[nodiscard]] std::vector<SysfsPort> ports() const;
-    /// Network interfaces without a device that are up, but for the loopback and bridges.
+    /// Returns network interfaces without a device that are up, without the loopback and bridges.
     [[nodiscard]] std::vector<SysfsPort> virtual_interfaces() const;
-    /// Numbers of the NUMA nodes that have cores.
+    /// Returns the numbers of the NUMA nodes that have cores.
     [[nodiscard]] std::vector<int> numa_nodes() const;
-    /// Mask of a node's cores: "00000000,0000ffff".
+    /// Returns the mask of a node's cores: "00000000,0000ffff".
     [[nodiscard]] std::string cores_of(int numa) const;
     [[nodiscard]] SysfsCpu cpu() const;
 
-    /// Whether a bridge sends transfers between devices below it through the CPU. Root's files
-    /// tell.
+    /// Returns whether a bridge sends transfers between devices below it through the CPU. Only root
+    /// can read the necessary files.
     [[nodiscard]] bool redirects_peers(const std::string& bus_id) const;
     [[nodiscard]] bool has_iommu() const;
 
-    /// kResourceExhausted, naming the first of what was there and could not be read for want of
-    /// descriptors or memory: then what the others say is not the whole truth.
+    /// Returns kResourceExhausted with the first entry that existed and could not be read for want
+    /// of descriptors or memory: the other results are then incomplete.
     [[nodiscard]] const Status& shortage() const { return shortage_; }
 
    private:

@@ -1,9 +1,10 @@
-// Counts what costs an XML parser time and memory, in one pass, before the parser gets the text.
+// Bounds on the time and memory of an XML parser, checked in one pass before the parser gets the
+// text.
 //
 // A parser compares every attribute of an element with all others, searches all namespace
-// declarations in scope for each prefix, reads what has not ended again with every block of bytes,
-// and gives each element a copy of its namespace. A text far below the limit of bytes can so keep
-// it busy for hours, in one call that no deadline ends.
+// declarations in scope for each prefix, rereads unfinished markup with every block of bytes, and
+// gives each element a copy of its namespace. A text far below the limit of bytes can therefore
+// keep it busy for hours, in one call that no deadline ends.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,7 @@ struct XmlReaderLimits {
 };
 
 /// Returns kInvalidArgument, with the line, where `text` exceeds a limit, has a document type
-/// declaration, or a tag or reference that is not well-formed. Takes time in proportion to the
-/// text.
+/// declaration, or a tag or reference that is not well-formed. Takes linear time.
 [[nodiscard]] PCCL_API Status check_xml_bounds(std::string_view text,
                                                const XmlReaderLimits& limits);
 

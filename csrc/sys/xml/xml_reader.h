@@ -1,6 +1,6 @@
-// XML from strangers, read by libxml2: strict, with namespaces, without DTDs, entities or network.
+// Reader of untrusted XML by libxml2: strict, with namespaces, without DTDs, entities or network.
 //
-// The library is opened when first used: nothing else needs it.
+// The library is opened at its first use, since nothing else needs it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace pccl::sys {
 
-/// A value: an element with what is in it.
+/// A value: an element with its content.
 struct PCCL_API XmlElement {
     struct Attribute {
         std::string name;  // without its prefix
@@ -25,25 +25,25 @@ struct PCCL_API XmlElement {
 
     std::string name;  // without its prefix
     std::string name_space;
-    std::vector<Attribute> attributes;  // but for declarations of namespaces
-    std::string text;                   // all that is directly in it
+    std::vector<Attribute> attributes;  // without declarations of namespaces
+    std::string text;                   // all text directly in it
     std::vector<XmlElement> children;
 
-    /// The first child of that name; null for none.
+    /// Returns the first child of that name; null for none.
     [[nodiscard]] const XmlElement* child(std::string_view of_name) const;
-    /// The text of that child without white space around it; empty for none.
+    /// Returns the text of that child without white space around it; empty for none.
     [[nodiscard]] std::string_view text_of(std::string_view of_name) const;
-    /// The value of an attribute; null where it is not there.
+    /// Returns the value of an attribute; null where it is missing.
     [[nodiscard]] const std::string* attribute(std::string_view of_name) const;
     friend bool operator==(const XmlElement&, const XmlElement&) = default;
 };
 
-/// Without white space around it.
+/// Returns `text` without white space around it.
 [[nodiscard]] PCCL_API std::string_view trimmed(std::string_view text);
-/// `text` as it may stand between tags and in attributes.
+/// Returns `text` escaped for use between tags and in attributes.
 [[nodiscard]] PCCL_API std::string escaped_xml(std::string_view text);
-/// The root of a document in UTF-8. Checks the limits before libxml2 gets the text.
-/// kInvalidArgument says what is wrong; kUnsupported where libxml2 is not installed, and how to
+/// Returns the root of a document in UTF-8. Checks the limits before libxml2 gets the text.
+/// kInvalidArgument names the fault; kUnsupported where libxml2 is not installed, with the way to
 /// install it.
 [[nodiscard]] PCCL_API Result<XmlElement> read_xml(std::string_view text,
                                                    const XmlReaderLimits& limits = {});

@@ -1,4 +1,4 @@
-// XML that came from outside, loaded within bounds by pugixml, with places for messages.
+// Untrusted XML, loaded within bounds by pugixml, with positions for messages.
 #pragma once
 
 #include <pugixml.hpp>
@@ -17,16 +17,17 @@ struct XmlLimits {
     static constexpr std::size_t kText = 4096;
 };
 
-/// An XML document in memory, with places for messages.
+/// An XML document in memory, with positions for messages.
 class XmlText {
    public:
-    /// `name` stands for the text in messages. Both must outlive this.
+    /// Takes the text, and its `name` for messages. Both must outlive this object.
     XmlText(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-    /// Parses the text and gives its root element; an error names the line. Elements are counted.
+    /// Parses the text and returns its root element; an error names the line. The number of
+    /// elements is limited.
     [[nodiscard]] Result<pugi::xml_node> load();
 
-    /// kInvalidArgument "<name>:<line>: <parts>".
+    /// Returns kInvalidArgument "<name>:<line>: <parts>".
     template <typename... Parts>
     [[nodiscard]] Status refuse(pugi::xml_node node, const Parts&... parts) const {
         return Status::invalid_argument(concat(place(node), ": ", parts...));
@@ -34,7 +35,7 @@ class XmlText {
     [[nodiscard]] std::string place(pugi::xml_node node) const {
         return place(node.offset_debug());
     }
-    /// Of a node's offset_debug().
+    /// Returns the place of a node's offset_debug().
     [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
 
    private:
@@ -45,7 +46,8 @@ class XmlText {
     pugi::xml_document document_;
 };
 
-/// What a message may show of a value: cut short, and nothing that could disturb a terminal.
+/// Returns a value in a form fit for messages: cut short, and without characters that could disturb
+/// a terminal.
 [[nodiscard]] std::string shown(std::string_view text);
 
 }  // namespace pccl::sys
