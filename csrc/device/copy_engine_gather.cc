@@ -22,7 +22,7 @@ Status CopyEngineGather::launch(kernels::Pull& pull, schedule::CollectiveKind ki
     const bool keeps = pull.pulled[at(pull.team.rank)] != nullptr;
     if (keeps) PCCL_TRY(copy_own(pull, stream));
     PCCL_TRY(kernels::launch_pull_begin(pull, stream));
-    // Each rank begins with another, so that one at a time pulls from each.
+    // Ranks begin with different peers, so that each peer is read by one rank at a time.
     for (int step = 1; step < ranks; ++step)
         PCCL_TRY(copy(pull, (pull.team.rank + step) % ranks, stream));
     if (keeps) PCCL_TRY(options_.driver.fork(stream, *side_));
@@ -49,7 +49,7 @@ Status CopyEngineGather::copy(const kernels::Pull& pull, int peer, kernels::Stre
                                 std::bit_cast<DeviceAddress>(from), bytes, stream);
 }
 
-/// Beside the others: it does not cross NVLink.
+/// Copies the own block beside the others: it does not cross NVLink.
 Status CopyEngineGather::copy_own(const kernels::Pull& pull, kernels::Stream stream) {
     if (!side_) {
         PCCL_ASSIGN_OR_RETURN(side_, options_.driver.create_stream(options_.device));

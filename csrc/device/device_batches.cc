@@ -1,4 +1,4 @@
-// Collectives that are asked for together.
+// Launches of several collectives that one call passes together.
 #include <algorithm>
 
 #include "csrc/device/device_group.h"
@@ -17,7 +17,7 @@ Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels:
 
 Status DeviceGroup::launch_together(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted) {
-    std::span<const Collective> free;  // the first of them that are known to be left to kernels
+    std::span<const Collective> free;  // a prefix of them that runs in kernels
     while (!collectives.empty()) {
         if (free.empty()) free = left_to_kernels(collectives, wanted);
         const std::size_t small = free.empty() ? 1 : batch_length(free, preferences_, gpus_);

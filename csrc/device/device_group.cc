@@ -23,8 +23,8 @@ namespace {
 
 using sys::cuda::DeviceAddress;
 
-/// Whether the calls differ in what headers do not show. Their numbers may: a rank may capture what
-/// it never replays.
+/// Returns whether the calls differ only in fields that headers do not have. Their numbers may
+/// differ: a rank may capture calls that it never replays.
 bool look_alike(abi::CollectiveHeader ours, const abi::CollectiveHeader& theirs) {
     ours.sequence = theirs.sequence;
     const abi::CollectiveHeader there = common_part(theirs);
@@ -32,7 +32,8 @@ bool look_alike(abi::CollectiveHeader ours, const abi::CollectiveHeader& theirs)
     return std::memcmp(&ours, &there, sizeof ours) == 0;
 }
 
-/// Of a peer that has called something else than `operation`, as far as it has said what.
+/// Returns the error for a peer whose call differs from `operation`, with the peer's call where it
+/// is known.
 Status disagreement(const abi::DeviceFault& fault, std::string_view operation) {
     const bool is_known = fault.theirs.magic == abi::kCollectiveMagic;
     const std::string theirs = is_known ? describe_call(fault.theirs) : "another one";
@@ -60,9 +61,10 @@ Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
 
 constexpr int kNewestArchitecture = 9999;
 constexpr Duration kLongestWaitForPeers = std::chrono::seconds(1);
-constexpr Duration kLongestWaitForKernels = std::chrono::seconds(3);  // that are told to end
+constexpr Duration kLongestWaitForKernels =
+    std::chrono::seconds(3);  // for kernels to end after an abort
 
-/// Not even the end of the process gives it back before.
+/// Keeps the memory allocated until after the end of the process's other objects.
 void keep_for_good(std::shared_ptr<const void> memory) {
     static std::mutex mutex;
     static auto& kept = *new std::vector<std::shared_ptr<const void>>;
@@ -108,10 +110,11 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
 }
 
 DeviceGroup::~DeviceGroup() {
-    // Without programs nothing was launched that has not ended.
+    // Without programs, all launches have already ended.
     if (programs_ == nullptr || made_in_.is_child()) return;
     bool has_ended = false;
-    // The caller's thread may be on another GPU, or in the middle of a capture.
+    // A thread of its own does this: the caller's may have another GPU current, or be in the middle
+    // of a capture.
     {
         const BackgroundThread ending("pccl-gpu-end", [&] { has_ended = end_kernels(); });
     }
@@ -202,7 +205,8 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     return Status::ok();
 }
 
-/// "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the list of schedules.
+/// Exchanges "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the list of
+/// schedules.
 Status DeviceGroup::agree_on_preferences(const DeviceRendezvous& rendezvous) {
     constexpr std::string_view kSubject = "preferences";
     PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));
@@ -307,7 +311,7 @@ void DeviceGroup::stop_kernels() const { std::atomic_ref(control_->abort).store(
 
 bool DeviceGroup::is_captured(kernels::Stream stream) const {
     const auto capture = driver_.capture_of(stream);
-    // The default stream refuses to say while another is being captured.
+    // The query fails for the default stream while another one is being captured.
     return !capture.is_ok() || *capture != 0;
 }
 

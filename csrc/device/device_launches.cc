@@ -1,4 +1,4 @@
-// What a group of GPUs launches.
+// Launches of a group of GPUs.
 #include <algorithm>
 #include <bit>
 #include <string_view>
@@ -35,7 +35,8 @@ bool averages_integers(const Collective& collective) {
            is_integer(collective.type);
 }
 
-/// What this rank expects of each: its one block is the root's.
+/// Posts the length that this rank expects from each peer. Its only block, where it has one, is the
+/// root's.
 void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers) {
     const auto& outputs = collective.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -43,7 +44,7 @@ void post_lengths(const Collective& collective, abi::PeerPointers& peer_pointers
             outputs[i].count * size_of(collective.type);
 }
 
-/// Messages of at most one to each rank, taken from the front of `left`.
+/// Takes a round of messages from the front of `left`, at most one to each rank.
 std::vector<DeviceMessage> take_round(std::vector<DeviceMessage>& left) {
     std::vector<DeviceMessage> round;
     std::vector<DeviceMessage> later;
@@ -74,7 +75,8 @@ Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
     return Status::ok();
 }
 
-/// Of each message: enough to fill NVLink from one rank to another, while there is room for all.
+/// Returns the blocks of each message: enough to fill NVLink from one rank to another, while there
+/// is room for all messages.
 int blocks_for(std::span<const DeviceMessage> sends, int most_blocks,
                const kernels::Thresholds::Messages& thresholds) {
     std::size_t longest = 0;
@@ -310,7 +312,7 @@ Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
 }
 
 Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
-    // A message that is received has one block.
+    // A received message has one block.
     const int left = preferences_.most_blocks - static_cast<int>(messages.receives.size());
     const int most = std::min(left, abi::kMostBlocks - abi::kMostDevices);
     kernels::Messages launch{

@@ -1,4 +1,4 @@
-// Whether schedules may go by LL128: as the GPUs of a group find when the group is made.
+// Trial whether schedules can use LL128; a group runs it when it is made.
 #include <atomic>
 #include <chrono>
 
@@ -8,7 +8,7 @@
 namespace pccl::device {
 namespace {
 
-/// Of GPUs whose stores of 128 bytes may travel whole.
+/// Compute capability of the oldest GPUs whose stores of 128 bytes may travel whole.
 constexpr int kOldestWithLL128 = 70;
 
 }  // namespace
@@ -17,7 +17,7 @@ Result<abi::LL128Trial> DeviceGroup::try_ll128(Deadline deadline) {
     if (options_.size == 1 || gpus_.architecture < kOldestWithLL128) return abi::LL128Trial::kNone;
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver_.create_stream(options_.device));
     const Status launched = launch_trial(stream);
-    // Without kernels, or a GPU that they run on, nothing goes by LL128.
+    // Without kernels, or without a GPU for them, no message uses LL128.
     const bool can_try = launched.code() != StatusCode::kUnsupported && options_.driver == nullptr;
     Result<abi::LL128Trial> outcome = abi::LL128Trial::kNone;
     if (launched.is_ok())

@@ -16,7 +16,7 @@ constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 
 constexpr std::size_t kLongestText = 1 * kKiB;
 
-/// What a rank publishes, and whether it is well.
+/// Returns a vote: a rank's status and its published text.
 std::string vote_of(const Status& status, std::string_view text = {}) {
     ByteWriter out;
     out.status(status, kLongestText);
@@ -24,7 +24,7 @@ std::string vote_of(const Status& status, std::string_view text = {}) {
     return out.take();
 }
 
-/// The text of a vote; its objection, if it is one.
+/// Returns the text of a vote, or its objection.
 Result<std::string> text_in(std::string_view vote) {
     ByteReader in(vote);
     Status objection;

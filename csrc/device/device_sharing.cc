@@ -1,4 +1,4 @@
-// Which of a launch's memory the peers reach, and where they see it.
+// Sharing of a launch's memory with the peers, and its addresses for them.
 #include <algorithm>
 #include <bit>
 
@@ -9,7 +9,8 @@ namespace {
 
 using sys::cuda::DeviceAddress;
 
-/// Peers load the inputs of what reduces, and of the root of a broadcast; the rest is pushed.
+/// Returns whether peers load the inputs: those of reductions, and of the root of a broadcast.
+/// Other collectives push.
 bool shares_inputs(CollectiveKind kind) {
     return reduces(kind) || kind == CollectiveKind::kBroadcast;
 }
@@ -90,7 +91,7 @@ Status DeviceGroup::copy_out(std::span<const Collective> collectives, const Tens
     return Status::ok();
 }
 
-/// Rank r sees the block that it shares with this one; where there is one, all see that.
+/// Rank r gets the address of the block that it shares with this rank; a single block is for all.
 Status DeviceGroup::locate(Side blocks, DataType type, Shared& shared) {
     const Deadline until = deadline();
     transport::nvlink::SharedAllocation allocation;

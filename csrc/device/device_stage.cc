@@ -7,7 +7,7 @@ namespace {
 
 using sys::cuda::DeviceAddress;
 
-// So that the widest loads suit every block.
+// Alignment in bytes that suits the widest loads.
 constexpr std::size_t kAlignment = 256;
 
 std::size_t room_for(const Block& block, DataType type) {

@@ -1,4 +1,4 @@
-// When the steps of a group's schedules happened on its GPU.
+// Times of the steps of a group's schedules on its GPU.
 #include <optional>
 
 #include "csrc/base/background_thread.h"
@@ -15,7 +15,7 @@ Status DeviceGroup::when_done(Body body) {
         return Status::timeout("the GPU has not done what was launched, so it has no timeline yet");
     Status outcome;
     {
-        // The caller's thread may be on another GPU.
+        // A thread of its own does this: the caller's may have another GPU current.
         const BackgroundThread doing("pccl-gpu-times", [&] {
             const std::lock_guard lock(mutex_);
             outcome = adopt_thread();

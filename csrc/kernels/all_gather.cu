@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(512, 1)
     scope.end();
 }
 
-/// The same to one peer at a time.
+/// Does the same to one peer at a time.
 __global__ void __launch_bounds__(512, 1)
     all_gather_staggered(const __grid_constant__ MoveArguments args) {
     __shared__ EpochScope::Addresses addresses;

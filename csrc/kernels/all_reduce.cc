@@ -8,7 +8,7 @@ std::size_t part_of(std::size_t bytes, int ranks) {
     return (bytes + n - 1) / n;
 }
 
-/// `bytes` summed up by so many, a part each.
+/// Returns a plan for `bytes` that `workers` ranks sum up, a part each.
 Plan plan_parts(std::size_t bytes, int workers, const Thresholds& thresholds) {
     const bool is_large = bytes >= thresholds.all_reduce.least_for_most_blocks;
     return direct_plan(part_of(bytes, workers),

@@ -32,8 +32,9 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     scope.end();
 }
 
-/// What this rank sums up: all have an equal part. Towards a root that would bring more over the
-/// root's link than it gets in the end, so that the others do it; or the root, if there is but one.
+/// Returns the part that this rank sums up; all have equal parts. Towards a root, a part of the
+/// root's own would bring more bytes over its link than the result has, so the others do the sum;
+/// where there is only one other, the root does it for large tensors.
 __device__ Range own_part(const abi::DeviceTeam& team, std::size_t bytes, int root) {
     const bool is_pair = team.size <= 2;
     if (root == kNoRoot || (is_pair && bytes < kLeastForRootAlone))
@@ -44,7 +45,7 @@ __device__ Range own_part(const abi::DeviceTeam& team, std::size_t bytes, int ro
     return Shares(bytes, team.size - 1).of(team.rank < root ? team.rank : team.rank - 1);
 }
 
-/// Each rank pulls its part of all inputs and pushes the sum to all outputs, or to the root's.
+/// Pulls this rank's part of all inputs and pushes the sum to all outputs, or to the root's.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     all_reduce_direct(const __grid_constant__ ReduceArguments<Reduction> args) {
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(512, 1)
 }
 
 /// Rank r pulls part r of all inputs, and pushes the sum to one peer after the other. Each block
-/// has a piece of the part to itself, so that it pushes what it has reduced.
+/// has a piece of the part to itself, so that it pushes the data that it has reduced itself.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     all_reduce_staggered(const __grid_constant__ ReduceArguments<Reduction> args) {

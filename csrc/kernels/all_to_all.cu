@@ -30,8 +30,9 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     scope.end();
 }
 
-/// Whether all peers' blocks are as long as what this rank sends there: what they expect of it came
-/// as addresses of inputs, which none has here. By all threads; false: it has withdrawn.
+/// Returns whether all peers expect the lengths that this rank sends. The expected lengths arrive
+/// as addresses of inputs, which no rank shares here. All threads call it. False: the block has
+/// withdrawn.
 __device__ bool agree_on_lengths(const MoveArguments& args, const EpochScope& scope,
                                  const EpochScope::Addresses& addresses) {
     const int peer = static_cast<int>(threadIdx.x);
@@ -52,17 +53,18 @@ __device__ __forceinline__ void push_block(const ThreadGroup& group, const Block
     copy_bytes(group, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
 }
 
-/// The last quarter of the blocks copies what the rank keeps, while the others push.
+/// Division of labour: the last quarter of the blocks copies the data that the rank keeps, while
+/// the others push.
 class Parting {
    public:
-    /// Where it is not `wanted`, or blocks are few, all do both.
+    /// All blocks do both where the division is not `wanted`, or where blocks are few.
     explicit __device__ Parting(bool wanted = true)
         : keepers_(wanted ? static_cast<int>(gridDim.x) / 4 : 0),
           pushers_(static_cast<int>(gridDim.x) - keepers_),
           block_(static_cast<int>(blockIdx.x)) {}
     [[nodiscard]] __device__ bool pushes() const { return block_ < pushers_; }
     [[nodiscard]] __device__ bool keeps() const { return keepers_ == 0 || !pushes(); }
-    /// Of the blocks that do what this one does.
+    /// Returns the blocks with the same task as this one.
     [[nodiscard]] __device__ ThreadGroup group() const {
         return pushes() ? group_of(block_, pushers_) : group_of(block_ - pushers_, keepers_);
     }
@@ -73,10 +75,11 @@ class Parting {
     const int block_;
 };
 
-/// Pushes to one peer after the other, each rank beginning with another.
+/// Pushes to one peer after the other; each rank begins with another peer.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_direct(const __grid_constant__ MoveArguments args) {
-    constexpr std::size_t kLeastKept = 16 << 20;  // that takes long enough to go beside the rest
+    constexpr std::size_t kLeastKept = 16
+                                       << 20;  // its copy is long enough to run beside the pushes
     __shared__ EpochScope::Addresses addresses;
     const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(512, 1)
     scope.end();
 }
 
-/// The same, staggered.
+/// Does the same, staggered.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_staggered(const __grid_constant__ MoveArguments args) {
     __shared__ EpochScope::Addresses addresses;

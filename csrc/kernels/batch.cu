@@ -23,7 +23,7 @@ struct Place {
     }
 };
 
-/// Sends this thread's word of every block to its rank, and gets one from each.
+/// Sends this thread's word of every block to its rank, and receives one from each.
 __device__ bool exchange_words(const Batch& batch, const EpochScope& scope, const Place& place,
                                Words& words) {
     const auto word_for = [&](int rank) {

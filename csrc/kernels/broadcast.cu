@@ -9,7 +9,8 @@ namespace {
 
 using namespace device;
 
-/// All send: the root the data, the others a word that keeps the channel's rule (device_team.h).
+/// All ranks send: the root the data, the others a word that satisfies the channel's rule
+/// (device_team.h).
 __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     broadcast_ll(const __grid_constant__ MoveArguments args) {
     const EpochScope scope(args.team);
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     scope.end();
 }
 
-/// The ranks but the root, each with a part of the tensor, in the order after the root.
+/// The ranks without the root, each with a part of the tensor, in the order after the root.
 struct Relay {
     int parts;
     int index;  // this rank's part; the root has none

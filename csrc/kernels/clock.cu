@@ -1,4 +1,4 @@
-// Tells the host what time it is on the GPU (abi/clock_pings.h).
+// Kernel that reports the GPU's time to the host (abi/clock_pings.h).
 #include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -10,7 +10,7 @@ using namespace device;
 
 constexpr std::uint64_t kLongestNs = 20'000'000'000;  // for all questions
 
-/// By one thread.
+/// Answers the host's questions in one thread.
 __global__ void __launch_bounds__(32) answer_pings(const __grid_constant__ Clock clock) {
     await_launch_ahead();
     if (threadIdx.x != 0) return;

@@ -8,9 +8,10 @@ namespace {
 
 using namespace device;
 
-constexpr int kMostUnits = kMostParameters / sizeof(Piece) - 1;  // as many as a launch takes
+constexpr int kMostUnits = kMostParameters / sizeof(Piece) - 1;  // as many as fit into a launch
 constexpr int kUnitsPerBlock = 8;
-// Enough for several loads of each thread, and few enough that a launch fills NVLink.
+// Bytes of a unit: enough for several loads of each thread, and few enough for a launch to fill
+// NVLink.
 constexpr std::size_t kUnitBytes = 16384;
 
 struct Units {
@@ -19,10 +20,10 @@ struct Units {
     bool is_first;  // of several launches, which do not wait for each other
 };
 
-/// A warp each.
+/// Copies units, one for each warp.
 __global__ void __launch_bounds__(kUnitsPerBlock* kWarpThreads)
     copy_units(const __grid_constant__ Units units) {
-    // The next one reads what was written ahead of all of them, and does not wait for it itself.
+    // The next launch does not wait itself: it reads data that precedes all of these launches.
     if (units.is_first) await_launch_ahead();
     allow_next_launch();
     const int index = static_cast<int>(blockIdx.x) * kUnitsPerBlock +
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kUnitsPerBlock* kWarpThreads)
         const Piece& unit = units.at[index];
         copy_bytes({threadIdx.x % kWarpThreads, kWarpThreads}, unit.from, unit.to, unit.bytes);
     }
-    // The launches end in their order, so that the last one's end is that of all.
+    // The launches end in their order, so that the last one ends after all others.
     if (!units.is_first) await_launch_ahead();
 }
 
@@ -40,7 +41,7 @@ Plan plan_of(int units) {
             .threads = kUnitsPerBlock * kWarpThreads};
 }
 
-/// Launches what has been added whenever it is as much as a launch takes.
+/// Collects copies and launches them whenever a launch is full.
 class Launches {
    public:
     explicit Launches(Stream stream) : stream_(stream) { units_.is_first = true; }

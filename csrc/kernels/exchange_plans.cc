@@ -1,4 +1,4 @@
-// Plans of the collectives in which every pair of ranks passes one block.
+// Plans of the collectives in which every pair of ranks exchanges one block.
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/all_to_all.h"
 #include "csrc/kernels/broadcast.h"

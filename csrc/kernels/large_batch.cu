@@ -1,5 +1,5 @@
-// Several collectives of one kind in one launch, each by blocks of its own: what these tell their
-// peers is where the tensors of their collective are.
+// Several collectives of one kind in one launch, each in blocks of its own. These blocks send their
+// peers the tensor addresses of their own collective.
 #include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace device;
 
-/// The part that this block works on.
+/// Returns the part that this block works on.
 __device__ const LargePart& own_part(const LargeBatch& batch) {
     const int block = static_cast<int>(blockIdx.x);
     int index = 0;
@@ -39,8 +39,8 @@ struct ReducedLargeBatch {
     Reduction reduction;
 };
 
-/// An all_reduce pulls this rank's share of all inputs and pushes the sum to all outputs; a
-/// reduce_scatter, whose inputs are one block each, has one output.
+/// Reduces. An all_reduce pulls this rank's share of all inputs and pushes the sum to all outputs.
+/// A reduce_scatter, whose inputs are one block each, has one output.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     large_batch_reduce(const __grid_constant__ ReducedLargeBatch<Reduction> args) {

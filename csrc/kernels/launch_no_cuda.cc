@@ -1,4 +1,4 @@
-// Stands in for the kernels in builds without CUDA.
+// Substitute for the kernels in builds without CUDA.
 #include "csrc/kernels/launch.h"
 
 namespace pccl::kernels {

@@ -1,9 +1,9 @@
-// Whether LL128 lines come whole from each GPU of a group to each (abi::LL128Line): that is a
-// matter of GPUs and links, which no specification promises, so it is tried.
+// Trial whether LL128 lines arrive whole between all GPUs of a group (abi::LL128Line). That depends
+// on GPUs and links, and no specification guarantees it.
 //
-// In every round all ranks send each other lines, and look at those that came while they still
-// come. Who has got a rank's lines of one round knows that this one has got those of the round
-// before from it, so that two places are enough.
+// In every round all ranks send each other lines, and read those of their peers while they arrive.
+// A rank that has received a peer's lines of one round can rely on that peer having received its
+// own lines of the previous round. Two places are therefore enough.
 #include "csrc/kernels/device/epoch_scope.cuh"
 #include "csrc/kernels/device/ll128.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -19,8 +19,8 @@ class Tester {
    public:
     __device__ explicit Tester(const abi::DeviceTeam& team) : team_(team) {}
 
-    /// Whether all lines came whole; `came` is false, on all threads of a warp, where they did not
-    /// come.
+    /// Returns whether all lines arrived whole. `came` is false, on all threads of a warp, where
+    /// they did not arrive.
     [[nodiscard]] __device__ bool run(bool& came) const {
         bool is_whole = true;
         came = true;
@@ -39,7 +39,7 @@ class Tester {
         return team_.heaps[receiver]->trial[sender].lines[round % 2][threadIdx.x / 32] +
                2 * thread_.pair;
     }
-    /// What this thread sends in a round: no 4 bytes as two rounds before.
+    /// Returns this thread's data of a round; every 4 bytes differ from those of two rounds before.
     [[nodiscard]] __device__ static PairPackets packets(int sender, std::uint32_t round) {
         const std::uint32_t any = round * 0x9e3779b1U + (sender << 16) + threadIdx.x * 8;
         return {{{any, any + 1, any + 2, any + 3}, {any + 4, any + 5, any + 6, any + 7}}};
@@ -59,8 +59,8 @@ class Tester {
     const LL128Thread thread_;
 };
 
-/// Reports to the peers how their lines came, reads how this rank's did, and reports to the host.
-/// False where a peer did not report.
+/// Reports to the peers how their lines arrived, reads their reports on this rank's lines, and
+/// reports to the host. False where a peer did not report.
 __device__ bool conclude(const abi::DeviceTeam& team, bool is_whole) {
     const auto outcome = [](bool whole) {
         return static_cast<std::uint32_t>(whole ? abi::LL128Trial::kWhole : abi::LL128Trial::kTorn);

@@ -8,7 +8,7 @@ namespace {
 
 using namespace device;
 
-/// Waits for the receiver's posted buffer; null when it did not come, or does not fit.
+/// Waits for the receiver's posted buffer; null when it did not arrive, or does not fit.
 __device__ std::byte* await_posted_receive(const abi::DeviceTeam& team, const Message& message,
                                            std::uint32_t number) {
     const abi::EntryLines* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
@@ -22,8 +22,8 @@ __device__ std::byte* await_posted_receive(const abi::DeviceTeam& team, const Me
 }
 
 /// Ends the message in this block, which has stored its share or given up. The last block to do so
-/// tells the receiver that the message is there; or, where one gave up, that nobody stores any
-/// more. Its number is not used again: what comes later is not taken for this message.
+/// reports the arrival to the receiver; where a block gave up, it reports that no block stores any
+/// more. The number is not used again, so later data is not taken for this message.
 __device__ void finish(const Messages& all, const Message& message, std::uint32_t number,
                        bool is_stored) {
     constexpr std::uint32_t kGaveUp = 1U << 16;  // above the number of blocks
@@ -44,7 +44,7 @@ __device__ void finish(const Messages& all, const Message& message, std::uint32_
     }
 }
 
-/// What the receiver needs to know before this block looks where it may store.
+/// Announces the message to the receiver, before this block reads the posted buffer.
 __device__ void announce_message(const abi::DeviceTeam& team, int peer, std::uint32_t number) {
     store_relaxed(&team.heaps[peer]->mailboxes[team.rank].coming, number);
 }
@@ -76,7 +76,7 @@ __device__ __noinline__ void stop_receiving(const abi::DeviceTeam& team, int pee
     });
 }
 
-/// Says where the message shall go, and waits until it is there.
+/// Posts the buffer of the message and waits for the message.
 __device__ void receive(const Messages& all, int index) {
     if (threadIdx.x != 0) return;
     const abi::DeviceTeam& team = all.team;
@@ -92,7 +92,7 @@ __device__ void receive(const Messages& all, int index) {
     own.received = number;
 }
 
-/// The blocks that receive come first: they must be there for the peers to send.
+/// Exchanges messages. The receiving blocks come first: the peers need them to send.
 __global__ void __launch_bounds__(512) exchange_messages(const __grid_constant__ Messages all) {
     await_launch_ahead();
     const int block = static_cast<int>(blockIdx.x);

@@ -1,4 +1,4 @@
-// Runs a schedule's program: each block is one worker of one lane (abi/device_program.h).
+// Interpreter of a schedule's program: each block is one worker of one lane (abi/device_program.h).
 #include "csrc/kernels/device/chunk.cuh"
 #include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -18,7 +18,7 @@ struct RunArguments {
 template <MessageForm kForm>
 using LineOf = std::conditional_t<kForm == MessageForm::kLL, abi::LLLine, abi::LL128Line>;
 
-/// What a worker moves at once of each block.
+/// Part of every chunk that a worker moves at a time.
 struct Window {
     std::size_t index;
     Range part;  // of every chunk
@@ -28,37 +28,37 @@ __device__ __forceinline__ std::size_t aligned(std::size_t bytes) {
     return (bytes + abi::kChunkAlignment - 1) / abi::kChunkAlignment * abi::kChunkAlignment;
 }
 
-/// A step in one window, with all that does not depend on the thread: one thread works it out for
-/// each step, at once with the others. (Each thread for itself, step after step, took 1 us a step.)
+/// A step in one window, without everything that depends on the thread. One thread prepares each
+/// step, in parallel with the others. (It took 1 us a step when each thread prepared all steps.)
 struct alignas(16) ReadyStep {
     LocalChunk first;           // of the chunks
-    const std::byte* incoming;  // where the message lies that it receives; null: there is none
+    const std::byte* incoming;  // message that it receives; null: none
     std::byte* outgoing;
     std::size_t bytes;       // of all chunks
-    std::uint32_t received;  // messages before that one; of the window, until its port is open
+    std::uint32_t received;  // messages before that one: in the window, until its port is open
     std::uint32_t sent;
-    std::int32_t chunks;  // 0: none of them has bytes, and nothing travels
+    std::int32_t chunks;  // 0: no chunk has bytes, and no data travels
     std::int32_t from;
     std::int32_t to;
     std::int32_t sender;
     std::int32_t first_wait;
     std::int32_t waits;
-    std::int32_t lacks_room;  // for what it sends, as far as was known when its port was opened
+    std::int32_t lacks_room;  // for its outgoing message, as seen when its port was opened
     std::int32_t is_awaited;
-    std::int32_t meets;  // all threads are through before somebody else hears of it
+    std::int32_t meets;  // all threads finish before others are notified
 };
 
-/// Of a block.
+/// Shared memory of a block.
 template <MessageForm kForm>
 struct SharedMemory {
     Port<kForm> ports[abi::kMostLanePorts];
-    ReadyStep steps[64];  // of its lane; longer lanes have them one batch after the other
+    ReadyStep steps[64];  // of its lane; longer lanes load them batch by batch
 };
 
 template <typename Reduction, MessageForm kForm>
 class Worker {
    public:
-    /// Reads its program, which never changes, while the launch ahead may still run.
+    /// Reads the program, which never changes, while the previous launch may still run.
     __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory<kForm>& shared)
         : run_(run),
           program_(run.program),
@@ -72,14 +72,15 @@ class Worker {
             port_ = program_.ports[number_ * program_.most_ports + port_of_thread()];
         steps_ = program_.steps + number_ * program_.most_steps;
         own_ = within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
-        // Few, and a division of 64 bits is slow.
+        // There are few windows, and a 64-bit division is slow.
         for (std::size_t at = 0; at < own_.bytes; at += program_.window_bytes) ++windows_;
         if (windows_ > 0) outline({0, window_at(0)}, 0);
     }
 
     [[nodiscard]] __device__ bool has_work() const { return number_ < program_.lane_count; }
 
-    /// Once the launch ahead has ended. In warps that announce nothing: both wait for memory.
+    /// Opens the ports after the previous launch has ended. Other warps than the announcing one do
+    /// it, since both wait for memory.
     __device__ void open_ports() {
         const int index = port_of_thread();
         if (index < 0 || index >= lane_.ports) return;
@@ -87,7 +88,7 @@ class Worker {
         is_open_ = shared_.ports[index].open(port_, run_.team.rank, fifo, program_.state, windows_);
     }
 
-    /// Behind open_ports(). False, on all threads, when a wait failed.
+    /// Runs all windows after open_ports(). False, on all threads, when a wait failed.
     __device__ bool work(const EpochScope& scope) {
         if (__syncthreads_and(is_open_) == 0) return false;
         bool came = true;
@@ -98,13 +99,13 @@ class Worker {
         return close_ports(came);
     }
 
-    /// Of the peers, when the last step began.
+    /// Returns the peers' announcements as of the begin of the last step.
     [[nodiscard]] __device__ const abi::LLLine& seen() const { return seen_; }
 
    private:
     static constexpr int kBatch = sizeof(SharedMemory<kForm>::steps) / sizeof(ReadyStep);
     static constexpr bool kIsPlain = kForm == MessageForm::kPlain;
-    /// Loops over plain messages need the registers for themselves.
+    /// Loops over plain messages need the registers for other values.
     using Held = std::conditional_t<kIsPlain, const ReadyStep&, const ReadyStep>;
 
     [[nodiscard]] __device__ Range window_at(std::size_t done) const {
@@ -127,7 +128,8 @@ class Worker {
         const int index = static_cast<int>(threadIdx.x);
         return index < kBatch && first + index < lane_.steps;
     }
-    /// What is known of the batch of steps from `first` on, in one window, before ports are open.
+    /// Prepares the batch of steps from `first` on in one window, as far as possible before ports
+    /// are open.
     __device__ void outline(const Window& window, int first) const {
         if (!has_step(first)) return;
         const abi::DeviceStep& step = steps_[first + threadIdx.x];
@@ -148,7 +150,7 @@ class Worker {
                                       .is_awaited = step.is_awaited,
                                       .meets = kIsPlain ? 1 : step.is_awaited};
     }
-    /// And what the ports say: by the same threads.
+    /// Adds the values that depend on ports; the same threads call it.
     __device__ void address(const Window& window, int first) const {
         if (!has_step(first)) return;
         ReadyStep& step = shared_.steps[threadIdx.x];
@@ -170,7 +172,8 @@ class Worker {
         if (!port.has_seen(step.sent)) step.lacks_room = 1;
     }
 
-    /// False, on all threads, when a wait failed; some hear of it later, by `came`.
+    /// Runs one window. False, on all threads, when a wait failed; some threads detect that only
+    /// later, by `came`.
     __device__ bool run_window(const Window& window, const EpochScope& scope, bool& came) {
         const bool shares_scratch = program_.is_coupled != 0 && program_.scratch_chunks > 0;
         if (shares_scratch && window.index > 0 && !await_windows(window.index, came)) return false;
@@ -191,7 +194,8 @@ class Worker {
         return true;
     }
 
-    /// All lanes have finished the windows before: the next one uses the same scratch.
+    /// Waits until all lanes have finished the previous windows, since the next one uses the same
+    /// scratch.
     __device__ bool await_windows(std::size_t before, bool came) const {
         const int lane = static_cast<int>(threadIdx.x);
         const bool all =
@@ -206,8 +210,9 @@ class Worker {
                              static_cast<std::uint32_t>(steps));
     }
 
-    /// Step `index` of the lane. LL and LL128 need no barrier of the block's threads: in every
-    /// step a thread has the same ones of a chunk, and so finds in memory what it left there.
+    /// Runs step `index` of the lane. LL and LL128 need no barrier of the block's threads: a thread
+    /// handles the same parts of a chunk in every step, and so reads only its own results from
+    /// memory.
     __device__ bool run_step(int index, const ReadyStep& step, const Window& window,
                              bool& came) const {
         const std::size_t before = window.index * lane_.steps + index;
@@ -223,7 +228,7 @@ class Worker {
         return true;
     }
 
-    /// Whether this thread notes times.
+    /// Returns whether this thread records times.
     [[nodiscard]] __device__ bool is_timed() const {
         return program_.times != nullptr && threadIdx.x == kTimekeeper;
     }
@@ -235,8 +240,8 @@ class Worker {
         time_at(index).begin = time_at(index).moved = global_timer_ns();
     }
 
-    /// Where the step's chunk `index` lies in its block, as far as it is in the window: the same
-    /// wherever the block is.
+    /// Returns the range of the step's chunk `index` in its block, clipped to the window; it does
+    /// not depend on the block's address.
     __device__ Range chunk(const abi::DeviceStep& step, int index, const Window& window) const {
         const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
         const Range whole = within(run_.bytes, chunk_of(any, index).chunk * program_.chunk_bytes,
@@ -244,7 +249,7 @@ class Worker {
         const Range part = within(whole.bytes, window.part.begin, window.part.bytes);
         return {whole.begin + part.begin, part.bytes};
     }
-    /// The slice's chunk `index`, in a buffer.
+    /// Returns chunk `index` of the slice, in a buffer.
     __device__ abi::DeviceSlice chunk_of(const abi::DeviceSlice& slice, int index) const {
         if (slice.buffer == abi::DeviceBuffer::kListed) return program_.places[slice.at + index];
         const int stride = slice.buffer == abi::DeviceBuffer::kScratch ? 1 : 0;
@@ -258,12 +263,14 @@ class Worker {
         return bytes;
     }
 
-    // Threads that wait, and then tell: in warps of their own, since they wait at once.
+    // Threads that wait and then notify others. They are in different warps, since they wait at the
+    // same time.
     static constexpr int kReceiver = 0;
     static constexpr int kSender = kWarpThreads;
     static constexpr int kFirstWaiter = 2 * kWarpThreads;
     static_assert(kFirstWaiter + abi::kMostLaneWaits <= abi::kLeastProgramThreads);
-    /// Of plain messages one that seldom waits; of others one that has a part of each.
+    /// Thread that records times. For plain messages it seldom waits; otherwise it has a part of
+    /// each message.
     static constexpr int kTimekeeper = kIsPlain ? abi::kLeastProgramThreads - 1 : 0;
 
     __device__ bool await_all(const ReadyStep& step, const Window& window, bool came) const {
@@ -281,7 +288,7 @@ class Worker {
         return __syncthreads_and(came) != 0;
     }
 
-    /// A message that carries nothing counts, too.
+    /// Notifies peers and lanes. Empty messages are counted, too.
     __device__ void pass_on(const ReadyStep& step, std::size_t done) const {
         if (threadIdx.x == kReceiver && step.from >= 0)
             acknowledge(shared_.ports[step.from], step.received);
@@ -299,7 +306,7 @@ class Worker {
         }
     }
 
-    /// False, on any thread, when what it waited for did not come.
+    /// Moves all chunks. False, on any thread, when its data did not arrive.
     __device__ bool move_all(int index, const ReadyStep& step, const Window& window) const {
         if constexpr (kIsPlain) {
             move_all_directly(index, step, window);
@@ -322,7 +329,7 @@ class Worker {
         }
     }
 
-    /// Each thread waits for what it needs.
+    /// Moves chunks by lines; each thread waits for its own lines.
     __device__ bool move_by_lines(int index, const ReadyStep& step, const Window& window) const {
         if (step.lacks_room != 0 && !await_room(step)) return false;
         MessageLines<LineOf<kForm>> lines{
@@ -336,12 +343,12 @@ class Worker {
             if (!move_by(lines, chunk_at(index, step, i, window))) return false;
         return true;
     }
-    /// The threads of a warp have one answer where they write lines together.
+    /// Waits for a slot. The threads of a warp share the result where they write lines together.
     __device__ bool await_room(const ReadyStep& step) const {
         const bool has = shared_.ports[step.to].await(run_.team, step.sent);
         return kForm == MessageForm::kLL ? has : __all_sync(kWholeWarp, has) != 0;
     }
-    /// And goes on to where the next chunk lies in both messages.
+    /// Moves a chunk and advances to the next one in both messages.
     __device__ bool move_by(MessageLines<abi::LLLine>& lines, const LocalChunk& chunk) const {
         if (!move_by_ll(run_.team, chunk, lines, reduction_)) return false;
         lines.skip(aligned(chunk.bytes) / kWordBytes);
@@ -353,7 +360,7 @@ class Worker {
         return true;
     }
 
-    /// Number `i` of those of step `index`.
+    /// Returns chunk `i` of step `index`.
     __device__ LocalChunk chunk_at(int index, const ReadyStep& step, int i,
                                    const Window& window) const {
         if (i == 0) return step.first;
@@ -367,7 +374,7 @@ class Worker {
                 chunk.bytes};
     }
 
-    /// Of the slice's chunk `index`, which is `chunk` of its block.
+    /// Returns the address of the slice's chunk `index`, whose range in its block is `chunk`.
     __device__ std::byte* place_of(const abi::DeviceSlice& slice, int index,
                                    const Range& chunk) const {
         const abi::DeviceSlice place = chunk_of(slice, index);
@@ -399,7 +406,8 @@ class Worker {
     SharedMemory<kForm>& shared_;
 };
 
-/// The last block of the launch leaves all progress at 0. By one thread, when all are through.
+/// Resets all progress to 0 in the last block of the launch. One thread calls it after all others
+/// have finished.
 __device__ void forget_progress(abi::DeviceProgramState* state) {
     __threadfence();
     if (atomicAdd(&state->finished, 1) + 1 < gridDim.x) return;
@@ -443,7 +451,7 @@ __global__ void __launch_bounds__(32) exchange_states(const __grid_constant__ Ru
     scope.end();
 }
 
-/// What averages are divided by, after the sum.
+/// Divides the sum, for averages.
 template <typename Reduction>
 __global__ void __launch_bounds__(512)
     divide_output(const __grid_constant__ RunArguments<Reduction> args) {

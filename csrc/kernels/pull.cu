@@ -1,6 +1,5 @@
-// What surrounds copies by copy engines. Their addresses are fixed when they are issued, on the
-// host, which knows the peers' only from cached pointers: the second kernel sees whether those were
-// right.
+// Kernels before and after copies by copy engines. The host fixes the copies' addresses when it
+// issues them, from cached pointers: the second kernel checks whether those were right.
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/epoch_scope.cuh"
 #include "csrc/kernels/dispatch.cuh"

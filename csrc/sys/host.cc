@@ -44,7 +44,8 @@ std::string host_name() {
 
 namespace {
 
-/// "AMD EPYC 9V74 80-Core Processor", or the architecture where the kernel does not say.
+/// Returns "AMD EPYC 9V74 80-Core Processor", or the architecture where the kernel reports no
+/// model.
 std::string processor_model() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);)
@@ -53,7 +54,8 @@ std::string processor_model() {
     return ::uname(&system) == 0 ? system.machine : "unknown";
 }
 
-/// Lower case; every run of other characters than letters and digits is one hyphen.
+/// Converts to lower case, with one hyphen for every run of characters other than letters and
+/// digits.
 std::string as_file_name(const std::string& text) {
     std::string name;
     for (const char c : text) {
@@ -75,7 +77,7 @@ std::string machine_name() {
 
 namespace {
 
-/// The first word of an entry about a cache of the first core; empty where there is none.
+/// Returns the first word of an entry about a cache of the first core; empty where there is none.
 std::string cache_entry(int index, std::string_view name) {
     const auto text =
         read_start(concat("/sys/devices/system/cpu/cpu0/cache/index", index, "/", name), 32);
@@ -85,7 +87,7 @@ std::string cache_entry(int index, std::string_view name) {
     return std::string(next_word(line));
 }
 
-/// "32768K"
+/// Parses "32768K".
 std::size_t bytes_in(std::string_view text) {
     if (!text.ends_with('K')) return 0;
     text.remove_suffix(1);
@@ -134,7 +136,7 @@ CoreSet usable_cores() {
 
 CoreSet allowed_cores() {
     const CoreSet bound = usable_cores();
-    // The kernel takes away what the cpuset forbids.
+    // The kernel removes the cores that the cpuset forbids.
     if (!run_on(CoreSet().set()).is_ok()) return bound;
     const CoreSet allowed = usable_cores();
     static_cast<void>(run_on(bound));

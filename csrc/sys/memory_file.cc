@@ -12,7 +12,8 @@
 namespace pccl::sys {
 namespace {
 
-/// The kernel ends processes that ignore no SIGXFSZ, so the limit is looked at first.
+/// Checks the limit in advance: the kernel kills processes that exceed it and do not ignore
+/// SIGXFSZ.
 Status check_limit(std::size_t bytes) {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes) return Status::ok();

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kLongestTable = 64 * kKiB;
 
-/// What one version of control groups calls its files.
+/// File names of one version of control groups.
 struct GroupFiles {
     std::string_view mount;
     std::string_view limit;
     std::string_view usage;
-    std::string_view inactive;  // of memory.stat: of files, which the kernel gives up first
+    std::string_view inactive;  // entry of memory.stat: file pages, which the kernel reclaims first
     std::string_view active;
 };
 constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
     return parsed.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// Behind `name` at the begin of a line.
+/// Returns the number behind `name` at the begin of a line.
 std::optional<std::uint64_t> entry_of(std::string_view table, std::string_view name) {
     for (std::size_t at = 0; at < table.size();) {
         const std::size_t end = std::min(table.find('\n', at), table.size());
@@ -84,8 +84,8 @@ void bound_by_group(MemoryLeft& left, const GroupFiles& files, const std::string
              concat("the limit of ", folder, "/", files.limit));
 }
 
-/// That of this process, and all around it. A container may not see where its own lies: then the
-/// folders that there are count.
+/// Applies the limits of this process's group and all groups around it. A container may not see its
+/// own group's folder: then the visible folders count.
 void bound_by_groups(MemoryLeft& left, const GroupFiles& files, std::string group,
                      const std::string& root, std::uint64_t swap) {
     while (true) {
@@ -96,7 +96,7 @@ void bound_by_groups(MemoryLeft& left, const GroupFiles& files, std::string grou
     }
 }
 
-/// Behind the second colon of the line of that controller; "" is of version 2.
+/// Returns the part behind the second colon of the controller's line; "" means version 2.
 std::optional<std::string> group_of(std::string_view groups, std::string_view controller) {
     for (std::size_t at = 0; at < groups.size();) {
         const std::size_t end = std::min(groups.find('\n', at), groups.size());

@@ -20,7 +20,7 @@ namespace {
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kRead = S_IRGRP | S_IROTH;
 
-/// "0640"
+/// Returns "0640".
 std::string octal(mode_t mode) {
     std::string digits = "0";
     for (const int shift : {6, 3, 0}) digits += static_cast<char>('0' + ((mode >> shift) & 07));

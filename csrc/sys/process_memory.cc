@@ -16,7 +16,7 @@
 namespace pccl::sys {
 namespace {
 
-// The kernel moves no 2 GiB in one call.
+// Most bytes of a system call; the kernel moves less than 2 GiB in one.
 constexpr std::size_t kMostAtOnce = 1024 * kMiB;
 
 iovec remote(std::uint64_t address, std::size_t bytes) {
@@ -51,14 +51,15 @@ std::string why_refused() {
                   ": it takes 0, or that process's leave by prctl(PR_SET_PTRACER))");
 }
 
-/// `error` is 0 where the kernel went along, but not to the end, or found another mark.
+/// Returns the error of a transfer. `error` is 0 where the kernel moved only a part, or the mark
+/// differed.
 Status fault(int error, const std::string& what) {
     if (error == 0) return Status::unavailable(concat(what, ": its memory is not what it was"));
     const std::string reason = error == EPERM ? why_refused() : "";
     return Status::unavailable(Status::from_errno(error, what).message() + reason);
 }
 
-/// Piece by piece, of what the kernel moves in one call; at least one, which may be empty.
+/// Reads in pieces that the kernel moves in one call; at least one, which may be empty.
 template <typename Read>
 Status read_in_pieces(std::uint64_t address, std::span<std::byte> into, const Read& read) {
     do {
@@ -77,8 +78,8 @@ Status read_process_pieces(pid_t pid, const ProcessMark& mark,
     Vectors vectors(pieces);
     const std::size_t wanted = vectors.bytes;
     std::uint64_t seen = 0;
-    // One call reads one address space, whatever happens to the process meanwhile: so the mark
-    // speaks for the bytes before it.
+    // One call reads one address space, even if the process changes meanwhile. The mark thus
+    // identifies the process of all bytes before it.
     vectors.add({&seen, sizeof seen}, remote(mark.address, sizeof seen));
     const ssize_t moved = ::process_vm_readv(pid, vectors.here.data(), vectors.count,
                                              vectors.there.data(), vectors.count, 0);
@@ -106,7 +107,7 @@ Result<bool> write_living_process(pid_t pid, ProcessGate gate,
                                               vectors.there.data(), vectors.count, 0);
     if (moved == static_cast<ssize_t>(vectors.bytes)) return true;
     const int error = moved < 0 ? errno : 0;
-    // The kernel copies in their order, and tells what it has copied where it fails later.
+    // The kernel copies in order, and returns the count of copied bytes where a later piece fails.
     if (error == EFAULT) return false;
     return fault(error, concat("cannot write ", vectors.bytes, " bytes of process ", pid));
 }

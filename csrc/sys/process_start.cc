@@ -14,7 +14,7 @@ namespace pccl::sys {
 namespace {
 
 constexpr std::size_t kLongest = 4096;
-// Of the fields behind the name, which is in brackets and may hold anything.
+// Number of the field behind the name, which is in brackets and may contain anything.
 constexpr int kStartField = 20;
 
 Result<double> age_in_seconds() {
@@ -40,7 +40,7 @@ Result<double> start_after_boot(std::string_view stat, long ticks) {
 long long process_start_ms() {
     const long long now = wall_clock_ms();
     const Result<double> age = age_in_seconds();
-    // Containers may be shown an uptime of their own.
+    // Containers may see an uptime of their own.
     if (!age.is_ok() || *age < 0) return now;
     return now - static_cast<long long>(*age * 1e3);
 }

@@ -25,7 +25,8 @@ bool can_join(const Collective& collective) {
            std::ranges::all_of(collective.outputs, is_whole);
 }
 
-/// What a rank moves over NVLink: a share of a sum, or a block for each of the others.
+/// Returns the bytes that a rank moves over NVLink: a share of a sum, or a block for each of the
+/// others.
 std::size_t moved_bytes(const Collective& collective, int ranks) {
     const auto n = static_cast<std::size_t>(ranks);
     const std::size_t bytes = longest_bytes(collective);
@@ -43,7 +44,7 @@ bool fits_large_batch(const Collective& collective, const Preferences& preferenc
     return protocol == Protocol::kDirect || (protocol == Protocol::kLL && is_left_to_us);
 }
 
-/// One block for each part, and the others by their bytes.
+/// Gives each part one block, and shares the other blocks out by bytes.
 void share_out_blocks(kernels::LargeBatch& batch, int blocks) {
     const std::span parts(batch.parts, static_cast<std::size_t>(batch.count));
     std::size_t bytes = 0;
@@ -117,7 +118,7 @@ std::size_t large_batch_length(std::span<const Collective> collectives,
         return are_alike(collectives.front(), collective) &&
                fits_large_batch(collective, preferences, gpus);
     });
-    const int most = std::min(kernels::kMostParts, preferences.most_blocks);  // a block each
+    const int most = std::min(kernels::kMostParts, preferences.most_blocks);  // a block for each
     return std::clamp<std::size_t>(static_cast<std::size_t>(end - collectives.begin()), 1,
                                    static_cast<std::size_t>(most));
 }

@@ -5,7 +5,7 @@
 namespace pccl::device {
 namespace {
 
-/// One more `wanted` in a digest, which all ranks want alike.
+/// Returns the digest with `wanted` mixed in, which is the same on all ranks.
 std::uint64_t mixed_in(std::uint64_t digest, const DeviceLaunch& wanted) {
     if (wanted.plan) {
         digest = mixed(digest, 1 + static_cast<std::uint64_t>(wanted.plan->protocol));

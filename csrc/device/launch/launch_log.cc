@@ -13,11 +13,11 @@ namespace pccl::device {
 namespace {
 
 constexpr std::size_t kMostCaptured = 1 << 14;
-// Kernels write once a millisecond, those that share a GPU when it is their turn.
+// Kernels write once a millisecond; time-sliced ones write in their time slice.
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(3);
 constexpr int kMostLooks = 10;
 
-/// Whether nobody has renewed what is written there.
+/// Returns whether the entry was not renewed.
 bool is_alike(const abi::LongWait& before, const abi::LongWait& now) {
     return now.ticket != 0 && now.ticket == before.ticket && now.waited_ns == before.waited_ns;
 }

@@ -42,7 +42,7 @@ Status LaunchOrder::make_event() {
 
 Status LaunchOrder::end(Stream stream) {
     const Status recorded = record(stream);
-    // Something was launched: this is not a launch that was refused.
+    // The kernel is already launched, so the error must not look like a refused launch.
     return recorded.is_ok() ? recorded : Status::internal(recorded.message());
 }
 
@@ -64,7 +64,7 @@ bool LaunchOrder::await_all(Deadline deadline) {
     return await(*end, deadline);
 }
 
-/// A GPU that has failed runs nothing any more.
+/// Waits for `event`. A failed GPU counts as finished: nothing runs there any more.
 bool LaunchOrder::await(sys::cuda::Event event, Deadline deadline) {
     constexpr Duration kBetweenLooks = std::chrono::microseconds(100);
     for (;;) {

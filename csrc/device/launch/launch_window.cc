@@ -97,7 +97,7 @@ void LaunchWindow::end() {
     if (sequence.end != nullptr) drop(sequence.end);
     const auto end = driver_.record(sequence.last.stream);
     sequence.end = end.is_ok() ? *end : nullptr;
-    // A GPU that cannot even record has failed, and says so at the next call.
+    // A GPU that cannot record an event has failed, and reports that at the next call.
     if (!end.is_ok()) sequences_.pop_back();
 }
 

@@ -37,7 +37,7 @@ kernels::Blocks blocks_of(const Collective& collective) {
     return blocks;
 }
 
-/// gather as an all_to_all in which all send to the root alone.
+/// Returns gather as an all_to_all in which all ranks send to the root only.
 kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
     const auto at = static_cast<std::size_t>(root);
     const std::byte* const input = blocks.inputs[0];
@@ -49,13 +49,13 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
     return blocks;
 }
 
-/// Even blocks of known lengths: one that ends early would not match its peers' in the lines after
-/// its end.
+/// Returns whether all blocks have one known length. Where one ended early, its lines after its end
+/// would not match the peers'.
 bool has_even_lengths(const Collective& collective) {
     return !is_of_pairs(collective) && is_even(collective.inputs) && is_even(collective.outputs);
 }
 
-/// Whether there is a way by `protocol`, fast or not.
+/// Returns whether `protocol` can run the collective, fast or not.
 bool can_go_by(Protocol protocol, const Collective& collective) {
     const bool is_known = !is_of_pairs(collective);
     switch (protocol) {
@@ -68,7 +68,7 @@ bool can_go_by(Protocol protocol, const Collective& collective) {
         case Protocol::kCopyEngine:
             return is_known && is_moved(collective.kind);
         case Protocol::kLL128:
-            return false;  // but of schedules
+            return false;  // for schedules only
         case Protocol::kDirect:
             break;
     }
@@ -91,7 +91,7 @@ kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wante
     return plan;
 }
 
-/// By the protocol that is preferred, if it can be.
+/// Returns a plan with the preferred protocol, where that can run the collective.
 kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& wanted,
                              const kernels::Gpus& gpus) {
     kernels::Plan plan = usual_plan(collective, wanted, gpus);
@@ -108,7 +108,7 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
     return plan;
 }
 
-/// `plan`, which is for a block of `bytes`, in at most so many blocks.
+/// Returns `plan`, which is for a block of `bytes`, limited to `most_blocks` blocks.
 kernels::Plan within(int most_blocks, const kernels::Plan& plan, std::size_t bytes) {
     if (plan.blocks <= most_blocks) return plan;
     if (plan.protocol == Protocol::kLL) {
@@ -204,7 +204,7 @@ Collective TwoPhases::all_gather(const Collective& whole, Rank rank) const {
 
 std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLaunch& wanted,
                                     const kernels::Gpus& gpus) {
-    constexpr std::size_t kUnit = 128;  // elements: whole cache lines, whatever their size
+    constexpr std::size_t kUnit = 128;  // elements: whole cache lines for every element size
     if (collective.kind != CollectiveKind::kAllReduce || wanted.plan) return std::nullopt;
     const Block& input = collective.inputs.front();
     const Block& output = collective.outputs.front();

@@ -10,10 +10,10 @@ namespace {
 
 using schedule::Buffer;
 
-/// Memory that nobody touches.
+/// Returns an address that is never accessed.
 std::byte* anywhere() { return std::bit_cast<std::byte*>(std::uintptr_t{1} << 40); }
 
-/// A collective of such memory.
+/// A collective over such addresses.
 struct Imagined {
     Imagined(CollectiveKind what, std::size_t bytes, int ranks)
         : kind(what),

@@ -16,11 +16,12 @@ using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
-// By LL128 a chunk has a pair of lines of its own, at least; by LL so many may be too many.
+// Most chunks of a message. An LL128 chunk has a pair of lines of its own at least. That many may
+// be too many for LL.
 constexpr int kMostChunksInMessage = abi::kLL128SlotLines / 2;
 static_assert(abi::kPairBytes >= abi::kChunkAlignment);
 
-/// Bytes that a slot has for each of `longest` chunks.
+/// Returns the bytes of a slot for each of `longest` chunks.
 std::size_t room_for_chunk(abi::MessageForm form, std::size_t longest) {
     switch (form) {
         case abi::MessageForm::kLL:
@@ -38,7 +39,7 @@ bool receives_and_reduces(Action action) {
            action == Action::kRecvReduceCopySend;
 }
 
-/// What a step combines, but for the message that it receives.
+/// Returns the operands of a step, without the message that it receives.
 std::vector<Slices> sources_of(const Step& step) {
     if (step.action == Action::kReduce) return {step.dst, step.src};
     if (receives_and_reduces(step.action)) return {moved_by(step)};
@@ -46,9 +47,9 @@ std::vector<Slices> sources_of(const Step& step) {
     return {};
 }
 
-/// A rank's channels to each peer and from each, numbered without gaps, for workers share what
-/// FIFOs there are by the number of channels. Both ends use the same ones, and so number them
-/// alike.
+/// Channels of a rank to each peer and from each, numbered without gaps, since workers share the
+/// available FIFOs by the number of channels. Both ends use the same channels and therefore number
+/// them alike.
 class Channels {
    public:
     explicit Channels(const schedule::Program& program) {
@@ -59,12 +60,12 @@ class Channels {
             }
     }
 
-    /// Of a channel that the program uses.
+    /// Returns the number of a channel that the program uses.
     [[nodiscard]] int number(const schedule::Port& port, bool is_sending) const {
         const std::set<int>& channels = used_.at({port.peer, is_sending});
         return static_cast<int>(std::distance(channels.begin(), channels.find(port.channel)));
     }
-    /// To or from one peer.
+    /// Returns the most channels to or from one peer.
     [[nodiscard]] int most() const {
         std::size_t most = 0;
         for (const auto& [peer, channels] : used_) most = std::max(most, channels.size());
@@ -143,7 +144,7 @@ class Tabulator {
                 .chunk = slice.offset % chunks_};
     }
 
-    /// Among those of the lane.
+    /// Returns the port's index among those of the lane.
     int port(const schedule::Port& wanted, bool is_sending) {
         if (!wanted.is_used()) return abi::kNoDevicePort;
         auto& ports = ports_.back();
@@ -156,14 +157,15 @@ class Tabulator {
         if (found == ports.end()) ports.push_back({wanted.peer, channel, is_sending ? 1 : 0, 0});
         return index;
     }
-    /// Of the next message of a port of the lane, if it is one.
+    /// Returns the number of the next message of a port of the lane; 0 for no port.
     int number_of(int port) {
         return port == abi::kNoDevicePort
                    ? 0
                    : ports_.back()[static_cast<std::size_t>(port)].messages++;
     }
 
-    /// Steps that others wait for; with scratch, which all lanes leave together, also the last.
+    /// Marks steps that others wait for. With scratch, which all lanes finish together, these
+    /// include the last.
     void mark_awaited() {
         for (const abi::DeviceWait& wait : tables_.waits) await(wait.lane, wait.step);
         tables_.is_coupled = !tables_.waits.empty();
@@ -185,7 +187,7 @@ class Tabulator {
         tables_.most_ports = in_rows(ports_, tables_.ports);
     }
 
-    /// One row for each lane, all as long as the longest, which is returned.
+    /// Fills one row for each lane, all as long as the longest, and returns that length.
     template <typename Entry>
     static int in_rows(const std::vector<std::vector<Entry>>& lanes, std::vector<Entry>& rows) {
         std::size_t most = 0;

@@ -23,13 +23,13 @@ constexpr std::size_t kMostLLWindows = 2;
 constexpr const char* kNoLL128 =
     "LL128 lines do not come whole between these GPUs, or one of them has no NVLinks";
 
-// So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
+// Alignment in bytes for tables with 8-byte members, and for the widest loads of scratch chunks.
 constexpr std::size_t kAlignment = 256;
 
-/// Tables one after the other, as they lie in GPU memory.
+/// Tables one after the other, as in GPU memory.
 class Image {
    public:
-    /// Where `entries` begin.
+    /// Adds `entries` and returns their offset.
     template <typename Entry>
     std::size_t add(const std::vector<Entry>& entries) {
         const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
@@ -56,12 +56,12 @@ Result<schedule::Schedule> verified(const schedule::ScheduleSource& source, int 
     return made;
 }
 
-/// As CPUs cut blocks: the last shares are shorter, or empty.
+/// Returns a share as CPU collectives cut blocks: the last shares are shorter, or empty.
 std::size_t share_of(std::size_t bytes, int shares) {
     return Cut{.chunks = shares, .grain = chunk_grain(1)}.chunk_length(bytes);
 }
 
-/// Whether peers have taken all that the owner of this state has sent them.
+/// Returns whether peers have taken all messages of the owner of this state.
 bool has_taken_all(const abi::DeviceProgramState& state) {
     const auto is_empty = [](const abi::DeviceFifo& fifo) {
         return std::ranges::all_of(fifo.counters, [](const abi::DeviceCounters& each) {
@@ -77,7 +77,8 @@ bool runs_schedules(Protocol protocol) {
            protocol == Protocol::kLL128;
 }
 
-/// Messages by LL use no lines of the heap, which would bound blocks and threads.
+/// Checks the plan's bounds. Programs that use LL have lines of their own, so the heap's lines do
+/// not bound their blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
     if (runs_schedules(plan.protocol) && plan.threads >= abi::kLeastProgramThreads)
@@ -87,7 +88,8 @@ Status check_bounds(const kernels::Plan& plan) {
                abi::kLeastProgramThreads, " threads at least"));
 }
 
-/// Threads that share `bytes` of a chunk, each having `share` of it: all meet at every step.
+/// Returns the threads for `bytes` of a chunk with `share` bytes each: all of them synchronise at
+/// every step.
 int threads_for(std::size_t bytes, std::size_t share) {
     constexpr std::size_t kWarp = 32;
     const std::size_t warps = (bytes / share + kWarp - 1) / kWarp;
@@ -234,7 +236,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
     return program;
 }
 
-/// Zero-filled; kept until the end.
+/// Allocates zero-filled memory, which is kept until the end.
 Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress base,
                           options_.driver.allocate(options_.device, bytes));
@@ -258,7 +260,7 @@ bool DevicePrograms::await_taken(Deadline deadline) const {
     return false;
 }
 
-/// Done on return.
+/// Stores the bytes; complete on return.
 Status DevicePrograms::store(DeviceAddress to, std::span<const std::byte> from) {
     PCCL_ASSIGN_OR_RETURN(const Staging staging,
                           Staging::make(options_.driver, options_.device, from.size()));

@@ -14,12 +14,12 @@
 namespace pccl::device {
 namespace {
 
-constexpr std::chrono::milliseconds kEnough{20};        // of questions, where cores are busy
+constexpr std::chrono::milliseconds kEnough{20};        // time for questions where cores are busy
 constexpr std::chrono::seconds kLongestWait{20};        // for all answers
-constexpr std::chrono::microseconds kUsualAnswer{100};  // does not take as long
+constexpr std::chrono::microseconds kUsualAnswer{100};  // spin for this long before sleeping
 constexpr std::chrono::microseconds kPause{50};
 
-/// One question; nothing where no answer came in time.
+/// Asks one question; nullopt where no answer arrived in time.
 std::optional<ClockReading> ask(abi::ClockPings& pings, std::uint32_t number, Deadline deadline) {
     const std::atomic_ref answered(pings.answered);
     const TimePoint left = system_clock().now();
@@ -45,7 +45,7 @@ std::optional<ClockReading> ask_all(abi::ClockPings& pings) {
         if (!reading) return std::nullopt;
         if (!best || reading->error < best->error) best = reading;
     }
-    // The kernel answers what is left at once, and ends.
+    // The kernel then answers the remaining questions at once and ends.
     std::atomic_ref(pings.asked).store(abi::kClockPings, std::memory_order_release);
     return best;
 }
@@ -59,7 +59,8 @@ Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device) {
     std::optional<ClockReading> reading;
     Status launched;
     {
-        // A launch may return before its kernel comes to the GPU, or after it has ended.
+        // A thread of its own asks: a launch may return before its kernel starts, or after it has
+        // ended.
         const BackgroundThread asking("pccl-gpu-clock", [&] { reading = ask_all(pings); });
         launched = kernels::launch_clock({&pings}, memory.stream());
     }

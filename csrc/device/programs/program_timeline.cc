@@ -10,7 +10,7 @@
 namespace pccl::device {
 namespace {
 
-/// Of all blocks that share a lane, in one window.
+/// Merges the times of all blocks that share a lane, in one window.
 abi::StepTime together(const abi::StepTime* times, std::size_t stride, int workers) {
     constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
     abi::StepTime all{kNever, kNever, 0, 0};

@@ -17,7 +17,7 @@ Protocol protocol_of(schedule::MessageProtocol wanted) {
     return Protocol::kDirect;
 }
 
-/// Schedules are neither staggered nor done by copy engines.
+/// Returns the protocol for schedules, which use neither staggered pushes nor copy engines.
 Protocol protocol_of(Protocol preferred) {
     const bool is_known = preferred == Protocol::kLL || preferred == Protocol::kLL128;
     return is_known ? preferred : Protocol::kDirect;
@@ -43,7 +43,7 @@ ProtocolChoice fastest(const ProtocolQuestion& question) {
     return direct;
 }
 
-/// Null where messages can go by `protocol`.
+/// Returns the obstacle to `protocol`; null where messages can use it.
 const char* obstacle_to(Protocol protocol, const ProtocolQuestion& question) {
     if (protocol == Protocol::kLL && !question.suits_ll)
         return "ll was asked for, but this is too much for it";

@@ -31,7 +31,7 @@ Key key_of(const SecretKey& secret) {
     return key;
 }
 
-/// There is nobody to ask.
+/// Refuses to supply a password.
 int no_password(char* /*into*/, int /*size*/, int /*is_written*/, void* /*context*/) { return -1; }
 
 }  // namespace

@@ -19,12 +19,14 @@ namespace {
 
 #define PCCL_CUDA(function, ...) PCCL_TRY(lib_.check(lib_.function(__VA_ARGS__), #function))
 
-// A copy engine takes more than a microsecond to begin a copy, in which NVLink moves as much.
-constexpr std::size_t kLeastForCopyEngines = 512UL << 10;  // a copy, on average
+// Least average bytes of a copy for copy engines. One takes more than a microsecond to begin a
+// copy, in which NVLink moves as much.
+constexpr std::size_t kLeastForCopyEngines = 512UL << 10;  // average of the copies
 
-// Drivers have less than this in the commands of a stream, and copy engines copy the rest.
+// Bytes below which drivers put a copy into the commands of the stream; copy engines make larger
+// ones.
 constexpr std::size_t kInlinedCopies = 32UL << 10;
-// CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which cuda.h of before 12.4 does not have.
+// CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which cuda.h has since 12.4.
 constexpr auto kMpsEnabled = static_cast<CUdevice_attribute>(133);
 
 bool are_small(std::span<const Copy> copies) {
@@ -51,8 +53,8 @@ CUmemAllocationProp shareable(int device) {
     return properties;
 }
 
-/// While it lives, calls of this thread that a stream capture elsewhere in the process would
-/// otherwise forbid are allowed: none of them belongs into a graph.
+/// Guard that allows calls of this thread which a stream capture elsewhere in the process would
+/// otherwise forbid: none of them belongs into a graph.
 class RelaxedCapture {
    public:
     explicit RelaxedCapture(const Libcuda& lib) : lib_(lib) {
@@ -131,7 +133,7 @@ class LibcudaDriver final : public Driver {
         CUdevice handle = 0;
         PCCL_CUDA(cuDeviceGet, &handle, device);
         int has_mps = 0;
-        // Drivers of before CUDA 12.4 do not know the attribute: nobody can tell there.
+        // Drivers before CUDA 12.4 do not have the attribute; MPS cannot be detected there.
         if (lib_.cuDeviceGetAttribute(&has_mps, kMpsEnabled, handle) != CUDA_SUCCESS) return false;
         return has_mps != 0;
     }
@@ -178,7 +180,7 @@ class LibcudaDriver final : public Driver {
 
     Result<MemoryHandle> import_memory(int fd) override {
         CUmemGenericAllocationHandle handle = 0;
-        // The driver wants the number of the descriptor in the place of a pointer.
+        // The driver takes the descriptor's number in place of a pointer.
         void* const source = std::bit_cast<void*>(static_cast<std::intptr_t>(fd));
         PCCL_CUDA(cuMemImportFromShareableHandle, &handle, source,
                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -302,7 +304,7 @@ class LibcudaDriver final : public Driver {
 
     Status clear(DeviceAddress address, std::size_t bytes) override {
         const RelaxedCapture relaxed(lib_);
-        // A stream of its own: work of others on this device may wait for this very call.
+        // The call uses a stream of its own: other work on this device may wait for this very call.
         CUstream stream = nullptr;
         PCCL_CUDA(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
         const ScopeExit destroy([&] { lib_.cuStreamDestroy(stream); });
@@ -346,7 +348,7 @@ class LibcudaDriver final : public Driver {
     Status fork(Stream then, Stream first) override {
         CUevent event = nullptr;
         PCCL_CUDA(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
-        // The driver keeps what was recorded for those who wait.
+        // The driver keeps the recording for its waiters.
         const ScopeExit destroy([&] { lib_.cuEventDestroy(event); });
         PCCL_CUDA(cuEventRecord, event, static_cast<CUstream>(first));
         PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), event, 0);
@@ -447,7 +449,7 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
-    /// Copies 2 * `bytes`. Drivers leave what has two rows to a copy engine, whatever its size.
+    /// Copies 2 * `bytes`. Drivers use a copy engine for two rows of any size.
     Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
                          Stream stream) {
         const CUDA_MEMCPY2D rows{.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -462,13 +464,13 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
-    /// Of a stream whose capture has failed, and takes nothing more.
+    /// Identifier for a stream whose capture has failed, and which accepts nothing more.
     static constexpr std::uint64_t kInvalidCapture = ~std::uint64_t{0};
 
-    /// A graph in the making, and what of it a stream has got last.
+    /// A graph under capture, and its last nodes in a stream.
     struct Capture {
         CUgraph graph = nullptr;
-        std::span<const CUgraphNode> last{};  // valid until the stream gets more
+        std::span<const CUgraphNode> last{};  // valid until the stream gets more work
     };
     Result<Capture> captured(Stream stream) {
         CUstreamCaptureStatus status{};
@@ -483,8 +485,9 @@ class LibcudaDriver final : public Driver {
         return Capture{.graph = graph, .last = {last, count}};
     }
 
-    /// Makes the node of `mark` wait for nothing any more. While a graph is captured its edges may
-    /// go; false, where there is no node, or the graph allocates memory: then they may not.
+    /// Removes the dependencies of the node of `mark`. Edges of a graph under capture may be
+    /// removed. False where there is no node, or where the graph allocates memory, which forbids
+    /// it.
     bool detach(const GraphMark& mark, CUgraph graph) {
         if (mark.node == nullptr) return false;
         std::vector<CUgraphNode> after(mark.after.size());
@@ -527,7 +530,7 @@ class LibcudaDriver final : public Driver {
         return retain(handle, context);
     }
 
-    /// Once for each device and process: the context stays until the process ends.
+    /// Retains the context once for each device and process; it stays until the process ends.
     Status retain(CUdevice device, CUcontext& context) {
         const std::lock_guard lock(mutex_);
         CUcontext& kept = contexts_[device];

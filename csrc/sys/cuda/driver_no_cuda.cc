@@ -1,4 +1,4 @@
-// Stands in for driver_cuda.cc in builds without CUDA.
+// Substitute for driver_cuda.cc in builds without CUDA.
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::sys::cuda {

@@ -39,11 +39,12 @@ StatusCode code_of(CUresult result) {
 }  // namespace
 
 Status Libcuda::load() {
-    // Never closed: the driver does not survive that.
+    // The library is never closed: the driver does not survive that.
     void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         return Status::unavailable(concat("no NVIDIA driver on this machine: ", ::dlerror()));
-// cuda.h renames some functions to their present version: the name is expanded before it is quoted.
+// cuda.h renames some functions to their present version: the macro expands the name before it
+// quotes it.
 #define PCCL_QUOTE_EXPANDED(name) #name
 #define PCCL_QUOTE(name) PCCL_QUOTE_EXPANDED(name)
 #define PCCL_FIND(name) PCCL_TRY(find(library, PCCL_QUOTE(name), this->name))

@@ -9,8 +9,8 @@
 namespace pccl::sys {
 namespace {
 
-// Declared here so that no build needs hwloc's headers; these are of its stable interface since
-// version 2.0.
+// The functions are declared here so that no build needs hwloc's headers. They belong to its stable
+// interface since version 2.0.
 using Handle = void*;
 constexpr int kKeepImportant = 3;  // HWLOC_TYPE_FILTER_KEEP_IMPORTANT
 
@@ -42,7 +42,7 @@ Result<std::string> read_with(const HwlocFunctions& call) {
         call.write(topology, &text, &length, 0) != 0 || length <= 0)
         return Status::unavailable("hwloc cannot look at this machine");
     const ScopeExit release([&] { call.free_text(topology, text); });
-    // The length counts the zero at the end.
+    // The length includes the terminating zero.
     return std::string(text, static_cast<std::size_t>(length) - 1);
 }
 

@@ -14,8 +14,9 @@
 namespace pccl::sys {
 namespace {
 
-// Declared here because the header is not part of every CUDA toolkit; the layouts are those of
-// NVML's stable interface (nvmlPciInfo_t of the functions with _v3 and, for NVLinks, _v2).
+// The functions are declared here because the header is not part of every CUDA toolkit. The layouts
+// are those of NVML's stable interface (nvmlPciInfo_t of the functions with _v3 and, for NVLinks,
+// _v2).
 using Device = void*;
 constexpr int kSuccess = 0;
 constexpr unsigned kMostLinks = 36;
@@ -66,13 +67,14 @@ struct NvmlFunctions {
     int (*max_link_width)(Device, unsigned*) = nullptr;
     int (*link_state)(Device, unsigned, unsigned*) = nullptr;
     int (*link_remote)(Device, unsigned, PciInfo*) = nullptr;
-    int (*link_remote_type)(Device, unsigned, unsigned*) = nullptr;  // null in older libraries, as
-    int (*field_values)(Device, int, FieldValue*) = nullptr;         // those that follow
+    int (*link_remote_type)(Device, unsigned,
+                            unsigned*) = nullptr;             // null in older libraries, like
+    int (*field_values)(Device, int, FieldValue*) = nullptr;  // the following ones
     int (*fabric_info)(Device, FabricInfo*) = nullptr;
     int (*peer_status)(Device, Device, unsigned, int*) = nullptr;
 };
 
-/// NVML's spelling has eight digits of domain.
+/// Returns the bus id with four digits of domain; NVML's form has eight.
 std::string bus_id_of(const PciInfo& info) {
     std::array<char, 24> text{};
     std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", info.domain, info.bus, info.device);
@@ -180,7 +182,7 @@ class Library final : public Nvml {
         return fabric;
     }
 
-    /// True where NVML does not tell.
+    /// Returns whether `device` may read memory of `other`; true where NVML does not report it.
     [[nodiscard]] bool may_read(Device device, Device other) const {
         constexpr unsigned kRead = 0;  // NVML_P2P_CAPS_INDEX_READ
         int status = 0;

@@ -12,7 +12,7 @@
 namespace pccl::sys {
 namespace {
 
-/// Room for kMostDescriptors in a control message, aligned as the kernel wants it.
+/// Buffer for kMostDescriptors in a control message, with the alignment that the kernel requires.
 union ControlBuffer {
     cmsghdr header;
     std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> bytes;

@@ -17,16 +17,16 @@ namespace {
 
 using Message = std::array<std::byte, kEchoBytes>;
 
-// As ranks do: most of what is waited for comes soon; and who sends it may be waiting for this
-// core.
+// Times to spin and to yield, as ranks do: most replies arrive soon, and the sender may be waiting
+// for this core.
 constexpr Duration kLooking = std::chrono::microseconds(20);
 constexpr Duration kYielding = std::chrono::microseconds(100);
 
-/// Looks for it again and again, lets others run between, then sleeps.
+/// Receives by polling: first it spins, then it yields, then it sleeps.
 Status receive_soon(int fd, std::span<std::byte> into, Deadline deadline) {
     TimePoint came = system_clock().now();
     while (!into.empty()) {
-        // Also where bytes keep coming.
+        // Checks the deadline also while bytes keep arriving.
         if (deadline.passed()) return Status::timeout("no echo came");
         PCCL_ASSIGN_OR_RETURN(const std::size_t count, receive_some(fd, into));
         into = into.subspan(count);

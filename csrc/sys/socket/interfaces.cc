@@ -45,7 +45,7 @@ struct Subnet {
     }
 };
 
-/// Ones at the start of a netmask; 0 without one.
+/// Returns the leading ones of a netmask; 0 without one.
 Result<int> prefix_of(const sockaddr* netmask, std::size_t bytes) {
     if (netmask == nullptr) return 0;
     PCCL_ASSIGN_OR_RETURN(const Address mask, Address::from_raw(netmask, bytes));
@@ -78,9 +78,9 @@ Result<Subnet> parse_subnet(std::string_view text) {
     return subnet;
 }
 
-/// Where an address stands among those that a spec leaves: less is better.
+/// Rank of an address among those that a spec selects: less is better.
 struct Standing {
-    std::size_t word = 0;  // of the spec that it fits
+    std::size_t word = 0;  // index of the spec's word that it matches
     bool loopback = false;
     bool link_local = false;
     bool internal = false;
@@ -91,7 +91,7 @@ struct Standing {
     auto operator<=>(const Standing&) const = default;
 };
 
-/// The place of the first word that an interface fits; nullopt for none.
+/// Function that returns the index of the first word that an interface matches; nullopt for none.
 using Fits = std::function<std::optional<std::size_t>(const Interface&)>;
 
 std::size_t place_of(std::span<const Interface> interfaces, std::size_t index) {
@@ -103,8 +103,8 @@ std::size_t place_of(std::span<const Interface> interfaces, std::size_t index) {
         }));
 }
 
-/// A link-local address of IPv6 counts where nothing else does, the loopback where no other
-/// interface fits the same word.
+/// Drops IPv6 link-local addresses where there are others, and loopbacks where another interface
+/// matches the same word.
 void drop_needless(std::vector<std::pair<Standing, Interface>>& found) {
     std::erase_if(found, [wide = std::vector(found)](const auto& each) {
         return each.first.loopback && std::ranges::any_of(wide, [&each](const auto& other) {
@@ -238,7 +238,7 @@ std::string subnet_of(const Interface& interface) {
 
 namespace {
 
-/// Asks the driver of an interface; false where it does not answer.
+/// Queries the driver of an interface; false where it does not answer.
 bool ask_driver(const std::string& interface, void* command) {
     ifreq request{};
     if (interface.size() >= sizeof request.ifr_name) return false;
@@ -248,7 +248,7 @@ bool ask_driver(const std::string& interface, void* command) {
     return socket.is_open() && ::ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
 }
 
-/// "bridge", "veth", "mlx5_core"; empty where the kernel does not say.
+/// Returns "bridge", "veth", "mlx5_core"; empty where the kernel reports none.
 std::string driver_of(const std::string& interface) {
     ethtool_drvinfo facts{};
     facts.cmd = ETHTOOL_GDRVINFO;
@@ -260,7 +260,7 @@ std::string driver_of(const std::string& interface) {
 }  // namespace
 
 int megabits_of(const std::string& interface) {
-    constexpr std::uint32_t kMost = 100'000'000;  // beyond is a driver's "unknown"
+    constexpr std::uint32_t kMost = 100'000'000;  // larger values are a driver's "unknown"
     ethtool_cmd command{};
     command.cmd = ETHTOOL_GSET;
     if (!ask_driver(interface, &command)) return -1;
@@ -270,7 +270,7 @@ int megabits_of(const std::string& interface) {
 
 void examine_interfaces(std::span<Interface> interfaces) {
     constexpr std::array<std::string_view, 4> kInternal{"bridge", "dummy", "openvswitch", "tun"};
-    // Of documentation: nothing is sent, and no host has them.
+    // These addresses are reserved for documentation: nothing is sent, and no host has them.
     constexpr std::array<const char*, 2> kUnknownHosts{"198.51.100.1", "2001:db8::1"};
     std::vector<Address> sources;
     for (const char* host : kUnknownHosts)

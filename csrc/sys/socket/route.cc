@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostIpBytes = 16;
 
-/// RTM_GETROUTE for one address: the kernel answers with the route that it would take.
+/// RTM_GETROUTE request for one address: the kernel replies with the selected route.
 struct Question {
     nlmsghdr head{};
     rtmsg route{};
@@ -59,7 +59,7 @@ Struct read_at(std::span<const std::byte> bytes, std::size_t place) {
     return value;
 }
 
-/// RTA_OIF among the attributes of a route; 0: there is none.
+/// Returns RTA_OIF among the attributes of a route; 0: there is none.
 unsigned device_in(std::span<const std::byte> attributes) {
     while (attributes.size() >= sizeof(rtattr)) {
         const auto head = read_at<rtattr>(attributes, 0);

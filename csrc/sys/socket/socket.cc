@@ -32,7 +32,7 @@ auto retry_interrupted(Call call) {
     return result;
 }
 
-/// What a failed send or receive means to the caller.
+/// Returns the status for a failed send or receive.
 Status stream_fault(int error, std::string_view what) {
     switch (error) {
         case EPIPE:
@@ -56,7 +56,7 @@ msghdr message_of(std::span<const iovec> pieces) {
     return message;
 }
 
-/// Of a call that received so much, or else set errno.
+/// Returns the result of a receive call: its count, or the error in errno.
 Result<std::size_t> received_by(ssize_t received) {
     if (received > 0) return static_cast<std::size_t>(received);
     if (received == 0) return Status::peer_lost(kNoRank, "the connection was closed");
@@ -65,7 +65,8 @@ Result<std::size_t> received_by(ssize_t received) {
 }
 
 void set_option(int fd, int level, int name, int value) {
-    // Options only tune: an old kernel or a sandbox that refuses one still carries data.
+    // Failures are ignored: options only tune, and an old kernel or a sandbox that refuses one
+    // still carries data.
     static_cast<void>(::setsockopt(fd, level, name, &value, sizeof value));
 }
 
@@ -74,7 +75,7 @@ void set_user_timeout(int fd, std::chrono::milliseconds silence) {
 }
 
 void set_buffer(int fd, int forced_name, int name, int bytes) {
-    // The forced form passes the system's limit and needs CAP_NET_ADMIN.
+    // The forced form exceeds the system's limit and requires CAP_NET_ADMIN.
     if (::setsockopt(fd, SOL_SOCKET, forced_name, &bytes, sizeof bytes) != 0)
         set_option(fd, SOL_SOCKET, name, bytes);
 }
@@ -100,7 +101,8 @@ Result<Address> address_from(Query query, std::string_view what) {
     return Address::from_raw(reinterpret_cast<sockaddr*>(&raw), bytes);
 }
 
-/// Trying a free port of the ephemeral range often enough connects a socket to itself.
+/// Refuses a socket that is connected to itself: repeated connects to a free ephemeral port reach
+/// that.
 Result<bool> refuse_oneself(int fd, const Address& address) {
     if (!address.is_ip()) return true;
     PCCL_ASSIGN_OR_RETURN(const Address mine, local_address(fd));
@@ -150,7 +152,7 @@ Result<std::optional<UniqueFd>> accept_next(int listener, const StreamOptions& o
         tune_tcp(fd.get(), options);
         return std::optional(std::move(fd));
     }
-    // Errors of a connection that died while it waited in the queue are not the listener's.
+    // Errors of a connection that died in the queue are not errors of the listener.
     const bool of_connection = errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN ||
                                errno == EHOSTUNREACH || errno == ENETUNREACH;
     if (would_block(errno) || of_connection) return std::optional<UniqueFd>();
@@ -212,7 +214,7 @@ std::size_t granted_send_buffer(int fd) {
     socklen_t size = sizeof bytes;
     if (::getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &size) != 0 || bytes < 0) return 0;
     return static_cast<std::size_t>(bytes) /
-           2;  // Linux doubles what was asked for, for its overhead
+           2;  // Linux doubles the requested size for its overhead
 }
 
 std::size_t unsent_bytes(int fd) {
@@ -223,7 +225,7 @@ std::size_t unsent_bytes(int fd) {
 
 void notify_once_unsent_below(int fd, std::size_t bytes) {
     const std::size_t most = std::numeric_limits<int>::max();
-    // Linux takes so much, and tells at half of it.
+    // Linux accepts up to the limit, and reports the socket ready at half of it.
     set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min(2 * bytes, most)));
 }
 

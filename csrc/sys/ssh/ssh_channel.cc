@@ -123,7 +123,7 @@ class LibsshChannel final : public SshChannel {
             return Status::invalid_argument(
                 Status::from_errno(errno, concat(what, " cannot be read")).message());
         PCCL_TRY(check_private(file.get(), what, {.of_own = 0077, .of_root = 0037}));
-        // Of the file that was looked at, whatever its name has come to mean.
+        // The path refers to the file that was checked, even if its name now refers to another.
         const std::string path = concat("/proc/self/fd/", file.get());
         if (call_.read_key_file(path.c_str(), "", nullptr, nullptr, &key_) != libssh::kOk)
             return Status::invalid_argument(
@@ -166,7 +166,7 @@ class LibsshChannel final : public SshChannel {
     }
 
     [[nodiscard]] Status lost() const {
-        // It quotes what the host said.
+        // libssh's message quotes the host.
         const std::string why = printable(call_.last_error(session_), 400);
         return Status::peer_lost(kNoRank, concat("SSH failed: ", why.empty() ? "no reason" : why));
     }

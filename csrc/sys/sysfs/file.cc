@@ -20,18 +20,18 @@ Status cannot_write(const std::string& path) {
     return Status::from_errno(errno, concat("cannot write ", path));
 }
 
-/// Into a new file, never through a link that somebody has put there. In a folder that others may
-/// write to, one that is there already is theirs, or was left by an earlier process of this number.
+/// Makes a new file and never follows a link. In a folder that others may write to, an existing
+/// file is another user's, or was left by an earlier process with this pid.
 UniqueFd make_file(const std::string& path) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    constexpr mode_t kMode = 0666;  // but for the umask
+    constexpr mode_t kMode = 0666;  // reduced by the umask
     UniqueFd file(::open(path.c_str(), kFlags, kMode));
     if (!file.is_open() && errno == EEXIST && ::unlink(path.c_str()) == 0)
         file.reset(::open(path.c_str(), kFlags, kMode));
     return file;
 }
 
-/// Several processes may write one file at a time, and several threads.
+/// Returns a name that is unique among processes and threads that write one file at the same time.
 std::string draft_of(const std::string& path) {
     static std::atomic<int> drafts{0};
     return concat(path, ".", ::getpid(), ".", drafts.fetch_add(1), ".part");

@@ -27,8 +27,9 @@ Status cannot_write_to(const std::string& path) {
     return Status::from_errno(errno, concat("cannot write to ", path));
 }
 
-/// Of a path such as /dev/stdout or /dev/fd/3, which end, link by link, in a folder of descriptors.
-/// Opened anew, one that is a file would be overwritten from its start.
+/// Returns the descriptor of a path such as /dev/stdout or /dev/fd/3, which leads, link by link, to
+/// a folder of descriptors. The path must not be reopened: that would overwrite a file from its
+/// start.
 std::optional<int> own_descriptor(std::filesystem::path path) {
     constexpr int kMostLinks = 8;
     std::error_code error;
@@ -44,7 +45,8 @@ std::optional<int> own_descriptor(std::filesystem::path path) {
     return std::nullopt;
 }
 
-/// ENXIO means that nobody reads yet: who has just been started may.
+/// Opens a pipe. ENXIO means that it has no reader yet; one that has just been started may still
+/// come.
 UniqueFd open_for_reader(const std::string& path) {
     const Deadline deadline = Deadline::after(kForReader);
     for (;;) {
@@ -96,7 +98,8 @@ Status write_special(int fd, const std::string& path, std::string_view text) {
             return Status::timeout(concat("cannot write to ", path,
                                           ": nobody has taken anything for ",
                                           kWriteTimeout.count() / 1000, " s"));
-        // Where poll() says so, a pipe takes so many at once, also one that would block.
+        // When poll() reports it ready, a pipe accepts PIPE_BUF bytes at once, even one that would
+        // block.
         const std::size_t piece = std::min<std::size_t>(text.size(), PIPE_BUF);
         const ssize_t count = ready < 0 ? -1 : ::write(fd, text.data(), piece);
         if (count < 0 && errno != EINTR && errno != EAGAIN) return cannot_write_to(path);

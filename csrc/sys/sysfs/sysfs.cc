@@ -25,13 +25,13 @@ int number(std::string_view text, int otherwise) {
     return value;
 }
 
-/// "0000:0d:00.0".
+/// Returns whether a name has the form "0000:0d:00.0".
 bool is_bus_id(const std::string& name) {
     return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' &&
            name[name.size() - 8] == ':';
 }
 
-/// The value of "key : value" in /proc/cpuinfo.
+/// Returns the value of "key : value" in /proc/cpuinfo.
 std::string field(std::string_view text, std::string_view key) {
     for (std::size_t start = 0; start < text.size();) {
         const std::size_t end = std::min(text.find('\n', start), text.size());
@@ -72,7 +72,7 @@ void Sysfs::note(const Status& fault) const {
     if (fault.code() == StatusCode::kResourceExhausted && shortage_.is_ok()) shortage_ = fault;
 }
 
-/// Bus ids along a path below /sys/devices.
+/// Returns the bus ids along a path below /sys/devices.
 std::vector<std::string> Sysfs::chain_of(const std::string& path) const {
     std::vector<std::string> chain;
     std::error_code error;
@@ -181,9 +181,9 @@ SysfsCpu Sysfs::cpu() const {
             .model = number(field(info, "model"), -1)};
 }
 
-/// Access Control Services (PCI Express Base Specification, 6.12): an extended capability, whose
-/// control register sends requests between peers up to the root. Other users than root see no
-/// capabilities.
+/// Reads Access Control Services (PCI Express Base Specification, 6.12). This extended capability
+/// has a control register that redirects requests between peers up to the root. Users other than
+/// root see no capabilities.
 bool Sysfs::redirects_peers(const std::string& bus_id) const {
     constexpr std::size_t kFirst = 0x100;
     constexpr unsigned kAcs = 0x0D;

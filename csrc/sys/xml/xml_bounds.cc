@@ -37,7 +37,7 @@ class BoundsScanner {
         return begins("<?") ? take_until("?>", 2, limits_.markup) : malformed();
     }
 
-    /// Without a document type declaration there are no entities but these.
+    /// Checks a reference. Without a document type declaration there are no other entities.
     Status take_reference() {
         constexpr std::array kEntities = {"lt", "gt", "amp", "quot", "apos"};
         const std::string_view rest = text_.substr(at_ + 1, kLongestReference);
@@ -49,7 +49,7 @@ class BoundsScanner {
         return Status::ok();
     }
 
-    /// Moves behind `end`, which is looked for behind the first `opening` bytes.
+    /// Moves behind `end`, which is searched behind the first `opening` bytes.
     Status take_until(std::string_view end, std::size_t opening, std::size_t longest) {
         const std::size_t found = text_.find(end, at_ + opening);
         if (std::min(found, text_.size()) - at_ > longest) return too_long();
@@ -84,7 +84,7 @@ class BoundsScanner {
         return Status::ok();
     }
 
-    /// What looking up the prefix of a name compares with each declaration, about.
+    /// Returns the approximate bytes that a prefix lookup compares with each declaration.
     static std::size_t prefix_bytes(std::string_view name) {
         constexpr std::size_t kAtLeast = 8;
         const std::size_t colon = name.find(':');
@@ -106,7 +106,7 @@ class BoundsScanner {
         return Status::ok();
     }
 
-    /// Adds the bytes of its prefix to `prefixes`.
+    /// Checks an attribute and adds the bytes of its prefix to `prefixes`.
     Status take_attribute(std::size_t& prefixes) {
         PCCL_ASSIGN_OR_RETURN(const std::string_view name, take_name());
         skip_blanks();
@@ -179,7 +179,7 @@ class BoundsScanner {
     std::string_view text_;
     const XmlReaderLimits& limits_;
     std::size_t at_ = 0;
-    std::vector<std::size_t> declared_;  // namespaces, by each element that is open
+    std::vector<std::size_t> declared_;  // namespaces, by open element
     std::size_t in_scope_ = 0;           // their sum
     std::size_t elements_ = 0;
     std::size_t others_ = 0;
@@ -193,8 +193,9 @@ class BoundsScanner {
 Status check_xml_bounds(std::string_view text, const XmlReaderLimits& limits) {
     if (text.size() > limits.bytes)
         return Status::invalid_argument(concat("XML has more than ", limits.bytes, " bytes"));
-    // Read as UTF-8 whatever it says of itself, so that this finds every one. Without it no entity
-    // can be defined, and one that is not defined is not well-formed.
+    // The text is read as UTF-8 regardless of its declaration, so that this check finds every one.
+    // Without a document type declaration no entity can be defined, and an undefined one is not
+    // well-formed.
     if (text.find("<!DOCTYPE") != std::string_view::npos)
         return Status::invalid_argument("XML has a document type declaration, which is refused");
     return BoundsScanner(text, limits).scan();

@@ -14,7 +14,8 @@
 namespace pccl::sys {
 namespace {
 
-// Declared here so that no build needs libxml2's headers; these are of its stable interface.
+// The functions are declared here so that no build needs libxml2's headers. They belong to its
+// stable interface.
 using Reader = void*;
 using Text = const unsigned char*;
 constexpr int kOptions = 1 << 5 | 1 << 6 | 1 << 11;  // NOERROR, NOWARNING, NONET
@@ -63,7 +64,8 @@ std::optional<XmlFunctions> load() {
     return call;
 }
 
-/// For the life of the process: what libxml2 has allocated may be freed at any time.
+/// The library stays loaded for the life of the process: libxml2's allocations may be freed at any
+/// time.
 const std::optional<XmlFunctions>& functions() {
     static const std::optional<XmlFunctions> loaded = load();
     return loaded;
@@ -105,11 +107,11 @@ class TreeReader {
     }
 
     Status begin() {
-        // An element that is open gets no further sibling, so that pointers to it hold.
+        // An open element gets no further sibling, so pointers to it stay valid.
         XmlElement& element = open_.empty() ? root_ : open_.back()->children.emplace_back();
         element.name = string_of(call_.name(reader_));
         element.name_space = string_of(call_.name_space(reader_));
-        // libxml2 forgives a prefix that nobody declared, and takes it for a part of the name.
+        // libxml2 accepts an undeclared prefix and makes it a part of the name.
         if (element.name.find(':') != std::string::npos)
             return refuse(
                 concat("uses an undeclared prefix in <", printable(element.name, 80), ">"));
@@ -188,7 +190,7 @@ Result<XmlElement> read_xml(std::string_view text, const XmlReaderLimits& limits
     const Reader reader = call->open(text.data(), size, nullptr, "UTF-8", kOptions);
     if (reader == nullptr) return Status::invalid_argument("XML is empty");
     const ScopeExit close([&] { call->close(reader); });
-    // Some errors reach stderr otherwise, with what the stranger sent.
+    // Some errors would otherwise go to stderr, with untrusted text.
     call->set_error_handler(reader, [](void*, void*) {}, nullptr);
     return TreeReader(*call, reader).read();
 }

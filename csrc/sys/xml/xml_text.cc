@@ -6,7 +6,7 @@
 namespace pccl::sys {
 namespace {
 
-/// Counts the elements and measures how deep they are.
+/// Counts the elements and measures their depth.
 class Census : public pugi::xml_tree_walker {
    public:
     bool for_each(pugi::xml_node& node) override {
