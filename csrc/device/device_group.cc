@@ -64,7 +64,7 @@ constexpr Duration kLongestWaitForPeers = std::chrono::seconds(1);
 constexpr Duration kLongestWaitForKernels =
     std::chrono::seconds(3);  // for kernels to end after an abort
 
-/// Keeps the memory allocated until after the end of the process's other objects.
+/// Keeps the memory for good; not even the end of the process runs its deleter.
 void keep_for_good(std::shared_ptr<const void> memory) {
     static std::mutex mutex;
     static auto& kept = *new std::vector<std::shared_ptr<const void>>;
@@ -205,8 +205,8 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     return Status::ok();
 }
 
-/// Exchanges "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the list of
-/// schedules.
+/// Agrees on rank 0's "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the
+/// list of schedules.
 Status DeviceGroup::agree_on_preferences(const DeviceRendezvous& rendezvous) {
     constexpr std::string_view kSubject = "preferences";
     PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));

@@ -63,7 +63,7 @@ struct DeviceGroupOptions {
     // ranks that share a GPU are time-sliced (gpu_sharing.h).
     std::optional<bool> peer_access{};
     Preferences preferences{};  // the same on all ranks, except `copy_engines`: rank 0's is used
-    // The two following members of rank 0 are used on all ranks.
+    // Rank 0's value applies to all ranks.
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
     // Contains the algorithms above. Launches also choose by size from its loaded schedules.
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
@@ -110,13 +110,14 @@ class PCCL_API DeviceGroup {
     /// another collective's tensors.
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
-    /// Sends and receives at once, in one launch where each side names each rank at most once.
-    /// Messages from one rank to another match in the order of their launches. Empty messages are
-    /// not sent.
+    /// Messages of one call: sends and receives.
     struct Exchange {
         std::span<const DeviceMessage> sends{};
         std::span<const DeviceMessage> receives{};
     };
+    /// Sends and receives at once, in one launch where each side names each rank at most once.
+    /// Messages from one rank to another match in the order of their launches. Empty messages are
+    /// not sent.
     [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.
@@ -139,10 +140,11 @@ class PCCL_API DeviceGroup {
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
     /// Returns whether a kernel of this rank has given up waiting and left its results incomplete.
     [[nodiscard]] bool has_given_up() const;
+    /// Most steps of a timeline.
+    static constexpr std::size_t kMostTimedSteps = std::size_t{1} << 22U;
     /// Records the times of this rank's steps in the next schedules, up to `most` steps; a step
     /// counts once for each block that shares it. 0 ends the recording. Only the last replay of a
     /// graph counts. Waits for earlier launches. kInvalidArgument above kMostTimedSteps.
-    static constexpr std::size_t kMostTimedSteps = std::size_t{1} << 22U;
     [[nodiscard]] Status record_timeline(std::size_t most);
     /// Returns the recorded steps and ends the recording. Waits for earlier launches.
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
@@ -217,8 +219,8 @@ class PCCL_API DeviceGroup {
     /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
     /// itself.
     Status settle(Status outcome);
-    /// Calls launch() of a collective in order behind the previous one. No other thread launches on
-    /// this device meanwhile.
+    /// Calls launch() of a collective in order behind the previous one, within the process's launch
+    /// window.
     template <typename Launch>
     Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));

@@ -40,7 +40,7 @@ class DeviceRendezvous {
     /// Agrees that all ranks are on one host and able to join; `here` is this rank's state. The
     /// first objection applies to all ranks.
     Status agree_on_host(const Status& here);
-    /// Connects sockets between all ranks; a group of one rank has none.
+    /// Connects sockets between all ranks; a group of one rank connects none.
     [[nodiscard]] Result<std::unique_ptr<transport::nvlink::PeerSockets>> connect() const;
     /// Returns what `peer` publishes as its `subject`.
     [[nodiscard]] Result<std::string> receive(Rank peer, std::string_view subject) const;

@@ -23,7 +23,8 @@ struct Units {
 /// Copies units, one for each warp.
 __global__ void __launch_bounds__(kUnitsPerBlock* kWarpThreads)
     copy_units(const __grid_constant__ Units units) {
-    // The next launch does not wait itself: it reads data that precedes all of these launches.
+    // Only the first launch waits before it allows the next one. Later launches read data from
+    // before all of them, and need not wait for it themselves.
     if (units.is_first) await_launch_ahead();
     allow_next_launch();
     const int index = static_cast<int>(blockIdx.x) * kUnitsPerBlock +

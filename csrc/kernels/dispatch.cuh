@@ -63,7 +63,7 @@ inline Status launch_move(void (*kernel)(MoveArguments), const Launch& launch, S
                          launch.plan, stream);
 }
 
-/// `kType` is made of elements of T.
+/// Calls body(reduction) for `kType`, whose elements have type T.
 template <DataType kType, typename T, typename Request, typename Body>
 Status with_type(const Request& launch, Body& body) {
     const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;

@@ -39,8 +39,9 @@ struct ReducedLargeBatch {
     Reduction reduction;
 };
 
-/// Reduces. An all_reduce pulls this rank's share of all inputs and pushes the sum to all outputs.
-/// A reduce_scatter, whose inputs are one block each, has one output.
+/// Runs an all_reduce or a reduce_scatter. An all_reduce pulls this rank's share of all inputs and
+/// pushes the sum to all outputs. A reduce_scatter, whose inputs are one block each, has one
+/// output.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     large_batch_reduce(const __grid_constant__ ReducedLargeBatch<Reduction> args) {

@@ -6,7 +6,7 @@ namespace pccl::kernels {
 namespace {
 
 constexpr std::array kProtocols = {Protocol::kLL, Protocol::kDirect, Protocol::kStaggered};
-// For every type: the operator with kernels of its own, and one of the others.
+// One operator with kernels of its own for each type, and one of the others.
 constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax};
 
 LargeBatch large_batch_of(const Launch& launch, bool reduces) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     scope.end();
 }
 
-/// Rank r pulls block r of all inputs.
+/// Pulls block r of all inputs on rank r.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     reduce_scatter_direct(const __grid_constant__ ReduceArguments<Reduction> args) {

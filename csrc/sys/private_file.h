@@ -23,8 +23,9 @@ struct Forbidden {
 [[nodiscard]] PCCL_API Status check_private(int fd, std::string_view what,
                                             const Forbidden& forbidden);
 
-/// Returns the content of a file that no other user may write. Follows no link. kUnavailable where
-/// there is none; kInvalidArgument as check_private(), and for more than `most` bytes.
+/// Returns the first `most` bytes of a file that no other user may write. Follows no link.
+/// kUnavailable where there is none; kInvalidArgument as check_private(), and where it cannot be
+/// opened.
 [[nodiscard]] PCCL_API Result<std::string> read_private(const std::string& path, std::size_t most);
 
 /// Returns the path of this host's entry in a cache folder:

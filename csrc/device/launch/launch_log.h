@@ -35,7 +35,7 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
     [[nodiscard]] const abi::CollectiveHeader& call() const { return call_; }
     /// Ends an entry: launched, or the reason of the failure.
     void end(runtime::FlightTicket ticket, const Status& outcome);
-    /// Removes the last entry as if it had never been called: the peers did not see it.
+    /// Ends the last entry with its error and reuses its number: the peers did not see the call.
     void refuse(runtime::FlightTicket ticket, const Status& why);
 
     /// Returns "all_reduce #7 (sum of 1024 float32)"; from any thread.

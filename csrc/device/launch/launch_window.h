@@ -38,7 +38,7 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
         sys::cuda::Stream stream = nullptr;
         int blocks = 0;
     };
-    /// Permit for one launch; no other thread launches meanwhile.
+    /// Permit for one launch. Where kernels could fill the GPU, no other thread launches meanwhile.
     class LaunchPermit {
        public:
         LaunchPermit() = default;

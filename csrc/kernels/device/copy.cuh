@@ -93,7 +93,7 @@ __device__ __forceinline__ void combine_bytes(const ThreadGroup& group, const So
     combine_unaligned<kMost, kMostTargets>(group, sources, targets, bytes, reduction);
 }
 
-/// Does the same in any place; slow where addresses are not multiples of 16.
+/// Does the same, also in a loop; slow where addresses are not multiples of 16.
 template <int kMost, int kMostTargets, typename Reduction>
 __device__ __forceinline__ void combine_bytes_in_loop(const ThreadGroup& group, const Sources& from,
                                                       const Targets& to, std::size_t bytes,

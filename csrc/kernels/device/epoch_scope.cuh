@@ -79,11 +79,12 @@ class EpochScope : public Numbered {
         if (!is_here()) seen = peek_entry();
         if (__all_sync(kWholeWarp, is_through && is_here()) != 0) allow_next_launch();
     }
+    /// Stores to the peers' tensors that exit() publishes.
+    enum class Stores { kNone, kRelease };
     /// Passes the exit barrier: returns when all peers have finished with this rank's tensors. With
     /// kRelease, this block's stores to the peers' tensors are visible to later work in their
     /// streams. Values loaded from the peers are provisional until here: a peer may have given up
     /// meanwhile, and then does not exit.
-    enum class Stores { kNone, kRelease };
     __device__ void exit(Stores stores) const {
         __syncthreads();
         const int peer = static_cast<int>(threadIdx.x);

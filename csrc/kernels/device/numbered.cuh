@@ -27,11 +27,12 @@ class Numbered {
         return line.low | static_cast<std::uint64_t>(line.high) << 32;
     }
 
-    /// Waits for both lines of `entry` from `peer`. False when the wait gave up.
+    /// Data of the two lines of an entry.
     struct EntryData {
         std::uint64_t input;
         std::uint64_t output;
     };
+    /// Waits for both lines of `entry` from `peer`. False when the wait gave up.
     __device__ bool await(const abi::EntryLines* entry, abi::DevicePhase phase, int peer,
                           EntryData& entry_data) const {
         return await(&entry->input, phase, peer, entry_data.input) &&

@@ -76,7 +76,7 @@ using Targets = Places<std::byte*>;
 
 /// Threads that share the packets of one copy: those of all blocks, or of this one.
 struct ThreadGroup {
-    std::size_t first;   // packet of this thread
+    std::size_t first;   // first packet of this thread
     std::size_t stride;  // number of threads
 };
 __device__ __forceinline__ ThreadGroup grid_group() {
@@ -90,7 +90,7 @@ __device__ __forceinline__ ThreadGroup group_of(int block, int blocks) {
 }
 __device__ __forceinline__ ThreadGroup block_group() { return {threadIdx.x, blockDim.x}; }
 
-/// A packet that begins at a multiple of kPiece. A longer packet is accessed in pieces of that
+/// Loads a packet that begins at a multiple of kPiece; a longer packet is loaded in pieces of that
 /// size.
 template <typename Raw, int kPiece = sizeof(Raw)>
 __device__ __forceinline__ Raw load_packet(const std::byte* from) {

@@ -143,8 +143,8 @@ class Driver {
     /// Records the present work of `stream`, which is not being captured. The caller passes the
     /// event to destroy_event().
     [[nodiscard]] virtual Result<Event> record(Stream stream) = 0;
-    /// Creates an event. Waits for it end at once until it is recorded. Graphs that use it must not
-    /// be replayed after it is destroyed.
+    /// Creates an event. Before its first recording, waits for it end at once. Graphs that use it
+    /// must not be replayed after it is destroyed.
     [[nodiscard]] virtual Result<Event> create_event() = 0;
     /// Records the present work of `stream`, which is not being captured, into `event`.
     virtual Status record_into(Event event, Stream stream) = 0;
@@ -159,13 +159,12 @@ class Driver {
     virtual Status await_in_graph(Stream then, Event event) = 0;
     /// Returns whether the GPU has reached the event.
     [[nodiscard]] virtual Result<bool> has_come(Event event) = 0;
-    /// Destroys the event. Streams that wait for it still do.
+    /// Destroys the event. Streams that already wait for it continue to wait.
     virtual Status destroy_event(Event event) = 0;
     /// Returns an identifier, unique in this process, of the graph that new work in `stream` goes
     /// into; 0: none.
     [[nodiscard]] virtual Result<std::uint64_t> capture_of(Stream stream) = 0;
-    /// Allows this thread calls that captures elsewhere in the process would forbid, such as
-    /// has_come().
+    /// Allows this thread calls that captures elsewhere in the process would forbid.
     virtual Status ignore_captures() = 0;
     /// Creates a stream of `device` that does not implicitly wait for other streams.
     [[nodiscard]] virtual Result<Stream> create_stream(int device) = 0;

@@ -93,7 +93,8 @@ struct Interest {
     bool input = false;
     bool output = false;
 };
-/// Waits at most `longest` until one is ready or broken; false when the time has passed.
+/// Waits at most `longest`, and at most an hour, until one is ready or broken; false when the time
+/// has passed.
 PCCL_API bool wait_for_any(std::span<const Interest> interests, Duration longest);
 
 }  // namespace pccl::sys

@@ -27,7 +27,7 @@ namespace pccl::sys {
 /// (/dev/stdout) are written to; those that accept nothing for some seconds fail. Sockets and block
 /// devices are refused.
 [[nodiscard]] PCCL_API Status write_file(const std::string& path, std::string_view text);
-/// Returns whether write_file() would succeed now, for a later write. Leaves nothing behind.
+/// Returns ok where write_file() would succeed now, for a later write. Leaves nothing behind.
 [[nodiscard]] PCCL_API Status check_writable(const std::string& path);
 
 }  // namespace pccl::sys

@@ -15,9 +15,9 @@ namespace pccl::sys {
 [[nodiscard]] std::string_view kind_of(mode_t mode);
 
 /// Opens a special file to be written to: a pipe, a character device, or one of this process's
-/// descriptors (/dev/stdout, /dev/fd/3). Returns no descriptor where there is a file to be
-/// replaced, or nothing. kUnavailable for sockets, block devices, and pipes that no process opens
-/// to read within a second.
+/// descriptors (/dev/stdout, /dev/fd/3). Returns no descriptor for a regular file, a folder, or a
+/// missing path. kUnavailable for sockets, block devices, and pipes that no process opens to read
+/// within a second.
 [[nodiscard]] Result<UniqueFd> open_special(const std::string& path);
 
 /// Writes all of `text`. kTimeout when nothing is accepted for some seconds.

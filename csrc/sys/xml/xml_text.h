@@ -23,8 +23,8 @@ class XmlText {
     /// Takes the text, and its `name` for messages. Both must outlive this object.
     XmlText(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-    /// Parses the text and returns its root element; an error names the line. The number of
-    /// elements is limited.
+    /// Parses the text and returns its root element; an error names the line. The number and depth
+    /// of elements are limited.
     [[nodiscard]] Result<pugi::xml_node> load();
 
     /// Returns kInvalidArgument "<name>:<line>: <parts>".
@@ -35,7 +35,7 @@ class XmlText {
     [[nodiscard]] std::string place(pugi::xml_node node) const {
         return place(node.offset_debug());
     }
-    /// Returns the place of a node's offset_debug().
+    /// Returns "<name>:<line>" for a node's offset_debug().
     [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
 
    private:
