@@ -40,7 +40,7 @@ struct alignas(128) LL128Line {
 };
 static_assert(sizeof(LL128Line) == 128);
 
-/// Result of the LL128 trial between all pairs of ranks, as all of them have seen it.
+/// Result of the LL128 trial between all pairs of ranks, which all of them share.
 enum class LL128Trial : std::uint32_t { kNone = 0, kWhole = 1, kTorn = 2 };
 inline constexpr int kTrialWarps = 8;  // of a rank, in the one block of the trial
 inline constexpr int kWarpLines = 8;   // lines that a warp stores at once, 2 for each thread

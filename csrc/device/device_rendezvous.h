@@ -87,7 +87,7 @@ class DeviceRendezvous {
 /// Makes an object with a part on every rank, on all ranks or on none: each rank makes its part on
 /// the GPU of the driver that `open` returns, and `meet` shares it. A rank that cannot join, or is
 /// cancelled, publishes its reason. Where meeting failed, the rank destroys its part before it
-/// votes, so that waiting peers see its sockets close.
+/// votes: this closes its sockets, and so ends the waits of its peers.
 template <typename Part, typename Open, typename Make>
 Result<std::unique_ptr<Part>> make_together(const DeviceRendezvous::RendezvousOptions& options,
                                             Open open, Make make,

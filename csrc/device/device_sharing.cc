@@ -91,7 +91,8 @@ Status DeviceGroup::copy_out(std::span<const Collective> collectives, const Tens
     return Status::ok();
 }
 
-/// Rank r gets the address of the block that it shares with this rank; a single block is for all.
+/// Locates the blocks for the peers. Rank r gets the address of the block that it shares with this
+/// rank; a single block is for all.
 Status DeviceGroup::locate(Side blocks, DataType type, Shared& shared) {
     const Deadline until = deadline();
     transport::nvlink::SharedAllocation allocation;

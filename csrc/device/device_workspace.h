@@ -41,8 +41,8 @@ class PCCL_API DeviceWorkspace {
 
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] int device() const { return device_; }
-    /// Returns the part of `rank` as this rank's GPU sees it. It stays mapped for the life of this
-    /// object, here and on the peer; finish all use before.
+    /// Returns the address of `rank`'s part for this rank's GPU. It stays mapped for the life of
+    /// this object, here and on the peer; finish all use before.
     [[nodiscard]] Result<sys::cuda::DeviceAddress> address(Rank rank) const;
 
    private:
@@ -55,12 +55,12 @@ class PCCL_API DeviceWorkspace {
     const int device_;
     const std::size_t bytes_;
     /// Used while the ranks meet. A rank that cannot have its part publishes the reason before it
-    /// closes them, since peers see the close first.
+    /// closes them, since the close reaches the peers first.
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
 };
 
-/// Returns the number of GPUs that this process sees.
+/// Returns the number of GPUs that are visible to this process.
 [[nodiscard]] PCCL_API Result<int> count_gpus();
 
 /// Runs DeviceWorkspace::create() while this thread calls `interrupted` ten times a second; returns

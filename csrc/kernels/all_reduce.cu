@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(512, 1)
     scope.end();
 }
 
-/// Rank r pulls part r of all inputs, and pushes the sum to one peer after the other. Each block
+/// Pulls part r of all inputs on rank r, and pushes the sum to one peer after the other. Each block
 /// has a piece of the part to itself, so that it pushes the data that it has reduced itself.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)

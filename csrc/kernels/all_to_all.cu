@@ -57,7 +57,8 @@ __device__ __forceinline__ void push_block(const ThreadGroup& group, const Block
 /// the others push.
 class Parting {
    public:
-    /// All blocks do both where the division is not `wanted`, or where blocks are few.
+    /// Divides the blocks; all blocks do both where the division is not `wanted`, or where blocks
+    /// are few.
     explicit __device__ Parting(bool wanted = true)
         : keepers_(wanted ? static_cast<int>(gridDim.x) / 4 : 0),
           pushers_(static_cast<int>(gridDim.x) - keepers_),

@@ -9,8 +9,8 @@ namespace {
 
 using namespace device;
 
-/// All ranks send: the root the data, the others a word that satisfies the channel's rule
-/// (device_team.h).
+/// Sends from all ranks: the root sends the data, the others a word that satisfies the channel's
+/// rule (device_team.h).
 __global__ void __launch_bounds__(abi::kLLLinesPerBlock, 1)
     broadcast_ll(const __grid_constant__ MoveArguments args) {
     const EpochScope scope(args.team);

@@ -84,8 +84,8 @@ void bound_by_group(MemoryLeft& left, const GroupFiles& files, const std::string
              concat("the limit of ", folder, "/", files.limit));
 }
 
-/// Applies the limits of this process's group and all groups around it. A container may not see its
-/// own group's folder: then the visible folders count.
+/// Applies the limits of this process's group and all groups around it. In a container, its own
+/// group's folder may be invisible: then the visible folders count.
 void bound_by_groups(MemoryLeft& left, const GroupFiles& files, std::string group,
                      const std::string& root, std::uint64_t swap) {
     while (true) {

@@ -40,7 +40,7 @@ Result<double> start_after_boot(std::string_view stat, long ticks) {
 long long process_start_ms() {
     const long long now = wall_clock_ms();
     const Result<double> age = age_in_seconds();
-    // Containers may see an uptime of their own.
+    // Containers may have an uptime of their own.
     if (!age.is_ok() || *age < 0) return now;
     return now - static_cast<long long>(*age * 1e3);
 }

@@ -35,7 +35,7 @@ class PCCL_API LaunchLog final : public runtime::FlightObserver {
     [[nodiscard]] const abi::CollectiveHeader& call() const { return call_; }
     /// Ends an entry: launched, or the reason of the failure.
     void end(runtime::FlightTicket ticket, const Status& outcome);
-    /// Ends the last entry with its error and reuses its number: the peers did not see the call.
+    /// Ends the last entry with its error and reuses its number: the call did not reach the peers.
     void refuse(runtime::FlightTicket ticket, const Status& why);
 
     /// Returns "all_reduce #7 (sum of 1024 float32)"; from any thread.

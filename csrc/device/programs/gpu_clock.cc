@@ -59,8 +59,8 @@ Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device) {
     std::optional<ClockReading> reading;
     Status launched;
     {
-        // A thread of its own asks: a launch may return before its kernel starts, or after it has
-        // ended.
+        // The questions run on a thread of their own: a launch may return before its kernel starts,
+        // or after it has ended.
         const BackgroundThread asking("pccl-gpu-clock", [&] { reading = ask_all(pings); });
         launched = kernels::launch_clock({&pings}, memory.stream());
     }

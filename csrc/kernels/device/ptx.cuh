@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_relaxed(std::uint64_t* to, std::uint64_t v
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/// Stores a line. Each half travels whole; a reader may see only one half of the line.
+/// Stores a line. Each half travels whole; a reader may get only one half of the line.
 __device__ __forceinline__ void store_line(abi::LLLine* to, const abi::LLLine& line) {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low),
                  "r"(line.low_epoch), "r"(line.high), "r"(line.high_epoch)
@@ -97,8 +97,8 @@ __device__ __forceinline__ void store_piece(abi::LL128Line* to, int piece, const
                  : "memory");
 }
 
-/// Loads 16 bytes of an LL128 line together with the seven neighbour threads. Returns whether the
-/// line has arrived as far as this thread sees; it has when all eight return true.
+/// Loads 16 bytes of an LL128 line together with the seven neighbour threads. Returns whether this
+/// thread's part of the line has arrived; the line has arrived when all eight return true.
 __device__ __forceinline__ bool load_piece(const abi::LL128Line* from, int piece,
                                            std::uint32_t number, uint4& bytes) {
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"

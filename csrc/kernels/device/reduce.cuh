@@ -84,7 +84,7 @@ struct Numeric<Truth> {
     static __device__ Truth store(bool value) { return {static_cast<std::uint8_t>(value)}; }
 };
 
-/// Returns the NaN of results, independent of the operand that had one. Float32 arithmetic yields a
+/// The NaN of all results, independent of the operand that had one. Float32 arithmetic yields a
 /// single NaN by itself. Float64 passes on the payload of its second operand, so ranks that swap
 /// the two would have different results.
 template <typename T>
@@ -105,7 +105,7 @@ inline constexpr bool is_integer =
 template <typename T>
 using Modular = std::conditional_t<is_128_bits<T>, Uint128, std::uint64_t>;
 
-/// Return a + b and a * b, wrapping in integers.
+/// Returns a + b, wrapping in integers.
 template <typename T>
 __device__ __forceinline__ T plus(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {

@@ -106,7 +106,7 @@ __device__ __noinline__ inline void report_mismatch(const abi::DeviceTeam& team,
 /// abort flag is in host memory, where the reads of warps are serialised at 1 us each. When all 256
 /// warps of a launch checked sooner (after 256 polls, 0.2 ms), they were late for the next launch,
 /// whose peers then checked while they waited, and so on: a call took 180 us instead of 5. One
-/// thread of a warp reads the flag, reports its wait to the host, and looks for a peer that has
+/// thread of a warp reads the flag, reports its wait to the host, and searches for a peer that has
 /// called something else or given up. Therefore the threads of a warp give up one after the other.
 class WaitDeadline {
    public:

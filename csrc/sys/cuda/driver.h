@@ -71,7 +71,7 @@ class Driver {
     [[nodiscard]] virtual Status enter(int device) = 0;
     virtual Status leave() = 0;
     [[nodiscard]] virtual Result<GpuId> gpu_id(int device) = 0;
-    /// Returns the bus ids of the GPUs that this process sees, by device: "0000:0d:00.0".
+    /// Returns the bus ids of the GPUs that are visible to this process, by device: "0000:0d:00.0".
     [[nodiscard]] virtual Result<std::vector<std::string>> bus_ids() = 0;
     [[nodiscard]] virtual Result<int> multiprocessors(int device) = 0;
     /// Returns whether MPS runs kernels of several processes side by side on `device`. Without it
@@ -122,7 +122,7 @@ class Driver {
     [[nodiscard]] virtual Result<void*> allocate_host(std::size_t bytes) = 0;
     virtual Status free_host(void* memory) = 0;
 
-    /// Zero-fills; complete on return.
+    /// Clears memory to zero; complete on return.
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
     /// Copies in stream order by a copy engine, between any two mapped addresses.
     virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;

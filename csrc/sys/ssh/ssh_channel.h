@@ -43,7 +43,7 @@ class PCCL_API SshChannel {
 
     /// Continues towards the subsystem; true once it is open.
     [[nodiscard]] virtual Result<bool> connect_step() = 0;
-    /// Both return the number of moved bytes; 0 for none now.
+    /// Writes or reads some bytes and returns their number; 0 for none now.
     [[nodiscard]] virtual Result<std::size_t> write_some(std::string_view bytes) = 0;
     [[nodiscard]] virtual Result<std::size_t> read_some(std::span<char> into) = 0;
     /// Returns the socket; wants_output() returns whether there is data to be written to it.

@@ -182,8 +182,8 @@ SysfsCpu Sysfs::cpu() const {
 }
 
 /// Reads Access Control Services (PCI Express Base Specification, 6.12). This extended capability
-/// has a control register that redirects requests between peers up to the root. Users other than
-/// root see no capabilities.
+/// has a control register that redirects requests between peers up to the root. Only root can read
+/// capabilities.
 bool Sysfs::redirects_peers(const std::string& bus_id) const {
     constexpr std::size_t kFirst = 0x100;
     constexpr unsigned kAcs = 0x0D;

@@ -64,8 +64,7 @@ std::optional<XmlFunctions> load() {
     return call;
 }
 
-/// The library stays loaded for the life of the process: libxml2's allocations may be freed at any
-/// time.
+/// Loads libxml2 for the life of the process: its allocations may be freed at any time.
 const std::optional<XmlFunctions>& functions() {
     static const std::optional<XmlFunctions> loaded = load();
     return loaded;
