@@ -21,19 +21,17 @@
 
 namespace pccl::abi {
 
-inline constexpr int kDeviceFifos =
-    64;                                 // from one rank to another: one for each channel and worker
-inline constexpr int kDeviceSlots = 2;  // messages that a FIFO holds at least
-inline constexpr int kLLSlots = 4;      // slots for LL and for LL128
-inline constexpr int kAckInterval = 2;  // messages that the receiver acknowledges together
+inline constexpr int kDeviceFifos = 64;  // from one rank to another: channels * workers
+inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds at least
+inline constexpr int kLLSlots = 4;       // slots for LL and for LL128
+inline constexpr int kAckInterval = 2;   // messages that the receiver acknowledges together
 static_assert(kLLSlots - (kAckInterval - 1) >= kDeviceSlots);
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kLLSlotBytes = std::size_t{4} << 10;  // data bytes of an LL slot
 inline constexpr int kLL128SlotLines = 128;                        // lines of an LL128 slot
 inline constexpr int kMostLanePorts = 64;
-inline constexpr int kMostLaneWaits = 128;  // waits of one step
-inline constexpr int kLeastProgramThreads =
-    192;  // threads of a block at least: each wait has a thread
+inline constexpr int kMostLaneWaits = 128;        // waits of one step
+inline constexpr int kLeastProgramThreads = 192;  // of a block: each wait has a thread
 /// Alignment in bytes of chunks within a block, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
 

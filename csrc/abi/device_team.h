@@ -127,7 +127,7 @@ struct Heap {
     LLBuffer buffers[kMostLLBlocks];
     LL128TrialLines trial[kMostDevices];  // by sender
     std::uint32_t
-        ll128_trials[kMostDevices];  // by sender: its LL128Trial of the lines that it received
+        ll128_trials[kMostDevices];  // by sender: LL128Trial of the lines that it received
     DeviceFault fault;               // as in DeviceControl, for the peers
 };
 
@@ -162,9 +162,8 @@ struct DeviceTeam {
     Heap* heaps[kMostDevices];  // by rank, as mapped here
     DeviceControl* control;
     std::uint64_t timeout_ns;
-    std::uint64_t ticket;  // of this launch, for diagnosis
-    CollectiveHeader
-        call;  // the call that this launch belongs to, for peers that have called another one
+    std::uint64_t ticket;       // of this launch, for diagnosis
+    CollectiveHeader call;      // the call of this launch, for peers that have called another one
     std::uint32_t fingerprint;  // of that call, in the upper half; the lower half is 0
     std::int32_t rank;
     std::int32_t size;

@@ -13,7 +13,7 @@ inline constexpr std::uint16_t kMessageMagic = 0x5E9D;
 enum class Over : std::uint8_t { kLinks, kShm };
 
 /// Header of one collective on one link: the sender's view of the collective. Together with two
-/// counters it fills a cache line of a shared-memory segment exactly.
+/// numbers beside it, it fills a cache line of a shared-memory segment exactly.
 struct CollectiveHeader {
     std::uint16_t magic;
     std::uint8_t kind;       // schedule::CollectiveKind
@@ -24,9 +24,8 @@ struct CollectiveHeader {
     std::uint32_t sequence;    // of collectives in this group, modulo 2^32
     std::uint32_t generation;  // of the links: number of the phase switch that created them
     std::uint64_t count;       // elements in the longest block
-    std::uint32_t
-        schedule;  // tag of the schedule (fingerprint.h), or number of the shared-memory algorithm
-    std::uint32_t window;   // bytes of a block in one round of the program
+    std::uint32_t schedule;    // tag of the schedule (fingerprint.h), or number of the algorithm
+    std::uint32_t window;      // bytes of a block in one round of the program
     std::uint32_t lengths;  // digest of counts that differ, and of overlaps; kLengthsOfPairs; or 0
     std::uint32_t history;  // digest of the earlier collectives of this group
 };

@@ -61,8 +61,7 @@ Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
 
 constexpr int kNewestArchitecture = 9999;
 constexpr Duration kLongestWaitForPeers = std::chrono::seconds(1);
-constexpr Duration kLongestWaitForKernels =
-    std::chrono::seconds(3);  // for kernels to end after an abort
+constexpr Duration kLongestWaitForKernels = std::chrono::seconds(3);  // to end after an abort
 
 /// Keeps the memory for good; not even the end of the process runs its deleter.
 void keep_for_good(std::shared_ptr<const void> memory) {

@@ -115,9 +115,9 @@ class PCCL_API DeviceGroup {
         std::span<const DeviceMessage> sends{};
         std::span<const DeviceMessage> receives{};
     };
-    /// Sends and receives at once, in one launch where each side names each rank at most once.
-    /// Messages from one rank to another match in the order of their launches. Empty messages are
-    /// not sent.
+    /// Sends and receives at once: in one launch if each side names each rank at most once,
+    /// otherwise in several. Messages from one rank to another match in the order of their
+    /// launches. Empty messages are not sent.
     [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.

@@ -79,8 +79,7 @@ class Parting {
 /// Pushes to one peer after the other; each rank begins with another peer.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_direct(const __grid_constant__ MoveArguments args) {
-    constexpr std::size_t kLeastKept = 16
-                                       << 20;  // its copy is long enough to run beside the pushes
+    constexpr std::size_t kLeastKept = 16 << 20;  // long enough to run beside the pushes
     __shared__ EpochScope::Addresses addresses;
     const EpochScope scope(args.team);
     const abi::DeviceTeam& team = args.team;

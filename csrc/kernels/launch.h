@@ -107,16 +107,14 @@ struct Pull {
     std::size_t bytes[abi::kMostDevices]{};
     /// Address from which a copy engine has pulled each block; null where none has.
     const std::byte* pulled[abi::kMostDevices]{};
-    abi::CachedPointers* cached_pointers =
-        nullptr;  // for the next launch of the same key; may be null
+    abi::CachedPointers* cached_pointers = nullptr;  // for the next launch of this key; or null
     Plan plan{};
 };
 
 /// A schedule's program over this rank's blocks, which all have one length.
 struct Run {
     abi::DeviceTeam team{};
-    abi::PeerPointers
-        peer_pointers{};  // inputs[r]: address of this rank's program state for rank r
+    abi::PeerPointers peer_pointers{};  // inputs[r]: this rank's program state for rank r
     abi::DeviceProgram program{};
     const std::byte* inputs[abi::kMostDevices]{};
     std::byte* outputs[abi::kMostDevices]{};

@@ -36,8 +36,7 @@ class PCCL_API DevicePrograms {
         int size = 1;
         int architecture = kernels::kHopper;
         Preferences preferences{};
-        abi::LL128Trial ll128 =
-            abi::LL128Trial::kNone;  // whether LL128 lines arrive whole between the GPUs
+        abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();

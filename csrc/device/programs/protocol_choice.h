@@ -18,7 +18,7 @@ struct ProtocolQuestion {
     abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // whether LL128 lines arrive whole
     std::optional<kernels::Protocol> preferred{};    // by the group's options
     std::optional<schedule::MessageProtocol>
-        wanted{};  // by the schedule, where the options have none
+        wanted{};  // by the schedule, where `preferred` is empty
     kernels::Thresholds::Schedules thresholds{};
 };
 

@@ -67,9 +67,8 @@ struct NvmlFunctions {
     int (*max_link_width)(Device, unsigned*) = nullptr;
     int (*link_state)(Device, unsigned, unsigned*) = nullptr;
     int (*link_remote)(Device, unsigned, PciInfo*) = nullptr;
-    int (*link_remote_type)(Device, unsigned,
-                            unsigned*) = nullptr;             // null in older libraries, like
-    int (*field_values)(Device, int, FieldValue*) = nullptr;  // the following ones
+    int (*link_remote_type)(Device, unsigned, unsigned*) = nullptr;  // null in older libraries,
+    int (*field_values)(Device, int, FieldValue*) = nullptr;         // like the following members
     int (*fabric_info)(Device, FabricInfo*) = nullptr;
     int (*peer_status)(Device, Device, unsigned, int*) = nullptr;
 };
