@@ -1,4 +1,4 @@
-// What a session has published: memory, under names by which its peers ask for it.
+// Memory that a session has published, by the names under which its peers look it up.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace pccl::p2p {
 
-/// Safe from every thread.
+/// Map from published names to memory descriptors. Thread-safe.
 class PCCL_API Catalog {
    public:
     static constexpr std::size_t kMost = 4096;
 
-    /// In the place of what the name stood for. kInvalidArgument for a name that check_name() does
-    /// not pass, kResourceExhausted beyond kMost.
+    /// Publishes `memory` under `name` and replaces an earlier entry. Returns kInvalidArgument for
+    /// a name that check_name() rejects, kResourceExhausted beyond kMost names.
     Status publish(const std::string& name, const abi::MemoryDescriptor& memory);
-    /// Nothing where there is none.
+    /// Removes a name. Does nothing where the name is not published.
     void withdraw(const std::string& name);
-    /// Takes out all names of a registration.
+    /// Removes all names of a registration.
     void forget(const abi::MemoryDescriptor& memory);
-    /// kUnavailable, with some of the names that there are.
+    /// Returns the memory of a name, or kUnavailable with some of the published names.
     [[nodiscard]] Result<abi::MemoryDescriptor> find(const std::string& name) const;
 
    private:

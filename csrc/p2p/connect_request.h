@@ -1,8 +1,9 @@
-// Making sure that there is a connection to a peer.
+// A request that makes sure that a peer is connected.
 //
-// One that is here may have ended there, and the news be on their way. So the peer is asked on it,
-// and another one is made where it turns out to be lost. One that is begun for this very call was
-// answered by the peer, and needs no question: its loss is an answer, too.
+// The peer may have ended an existing connection although its notice has not arrived yet. Such a
+// connection is therefore verified with a ping, and replaced if it is lost. A connection that was
+// begun for this request needs no ping: its handshake proves that the peer is there, and its loss
+// proves the opposite.
 #pragma once
 
 #include <memory>
@@ -17,15 +18,16 @@ class Connection;
 class Inquiry;
 class SessionCore;
 
-/// Used by one thread at a time.
+/// Request of one Session::connect() call. Not thread-safe.
 class PCCL_API ConnectRequest {
    public:
     explicit ConnectRequest(std::string peer) : peer_(std::move(peer)) {}
 
-    /// Whether the peer is connected; false: not yet. Errors as of Session::connect(): kTimeout
-    /// where the connection could not be made in connect_timeout, which is an end.
+    /// Returns true once the peer is connected, false before. Errors are those of
+    /// Session::connect(); kTimeout means that the connection was not made within connect_timeout,
+    /// and is final.
     Result<bool> advance(SessionCore& core);
-    /// kTimeout, and what the peer has not done.
+    /// Returns kTimeout with the step that the peer has not done.
     [[nodiscard]] Status timeout_error() const;
 
    private:
@@ -34,8 +36,8 @@ class PCCL_API ConnectRequest {
 
     const std::string peer_;
     std::shared_ptr<Connection> connection_;
-    bool is_own_ = false;                      // it was begun for this call
-    std::shared_ptr<const Inquiry> question_;  // on one that was not
+    bool is_own_ = false;                      // the connection was begun for this request
+    std::shared_ptr<const Inquiry> question_;  // ping on a connection that was not
 };
 
 }  // namespace pccl::p2p

@@ -1,7 +1,8 @@
-// One connection to another session: transfers that this one asks for, and what it receives.
+// Connection to one other session: the transfers that this session begins, and the messages that it
+// receives.
 //
-// Who waits for a transfer makes progress on the whole connection, as the progress thread does;
-// handoff_lock.h says who of them may sleep.
+// A thread that waits for a transfer makes progress on the whole connection, as the progress thread
+// does. The rule in handoff_lock.h decides which of these threads may sleep.
 #pragma once
 
 #include <array>
@@ -27,21 +28,22 @@
 
 namespace pccl::p2p {
 
-/// What a connection needs of its session.
+/// Parts of a session that its connections use.
 struct ConnectionParts {
-    std::string session;  // its name
+    std::string session;  // name of the session
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
-    std::shared_ptr<ControlReceiver> receiver;        // of messages
-    std::shared_ptr<ControlReceiver> inquiries;       // of questions and answers
-    std::shared_ptr<transport::RmaTransport> direct;  // null: there is none here
+    std::shared_ptr<ControlReceiver> receiver;        // of messages with tags
+    std::shared_ptr<ControlReceiver> inquiries;       // of inquiries and their answers
+    std::shared_ptr<transport::RmaTransport> direct;  // null: not available here
     std::shared_ptr<transport::RmaTransport> by_messages;
 };
 
-/// Safe from every thread.
+/// Connection to one peer. Thread-safe.
 class Connection : public std::enable_shared_from_this<Connection> {
    public:
-    /// A child of fork() leaves it to its parent.
+    /// Makes a connection. A child of fork() leaves it to its parent: its destructor does not run
+    /// there.
     static std::shared_ptr<Connection> make(ConnectionParts parts, ConnectionInfo peer,
                                             std::unique_ptr<ConnectionSetup> setup,
                                             Deadline deadline);
@@ -52,98 +54,105 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
-    /// Names it for both ends.
+    /// Returns the number that names the connection at both ends.
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// Whether it is for memory that this process or the peer does not copy by itself.
+    /// Returns whether this is the fallback connection, for memory that this process or the peer
+    /// cannot copy by itself.
     [[nodiscard]] bool is_fallback() const { return is_fallback_; }
     [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
     [[nodiscard]] ControlReceiver& receiver() const { return *parts_.receiver; }
-    /// Of a call, until it is answered.
+    /// Returns whether a connection that this side called has that number and is not answered yet.
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
 
     [[nodiscard]] bool is_whole() const { return whole_.load(std::memory_order_acquire); }
     [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
-    /// Whether anything new may go by it.
+    /// Returns whether new transfers and messages may use the connection.
     [[nodiscard]] bool is_usable() const {
         return !is_lost() && !left_.load(std::memory_order_acquire) &&
                !half_closed_.load(std::memory_order_relaxed);
     }
-    /// The peer says that it has ended this one. What it sent here before is still received.
+    /// Marks the connection as ended by the peer. Messages that the peer sent before are still
+    /// received.
     void leave() { left_.store(true, std::memory_order_release); }
-    /// Why, of one that is lost; names the peer. Never kTimeout, which is of who waits.
+    /// Returns why a lost connection was lost; the error names the peer. It is never kTimeout,
+    /// which is reserved for the caller's own deadline.
     [[nodiscard]] Status why_lost() const;
-    /// Whether it was lost since it could not be made in time.
+    /// Returns whether the connection was lost because it was not made in time.
     [[nodiscard]] bool timed_out() const { return is_lost() && timed_out_; }
-    /// Of one that is whole.
+    /// Returns the route. Valid once the connection is_whole().
     [[nodiscard]] const Route& route() const { return route_; }
 
-    /// Begins a transfer, which small ones end at once.
+    /// Begins a transfer. A small one may be complete on return.
     std::shared_ptr<TransferRequest> begin(TransferArgs args);
-    /// kResourceExhausted when too many messages are waiting to be sent.
+    /// Queues a message. Returns kResourceExhausted when too many messages wait to be sent.
     Status send(const ControlMessage& message);
-    /// Goes on, unless other threads are at it or hold a ProgressGuard, and wake this process then;
-    /// true when something moved: then there may be more to do at once.
+    /// Makes progress unless another thread does so or holds a ProgressGuard; that thread then
+    /// wakes this process. Returns true if anything moved: call again before sleeping.
     bool try_progress();
-    /// How long nobody need look at it who is not woken.
+    /// Returns how long the progress thread may sleep before it polls the connection again, unless
+    /// woken.
     [[nodiscard]] Duration longest_sleep();
-    /// The same of a thread that holds a ProgressGuard.
+    /// Returns how long a thread that holds a ProgressGuard may sleep.
     [[nodiscard]] Duration longest_pause() const;
-    /// Finds out whether the peer is gone; a system call.
+    /// Checks whether the peer is gone. Costs a system call.
     void look();
-    /// The same, with all that has come by now.
+    /// Checks whether the peer is gone, and receives everything that has arrived so far.
     void drain();
-    /// Before close(): transfers that are not on their way fail with `reason`.
+    /// Fails the transfers that are not on their way with `reason`. Call it before close().
     void stop_posting(const Status& reason);
-    /// Whether it has taken notifications that have not left.
+    /// Returns whether queued notifications have not been sent yet.
     [[nodiscard]] bool has_unsent();
-    /// Ends all that is under way with `reason`, and tells the peer.
+    /// Fails everything in progress with `reason`, and notifies the peer.
     void close(const Status& reason);
 
    private:
-    /// Posted or received at once.
+    /// Most pieces that are posted, or completions that are polled, in one step.
     static constexpr std::size_t kBatch = 128;
     static constexpr std::size_t kOrderedBatch = 1000;
 
     bool progress_locked(const TransferRequest* awaited);
-    /// As progress_locked(), of a thread that does not come back: others go on if need be.
+    /// Makes progress as progress_locked() does, for a thread that does not come back: it wakes
+    /// other threads if more is left to do.
     void progress_once(const TransferRequest* awaited);
-    /// Of a thread that leaves it to others.
+    /// Returns how long the progress thread may sleep while a ProgressGuard holder makes progress.
     Duration idle_sleep();
     void look_locked();
     void half_close();
-    /// So that a transfer does not begin on what has ended; where that costs little.
+    /// Receives the end of the connection if it has arrived, so that no transfer begins on an ended
+    /// connection. Does so only where that is cheap.
     void drain_idle();
     void begin_locked(const std::shared_ptr<TransferRequest>& request);
-    /// Whether nothing goes on before there are news, which wake this process.
+    /// Returns whether the connection can make no progress before an event that wakes this process.
     [[nodiscard]] bool is_at_rest() const;
     void arrive();
     bool post_waiting();
-    /// A read that keeps the order of a stream: beside those that wait.
+    /// Begins a read in stream order. It bypasses the queue of waiting transfers.
     void begin_in_order(const std::shared_ptr<TransferRequest>& request);
     Status post_in_order(const std::shared_ptr<TransferRequest>& request);
-    /// False when the link has no room.
+    /// Returns false when the link has no room.
     Result<bool> post_some(const std::shared_ptr<TransferRequest>& request);
     Result<bool> post_run(const std::shared_ptr<TransferRequest>& request,
                           const transport::RmaRun& run);
-    /// What the link has just taken.
+    /// Records that the link has accepted a post of `request`.
     void note_posted(const std::shared_ptr<TransferRequest>& request);
-    /// Receives and sends what there is; whether anything moved.
+    /// Sends and receives as far as possible; returns whether anything moved.
     Result<bool> exchange();
     Status poll_completions();
     void complete(const transport::RmaCompletion& completion);
     [[nodiscard]] Status cause_of(const Status& failure);
-    /// Whether there were any.
+    /// Returns whether any message was received.
     Result<bool> receive_messages();
-    /// Messages that are still to be received.
+    /// Passes messages that cannot be received yet to their receivers' preview().
     void preview_messages();
-    /// Those that had come before it was lost, for which there is room or not.
+    /// Receives the messages that arrived before the connection was lost, even beyond the room for
+    /// them.
     void receive_last_messages();
-    /// False when there is none.
+    /// Returns false when no message is there.
     Result<bool> receive_message();
     [[nodiscard]] ControlReceiver& receiver_of(const ControlMessage& message) const;
     void finish(const std::shared_ptr<TransferRequest>& request);
-    /// Its memory is not used any more, and the flight record has its end.
+    /// Releases the use of the transfer's memory, and completes its flight record.
     void end(TransferRequest& request) const;
     void record(runtime::SessionEventKind kind, std::string text = {}) const;
     void lose(const Status& why);
@@ -151,63 +160,66 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     friend class ProgressGuard;
 
-    const ConnectionParts parts_;  // first: links need the waiter to their end
+    const ConnectionParts parts_;  // first: links need the waiter until their end
     const ConnectionInfo peer_;
     const std::uint64_t number_;
     const bool is_fallback_;
-    const std::uint32_t pair_;                // of the flight record
+    const std::uint32_t pair_;                // in the flight record
     const Deadline deadline_;                 // of the setup
-    HandoffLock mutex_;                       // guards all below but for the atomics
-    std::unique_ptr<ConnectionSetup> setup_;  // until it is whole
+    HandoffLock mutex_;                       // guards the members below, except the atomics
+    std::unique_ptr<ConnectionSetup> setup_;  // null once the connection is whole
     std::unique_ptr<transport::RmaLink> link_;
-    Route route_;                                                          // before whole_
-    std::deque<std::shared_ptr<TransferRequest>> waiting_;                 // not all posted
-    std::map<std::uint64_t, std::shared_ptr<TransferRequest>> in_flight_;  // by their post
-    bool awaits_stream_ = false;                // the first of those that wait
-    bool may_receive_more_ = false;             // when it last made progress
+    Route route_;                                                          // written before whole_
+    std::deque<std::shared_ptr<TransferRequest>> waiting_;                 // not fully posted
+    std::map<std::uint64_t, std::shared_ptr<TransferRequest>> in_flight_;  // by post number
+    bool awaits_stream_ = false;                // the first waiting transfer waits for a stream
+    bool may_receive_more_ = false;             // as of the last progress
     std::uint64_t posts_ = 0;                   // so far
-    const TransferRequest* awaited_ = nullptr;  // by the thread in here
-    // Of one step; kept, for to clear them takes longer than a small transfer.
+    const TransferRequest* awaited_ = nullptr;  // by the thread that holds mutex_
+    // Buffers of one step. They are members because clearing them takes longer than a small
+    // transfer.
     std::array<Plan::PlanStep, kBatch> steps_;
     std::array<transport::RmaPiece, kBatch> pieces_;
     std::array<transport::RmaCompletion, kBatch> completions_;
     ControlQueue messages_;
-    Status why_lost_;         // before lost_
-    bool timed_out_ = false;  // likewise
+    Status why_lost_;         // written before lost_
+    bool timed_out_ = false;  // written before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
-    std::atomic<bool> left_{false};         // by the peer, whose end has not come
-    std::atomic<bool> awaits_gpu_{false};   // when it last made progress: copies, or a stream
-    std::atomic<bool> half_closed_{false};  // what the peer sent before may still come
+    std::atomic<bool> left_{false};  // the peer has ended it; its end of stream has not arrived
+    std::atomic<bool> awaits_gpu_{false};   // as of the last progress: copies or a stream are
+                                            // pending
+    std::atomic<bool> half_closed_{false};  // data that the peer sent before may still arrive
     std::atomic<int> guards_{0};
     std::atomic<std::uint64_t> begun_guards_{0};
-    // Of the progress thread:
-    std::uint64_t idled_for_ = 0;  // how many had begun at its last idle sleep
+    // State of the progress thread:
+    std::uint64_t idled_for_ = 0;  // begun_guards_ at its last idle sleep
     TimePoint idle_end_{};
-    std::atomic<bool> passed_over_{false};  // by another thread, for somebody holds a ProgressGuard
+    std::atomic<bool> passed_over_{false};  // by a thread that yielded to a ProgressGuard holder
 };
 
-/// Of a thread that makes progress on a connection until it has what it waits for. Other threads
-/// leave the connection to it meanwhile: the progress thread, which news of the peer wake as well,
-/// would hold it up.
+/// Guard of a thread that makes progress on a connection until its transfer is done. Other threads
+/// leave the connection to it meanwhile. Without it, the progress thread, which the peer's doorbell
+/// wakes as well, would contend for the lock.
 class ProgressGuard {
    public:
     explicit ProgressGuard(Connection& connection) : connection_(connection) {
         connection_.guards_.fetch_add(1);
         connection_.begun_guards_.fetch_add(1, std::memory_order_relaxed);
     }
-    /// Looks once more for those who left it to this one, if any, and hands on what there is.
+    /// Polls once more for the threads that yielded to this one, if any, and wakes them if there is
+    /// more to do.
     ~ProgressGuard();
     ProgressGuard(const ProgressGuard&) = delete;
     ProgressGuard& operator=(const ProgressGuard&) = delete;
 
-    /// Goes on, unless another thread is at it; true when something moved. The end of `awaited` (or
-    /// null) wakes nobody: it is what this thread waits for.
+    /// Makes progress unless another thread does; returns true if anything moved. The completion of
+    /// `awaited` (may be null) wakes no other thread, because this thread waits for it.
     bool progress(const TransferRequest* awaited = nullptr);
-    /// As Connection::look().
+    /// Checks whether the peer is gone, as Connection::look() does.
     void look();
-    /// Calls `progress()`, which tells whether anything moved, until `is_done()`. Returns when
-    /// `deadline` has passed, also while things move.
+    /// Calls `progress()`, which returns whether anything moved, until `is_done()`. Returns once
+    /// `deadline` has passed, even while data moves.
     template <typename Progress, typename Predicate>
     void progress_until(Deadline deadline, const Progress& progress, const Predicate& is_done) {
         transport::Backoff backoff(connection_.waiter());

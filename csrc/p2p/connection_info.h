@@ -1,4 +1,4 @@
-// What a session hands out so that others can connect to it.
+// Information that a session publishes so that others can connect to it.
 #pragma once
 
 #include <string>
@@ -12,24 +12,25 @@
 
 namespace pccl::p2p {
 
-/// Whoever has it can connect: it holds the session's secret.
+/// Address and secret of a session. Any process that has them can connect.
 struct PCCL_API ConnectionInfo {
     static constexpr std::size_t kLongest = 8 * kKiB;
 
     SessionId id;
-    PeerProcess process;         // for messages
-    transport::GroupId group{};  // by which its process knows the session
-    transport::Secret secret{};  // proven by every connection
+    PeerProcess process;         // for error messages
+    transport::GroupId group{};  // the session's key in its process
+    transport::Secret secret{};  // each connection proves it
     transport::PeerAddress address;
-    /// A registered word of the session: whether peers reach its memory is tried on this.
+    /// A registered word of the session. Peers test with it whether they reach the session's
+    /// memory.
     abi::MemoryDescriptor probe{};
 
-    /// The same for the same info; at most kLongest bytes.
+    /// Returns at most kLongest bytes. Equal infos give equal bytes.
     [[nodiscard]] std::string serialise() const;
-    /// From bytes of any origin: kInvalidArgument names the field or the place, kUnsupported
-    /// another version.
+    /// Parses untrusted bytes. Returns kInvalidArgument with the field or the place, kUnsupported
+    /// for another version.
     static Result<ConnectionInfo> deserialise(std::string_view bytes);
-    /// "session \"decode-3\" (process 812 on node7)"
+    /// Returns, for example, "session \"decode-3\" (process 812 on node7)".
     [[nodiscard]] std::string to_string() const;
 };
 

@@ -1,6 +1,6 @@
-// A connection that is being made: two streams, and what is sent first on them (handshake.h).
+// Setup of a connection: two streams, and the handshake on them (handshake.h).
 //
-// Either side connects the stream that it sends on, the caller first. Nothing here blocks.
+// Each side connects the stream on which it sends; the caller does so first. Nothing here blocks.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace pccl::p2p {
 
-/// What this process brings.
+/// Parts that this process contributes.
 struct OwnSide {
     runtime::Runtime& runtime;
     const ConnectionInfo& info;
@@ -26,30 +26,30 @@ struct OwnSide {
 
 class ConnectionSetup {
    public:
-    /// kUnavailable, with the reasons, where no transport leads to `peer`. Unless `wanted` is ok,
-    /// it is for memory that this process does not copy by itself, and why. `ended` is that of the
-    /// hello.
+    /// Begins a call. Returns kUnavailable, with the reasons, where no transport leads to `peer`.
+    /// `wanted` is ok for a direct connection; an error means a fallback connection, for memory
+    /// that this process cannot copy by itself, and gives the reason. `ended` goes into the hello.
     static Result<std::unique_ptr<ConnectionSetup>> call(const OwnSide& own,
                                                          const ConnectionInfo& peer,
                                                          const Status& wanted,
                                                          std::vector<std::uint64_t> ended);
-    /// `in` is the stream that the hello came on.
+    /// Begins an answer. `in` is the stream on which the hello arrived.
     static Result<std::unique_ptr<ConnectionSetup>> answer(const OwnSide& own, const Hello& hello,
                                                            std::unique_ptr<transport::RecvLink> in);
 
-    /// Beside the connection, if any, on which both copy by themselves.
+    /// Returns whether this is a fallback connection, beside the direct one, if any.
     [[nodiscard]] bool is_fallback() const { return is_fallback_; }
-    /// Names the connection for both; that of the hello.
+    /// Returns the number from the hello, which names the connection at both ends.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
-    /// True once both streams are there, and all is sent.
+    /// Returns true once both streams are there and the handshake is sent.
     Result<bool> advance();
-    /// kTimeout, and what the peer has not done.
+    /// Returns kTimeout with the step that the peer has not done.
     [[nodiscard]] Status timeout_error() const;
-    /// Tells the peer.
+    /// Ends the setup and notifies the peer.
     void give_up(const Status& reason);
 
-    // Once it is whole:
+    // Valid once advance() has returned true:
 
     [[nodiscard]] const Route& route() const { return route_; }
     [[nodiscard]] transport::RmaStreams take_streams() { return std::move(streams_); }
@@ -62,28 +62,29 @@ class ConnectionSetup {
                                                                   transport::Transport& transport,
                                                                   std::uint64_t number,
                                                                   Route route);
-    /// What a caller needs to begin again by another transport.
+    /// State from which a caller begins again by another transport.
     struct Attempt {
         OwnSide own;
         ConnectionInfo peer;
         Status wanted;
         std::vector<std::uint64_t> ended;
-        transport::TransportFlags failed{};  // by which the peer was not reached
+        transport::TransportFlags failed{};  // transports that did not reach the peer
         Status failure{};                    // of the first of them
     };
     static Result<std::unique_ptr<ConnectionSetup>> begin(Attempt attempt, std::uint64_t number);
-    /// False when there is no other transport.
+    /// Returns false when no other transport is left.
     bool try_next_transport(const Status& failure);
     Result<bool> send_handshake();
 
-    std::unique_ptr<transport::PendingConnect> pending_connect_;  // until it has given the stream
+    std::unique_ptr<transport::PendingConnect> pending_connect_;  // null once it has given the
+                                                                  // stream
     transport::RmaStreams streams_;
     const std::uint64_t number_;
     Route route_;
     bool is_fallback_ = false;
-    std::optional<Attempt> attempt_;  // of the caller
+    std::optional<Attempt> attempt_;  // of the caller only
     std::string handshake_;           // to be sent
-    std::size_t sent_bytes_ = 0;      // bytes of it
+    std::size_t sent_bytes_ = 0;      // bytes of handshake_
 };
 
 }  // namespace pccl::p2p

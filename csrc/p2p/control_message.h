@@ -1,6 +1,6 @@
-// What two sessions send each other once they are connected: notifications of their programs, how
-// messages with tags find their place (matcher.h), and what memory they have published
-// (inquiries.h). Each is one message of the link (rma.h).
+// Messages that two connected sessions exchange: notifications of their programs, the matching of
+// messages with tags (matcher.h), and inquiries about published memory (inquiries.h). Each of them
+// is one message of the link (rma.h).
 #pragma once
 
 #include <cstddef>
@@ -16,46 +16,47 @@
 
 namespace pccl::p2p {
 
-/// Of a notification, in bytes.
+/// Longest notification, in bytes.
 inline constexpr std::size_t kMostNotification = 16 * kKiB;
 
-/// A notification of the peer's program.
+/// Notification from the peer's program.
 struct Notified {
     std::vector<std::byte> bytes;
 };
-/// "Write the next message of that tag there": `bytes` of `memory` from `offset` on, at most.
+/// Request to write the next message of that tag there: at most `bytes` of `memory` from `offset`
+/// on.
 struct Wanted {
-    std::uint64_t number = 0;  // names the receive in what is sent about it
+    std::uint64_t number = 0;  // names the receive in the messages about it
     std::uint64_t tag = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     abi::MemoryDescriptor memory{};
 };
-/// "It is there": follows its bytes.
+/// Notice that the message is written. It follows the message's bytes.
 struct Sent {
     std::uint64_t number = 0;
     std::uint64_t bytes = 0;
 };
-/// "It does not come", and why.
+/// Notice that the message does not come, with the reason.
 struct Failed {
     std::uint64_t number = 0;
     Status why;
 };
-/// "I want it no more": a Sent or a Failed answers.
+/// Notice that the receive is given up. The peer answers with Sent or Failed.
 struct Withdrawn {
     std::uint64_t number = 0;
 };
 
-/// "What have you published under that name?"
+/// Inquiry for the memory published under a name.
 struct Asked {
-    std::uint64_t number = 0;  // names the question in its answer
+    std::uint64_t number = 0;  // names the inquiry in its answer
     std::string name;
 };
-/// "Are you there?"
+/// Request for any answer, to check that the peer is there.
 struct Ping {
     std::uint64_t number = 0;
 };
-/// That memory, or why there is none; for a ping, any answer is enough.
+/// Answer with that memory, or with the reason why there is none. Any answer satisfies a ping.
 struct Answered {
     std::uint64_t number = 0;
     std::optional<abi::MemoryDescriptor> memory{};
@@ -66,13 +67,14 @@ using ControlMessage =
     std::variant<Notified, Wanted, Sent, Failed, Withdrawn, Asked, Ping, Answered>;
 
 [[nodiscard]] PCCL_API std::vector<std::byte> serialise(const ControlMessage& message);
-/// From bytes of any origin: kInvalidArgument names what is wrong.
+/// Parses untrusted bytes. Returns kInvalidArgument with the fault.
 [[nodiscard]] PCCL_API Result<ControlMessage> parse_control_message(
     std::span<const std::byte> bytes);
 
-/// kInvalidArgument unless it has 1 to kMostNotification bytes.
+/// Returns kInvalidArgument unless the notification has 1 to kMostNotification bytes.
 [[nodiscard]] Status check_notification(std::span<const std::byte> bytes);
-/// As a transfer sends it: empty where there is none. kInvalidArgument for one that is too long.
+/// Returns the notification as a transfer sends it; empty for none. Returns kInvalidArgument for
+/// one that is too long.
 [[nodiscard]] Result<std::vector<std::byte>> payload_of(std::span<const std::byte> notification);
 
 }  // namespace pccl::p2p

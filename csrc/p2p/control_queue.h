@@ -1,9 +1,9 @@
-// The messages that a connection is to send.
+// Queue of the messages that a connection sends.
 //
-// A link drops a message if anything failed that was posted before it and had not been told
-// (rma.h): it cannot know that the failure was another transfer's. So a message that was sent is
-// kept until all that was posted before it is over, and sent again if one of these failed, unless
-// that is the transfer which it speaks of.
+// A link drops a message if a post before it has failed and the failure was not reported yet
+// (rma.h), because the link cannot attribute the failure to a transfer. The queue therefore keeps
+// each sent message until all posts before it are over. If one of them failed, it sends the message
+// again, unless the failed post belongs to the transfer that the message is about.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,23 @@ class ControlQueue {
 
     [[nodiscard]] bool has_room() const { return waiting_.size() < kMost; }
     [[nodiscard]] bool is_empty() const { return waiting_.empty() && sent_.empty(); }
-    /// `about` may be null. To be sent at once, or as soon as there is room.
+    /// Queues a message, which send() sends as soon as there is room. `about` may be null.
     void add(std::vector<std::byte> bytes, std::shared_ptr<TransferRequest> about) {
         waiting_.push_back({std::move(bytes), std::move(about), 0});
     }
-    /// Sends what `link` takes, behind as many posts as there were so far; whether that was any.
+    /// Sends as many messages as `link` accepts, ordered after the first `posts` posts. Returns
+    /// whether any was sent.
     Result<bool> send(transport::RmaLink& link, std::uint64_t posts);
-    /// Post number `post` has failed, which the link has told.
+    /// Handles the failure of post number `post`, which the link has reported.
     void failed(std::uint64_t post);
-    /// All posts below `post` are over.
+    /// Handles the end of all posts below `post`.
     void over(std::uint64_t post);
 
    private:
     struct QueuedMessage {
         std::vector<std::byte> bytes;
         std::shared_ptr<TransferRequest> about;
-        std::uint64_t posts;  // before it
+        std::uint64_t posts;  // number of posts before it
     };
     std::deque<QueuedMessage> waiting_;
     std::deque<QueuedMessage> sent_;  // in the order of `posts`

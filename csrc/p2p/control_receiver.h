@@ -1,4 +1,4 @@
-// Receivers of the control messages of a peer, but for notifications.
+// Interface of the receivers of a peer's control messages, except notifications.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace pccl::p2p {
 
 class Connection;
 
-/// The error of a peer whose messages make no sense.
+/// Returns the error for a peer whose messages violate the protocol.
 [[nodiscard]] inline Status protocol_error(std::string_view what) {
     return Status::peer_lost(kNoRank,
                              concat("protocol error: the peer's session refers to ", what));
@@ -22,18 +22,19 @@ class ControlReceiver {
    public:
     virtual ~ControlReceiver() = default;
 
-    // From connections, under their locks:
+    // Called by connections under their locks:
 
-    /// kPeerLost where it makes no sense.
+    /// Returns kPeerLost for a message that violates the protocol.
     virtual Status receive(const std::shared_ptr<Connection>& from, ControlMessage message) = 0;
-    /// The same message will be received once memory of GPUs has what came before it, or never.
+    /// Announces a message that is received later, once GPU memory has the data before it, or
+    /// never.
     virtual void preview(const ControlMessage& /*message*/) {}
-    /// The connection tells that it is lost by now.
+    /// Reports that the connection is lost.
     virtual void lost(const Connection& connection, const Status& why) = 0;
 
-    // From every thread, without:
+    // Called by any thread without such locks:
 
-    /// Does what is to be done about what was received; whether that was anything.
+    /// Handles the messages received so far; returns whether there was anything to do.
     virtual bool advance() = 0;
 };
 

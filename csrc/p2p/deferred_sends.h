@@ -1,4 +1,4 @@
-// Messages that are sent to peers once no lock of a connection is held.
+// Queue of messages that are sent to peers once no lock of a connection is held.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace pccl::p2p {
 
 class Connection;
 
-/// Safe from every thread.
+/// Thread-safe.
 class DeferredSends {
    public:
     explicit DeferredSends(transport::Waiter& waiter) : sending_(waiter) {}
 
-    /// Also under locks of connections.
+    /// Queues a message. May be called under locks of connections.
     void add(std::shared_ptr<Connection> to, ControlMessage message);
-    /// Counts those that were not sent yet.
+    /// Returns the number of messages that are not sent yet.
     [[nodiscard]] std::size_t count_to(const Connection& peer) const;
-    /// Sends them in their order, as many as there is room for; whether that was any. Those to a
-    /// peer that is lost are forgotten. Nothing where another thread is at it.
+    /// Sends messages in order while there is room; returns whether any was sent. Drops messages to
+    /// lost peers. Does nothing while another thread sends.
     bool send();
-    /// Of a peer that is lost.
+    /// Drops the messages to a lost peer.
     void forget(const Connection& peer);
 
    private:
@@ -34,8 +34,8 @@ class DeferredSends {
         ControlMessage message;
     };
 
-    HandoffLock sending_;       // held by the sender; before mutex_
-    mutable std::mutex mutex_;  // after those of connections
+    HandoffLock sending_;       // held by the sending thread; locked before mutex_
+    mutable std::mutex mutex_;  // locked after those of connections
     std::vector<DeferredSend> deferred_sends_;
 };
 

@@ -1,7 +1,7 @@
-// Connections that have ended for this session, by the numbers that both ends know.
+// Connections that this session has ended, by the numbers that both ends share.
 //
-// The peer may not have received it: the news go by the streams of the connection, which the hello
-// of the next one may overtake. So that one tells it.
+// The notice of the end travels on the streams of the connection, and the hello of the next
+// connection may overtake it. That hello therefore lists the ended connections.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace pccl::p2p {
 
-/// Of the last incarnation of each peer, the last ones. Not safe from several threads.
+/// Most recent ended connections to the last incarnation of each peer. Not thread-safe.
 class PCCL_API EndedConnections {
    public:
     static constexpr std::size_t kMost = Hello::kMostEnded;
 
-    /// Again: nothing.
+    /// Adds a connection. Does nothing for one that is already listed.
     void add(const SessionId& peer, std::uint64_t number);
-    /// All of a peer that is not known any more.
+    /// Removes all entries of a peer.
     void forget(const std::string& peer) { ended_.erase(peer); }
     [[nodiscard]] std::vector<std::uint64_t> with(const SessionId& peer) const;
 

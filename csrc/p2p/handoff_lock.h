@@ -1,15 +1,15 @@
-// A lock whose holder takes over what others come for, and hands on what it leaves.
+// Lock whose holder does the work of the threads that find it held.
 //
-// The rule of who may stop looking. News (bytes in a socket, room in one, a ring of the doorbell)
-// end sleeps of this process once; whoever is woken must see to it that somebody acts on them
-// afterwards:
+// The rule for sleeping threads: an event (bytes in a socket, room in a socket, a doorbell) ends
+// the sleeps of this process only once, so each woken thread must ensure that some thread handles
+// the event afterwards:
 //
-//   - who holds the lock acts: it makes progress until a look moves nothing, or wakes the others;
-//   - who finds it held may sleep: it is woken when the lock is released;
-//   - who leaves a connection to its ProgressGuards may sleep: the last of these looks once
-//     more when it has ended that, and wakes the others if that moved anything (ProgressGuard).
+//   - The holder of the lock makes progress until nothing moves, or wakes the others.
+//   - A thread that finds the lock held may sleep: the release of the lock wakes it.
+//   - A thread that leaves a connection to its ProgressGuards may sleep: the last of these polls
+//     once more at its end, and wakes the others if anything moved (ProgressGuard).
 //
-// So a thread that sleeps has seen everything there was, or is woken by who has not.
+// A sleeping thread has therefore seen all events, or a thread that has not wakes it.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@ namespace pccl::p2p {
 
 class HandoffLock {
    public:
-    /// `waiter` outlives it.
+    /// `waiter` must outlive the lock.
     explicit HandoffLock(transport::Waiter& waiter) : waiter_(waiter) {}
 
     void lock() { mutex_.lock(); }
-    /// False where it is held: sleeps that are prepared by now (Waiter::prepare()) end when it is
-    /// released.
+    /// Returns false where the lock is held. Its release then ends all sleeps that are prepared by
+    /// now (Waiter::prepare()).
     bool try_lock() {
         if (mutex_.try_lock()) return true;
         missed_.exchange(true);
-        // Either it is still held, by somebody who has yet to look at missed_, or this takes it.
+        // Either the holder has yet to check missed_, or this attempt succeeds.
         return mutex_.try_lock();
     }
     void unlock() {

@@ -1,8 +1,8 @@
-// What two sessions send first on their two streams, before one-sided access takes these over.
+// Handshake of two sessions on their two streams, before one-sided access takes these over.
 //
 //     caller                                             called
-//       | -- stream, hello: who I am, what I reach -------> |   the secret is proven by the stream
-//       | <- stream, welcome: whose hello, which way ------ |
+//       | -- stream, hello: identity, reach ----------------> |   the stream proves the secret
+//       | <- stream, welcome: number of the hello, reach ---- |
 #pragma once
 
 #include <cstddef>
@@ -22,37 +22,37 @@ namespace pccl::p2p {
 struct Hello {
     static constexpr std::size_t kMostEnded = 16;
 
-    std::uint64_t number = 0;  // random: names the connection that is being made
-    bool reaches = false;      // whether the caller reaches the called one's memory by itself
-    bool is_fallback = false;  // it does not want to: for memory that it does not reach so
-    /// Connections of the two that have ended for the caller: the called one may not have received
-    /// it.
+    std::uint64_t number = 0;  // random; names the new connection
+    bool reaches = false;      // whether the caller reaches the called session's memory by itself
+    bool is_fallback = false;  // for memory that the caller does not reach so
+    /// Connections of the two that the caller has ended. The called session may not have received
+    /// these ends.
     std::vector<std::uint64_t> ended{};
     ConnectionInfo from;
 };
 
 struct Welcome {
-    std::uint64_t number = 0;  // of the hello
-    bool reaches = false;      // whether both do: then nobody serves requests
+    std::uint64_t number = 0;  // from the hello
+    bool reaches = false;      // whether both do: then no side serves requests
 };
 
 using HandshakeMessage = std::variant<Hello, Welcome>;
 
-/// A length of 4 bytes, then as many.
+/// Returns a length of 4 bytes, then the message.
 [[nodiscard]] PCCL_API std::string frame_of(const HandshakeMessage& handshake);
-/// What a frame holds, from bytes of any origin: kInvalidArgument names what is wrong.
+/// Parses the content of a frame, untrusted bytes. Returns kInvalidArgument with the fault.
 [[nodiscard]] PCCL_API Result<HandshakeMessage> parse_handshake(std::string_view bytes);
 
-/// Takes one handshake off a stream, and not a byte more.
+/// Reader of one handshake. It takes no byte beyond it from the stream.
 class HandshakeReader {
    public:
-    /// Once it is whole; nullopt until then. kPeerLost for a length that cannot be.
+    /// Returns the handshake once it is complete, nullopt before; kPeerLost for an invalid length.
     Result<std::optional<HandshakeMessage>> next(transport::RecvLink& stream);
 
    private:
     [[nodiscard]] Result<std::size_t> missing() const;
 
-    std::string frame_;  // what has come
+    std::string frame_;  // received so far
 };
 
 }  // namespace pccl::p2p

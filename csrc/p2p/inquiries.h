@@ -1,10 +1,10 @@
-// What sessions ask each other about the memory that they have published.
+// Inquiries of sessions about the memory that their peers have published.
 //
 //     asks                                    is asked
 //       | -- asked: number, name -------------> |   looks into its catalog
 //       | <- answered: number, memory or why -- |
 //
-// Who doubts that a connection is still there asks for nothing (Ping): any answer will do.
+// A session that needs to check a connection sends a Ping; any answer is enough.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace pccl::p2p {
 
-/// A question that was asked.
+/// One inquiry and its answer.
 class Inquiry {
    public:
     Inquiry(std::shared_ptr<Connection> to, std::string name)
@@ -32,36 +32,37 @@ class Inquiry {
     [[nodiscard]] const std::shared_ptr<Connection>& to() const { return to_; }
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] bool is_answered() const { return answered_.load(std::memory_order_acquire); }
-    /// Of one that is answered.
+    /// Returns the answer. Valid once it is_answered().
     [[nodiscard]] const Result<RemoteMemory>& answer() const { return answer_; }
-    /// Once.
+    /// Completes the inquiry. Call it once.
     void end(Result<RemoteMemory> answer);
 
    private:
     const std::shared_ptr<Connection> to_;
     const std::string name_;
-    Result<RemoteMemory> answer_ = Status::unavailable("it has not answered");  // once answered_
+    // valid once answered_
+    Result<RemoteMemory> answer_ = Status::unavailable("it has not answered");
     std::atomic<bool> answered_{false};
 };
 
-/// Of one session, to and from all its peers. Safe from every thread.
+/// Inquiries of one session, from and to all its peers. Thread-safe.
 class Inquiries final : public ControlReceiver {
    public:
-    /// Of one connection, without an answer.
+    /// Most unanswered inquiries on one connection.
     static constexpr std::size_t kMost = 256;
 
     explicit Inquiries(std::shared_ptr<transport::Waiter> waiter) : waiter_(std::move(waiter)) {}
 
-    /// Of which peers ask.
+    /// Returns the catalog that answers the peers' inquiries.
     [[nodiscard]] Catalog& catalog() { return catalog_; }
-    /// Without locks of connections; kResourceExhausted where kMost wait for that peer, also those
-    /// that nobody waits for any more.
+    /// Sends an inquiry. Call it without locks of connections. Returns kResourceExhausted where
+    /// kMost inquiries wait for that peer; abandoned ones count, too.
     Result<std::shared_ptr<const Inquiry>> ask(const std::shared_ptr<Connection>& to,
                                                const std::string& name);
-    /// The same of a question for nothing: whether the peer answers.
+    /// Sends a ping, which checks that the peer answers. Errors are those of ask().
     Result<std::shared_ptr<const Inquiry>> ping(const std::shared_ptr<Connection>& to);
 
-    // As ControlReceiver has them:
+    // ControlReceiver:
 
     Status receive(const std::shared_ptr<Connection>& from, ControlMessage message) override;
     void lost(const Connection& connection, const Status& why) override;
@@ -70,7 +71,7 @@ class Inquiries final : public ControlReceiver {
    private:
     using InquiryPtr = std::shared_ptr<Inquiry>;
 
-    /// `message_for(number)` makes the message.
+    /// Sends the message that `message_for(number)` returns.
     template <typename MessageFor>
     Result<std::shared_ptr<const Inquiry>> open(std::shared_ptr<Inquiry> inquiry,
                                                 const MessageFor& message_for);
@@ -88,7 +89,7 @@ class Inquiries final : public ControlReceiver {
     const std::shared_ptr<transport::Waiter> waiter_;
     Catalog catalog_;
     DeferredSends deferred_sends_{*waiter_};
-    mutable std::mutex mutex_;                  // after those of connections
+    mutable std::mutex mutex_;                  // locked after those of connections
     std::map<std::uint64_t, InquiryPtr> open_;  // by number
     std::uint64_t next_number_ = 0;
 };

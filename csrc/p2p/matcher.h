@@ -1,14 +1,13 @@
-// Messages with tags between two sessions: which send goes into which receive.
+// Matcher of messages with tags between two sessions: it pairs sends and receives.
 //
 //     receiver                                           sender
 //       | -- wanted: tag, number, registered memory ------> |   waits for a send of that tag
 //       | <= one-sided write of the message =============== |
 //       | <- sent: number, bytes -------------------------- |   follows the bytes
 //
-// The receiver says where a message is to go, so that its bytes move once, straight into place, and
-// nothing has to be kept of messages that nobody waits for. Of one tag, the first send goes into
-// the first receive. A receive that is given up is withdrawn; the sender answers with what came
-// first.
+// The receiver announces the memory for a message, so that its bytes move once, directly into
+// place, and no side buffers unexpected messages. Within a tag, the first send matches the first
+// receive. A receive that is given up is withdrawn; the sender answers with the outcome.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +32,14 @@ namespace pccl::p2p {
 class Connection;
 class TransferRequest;
 
-/// Of one incarnation of one peer, over all connections to it. Safe from every thread.
+/// Matcher for one incarnation of one peer, over all connections to it. Thread-safe.
 class Matcher final : public ControlReceiver {
    public:
-    /// Of either direction, not ended.
+    /// Most messages in progress in each direction.
     static constexpr std::size_t kMost = 1024;
 
-    /// The connection by which to write into a memory of the peer that a receive on `through`
-    /// names: that one, or another where it does not reach there.
+    /// Returns the connection for writes into the peer's memory that a receive on `through` names:
+    /// `through` itself, or another one where `through` does not reach that memory.
     using FindConnection = std::function<Result<std::shared_ptr<Connection>>(
         const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory)>;
 
@@ -53,14 +52,15 @@ class Matcher final : public ControlReceiver {
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
 
-    // Without locks of connections:
+    // Call these without locks of connections:
 
-    /// kResourceExhausted where there are kMost; its memory's use is then the caller's again.
+    /// Posts a message. Returns kResourceExhausted where kMost are in progress; the caller then has
+    /// to end the use of its memory.
     Status post(const std::shared_ptr<MessageRequest>& request);
-    /// It ends soon, as given up or as done.
+    /// Gives a message up. It ends soon, as kAborted or as done.
     void give_up(const std::shared_ptr<MessageRequest>& request);
 
-    // As ControlReceiver has them:
+    // ControlReceiver:
 
     Status receive(const std::shared_ptr<Connection>& from, ControlMessage message) override;
     void preview(const ControlMessage& message) override;
@@ -70,7 +70,7 @@ class Matcher final : public ControlReceiver {
    private:
     using MessageRequestPtr = std::shared_ptr<MessageRequest>;
     using ConnectionPtr = std::shared_ptr<Connection>;
-    /// Of the peer.
+    /// Receive that the peer has posted.
     struct PostedReceive {
         ConnectionPtr through;
         Wanted wanted;
@@ -98,7 +98,8 @@ class Matcher final : public ControlReceiver {
     Status handle(const ConnectionPtr&, const Other&) {
         return Status::internal("a control message of another kind");
     }
-    /// The receive that the peer speaks of, on any connection; null where there is none.
+    /// Removes and returns the receive that the peer's message names, from any connection; null
+    /// where there is none.
     MessageRequestPtr take_receive(std::uint64_t number);
 
     // Under advancing_ alone:
@@ -110,13 +111,13 @@ class Matcher final : public ControlReceiver {
     const std::shared_ptr<transport::Waiter> waiter_;
     const FindConnection find_connection_;
     DeferredSends deferred_sends_{*waiter_};
-    HandoffLock advancing_{*waiter_};  // held by who advances; before mutex_
-    std::mutex mutex_;                 // after those of connections
-    std::map<std::uint64_t, std::deque<MessageRequestPtr>> sends_;  // waiting for a place, by tag
+    HandoffLock advancing_{*waiter_};  // held by the advancing thread; locked before mutex_
+    std::mutex mutex_;                 // locked after those of connections
+    std::map<std::uint64_t, std::deque<MessageRequestPtr>> sends_;  // waiting for a receive, by tag
     std::map<std::uint64_t, std::deque<PostedReceive>> places_;     // waiting for a send, by tag
     std::size_t waiting_sends_ = 0;
     std::size_t waiting_places_ = 0;
-    std::map<std::uint64_t, MessageRequestPtr> receives_;  // told to the peer, by number
+    std::map<std::uint64_t, MessageRequestPtr> receives_;  // announced to the peer, by number
     std::uint64_t next_number_ = 0;
     std::vector<Match> matches_;  // to be begun
     std::list<PendingWrite> pending_writes_;

@@ -1,4 +1,4 @@
-// Memory of a session that peers may reach, and what it knows of theirs.
+// Registered memory of a session, and descriptors of its peers' memory.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,26 @@
 
 namespace pccl::p2p {
 
-/// One of a session, which ends it (Session::deregister_memory()).
+/// Registration of memory with a session. Session::deregister_memory() ends it.
 class PCCL_API LocalMemory final : public transport::Registration {
    public:
-    /// `owner` keeps the memory. One registration for each way by which peers come; a descriptor
-    /// stands for all.
+    /// `owner` keeps the memory alive. There is one registration for each kind of access by peers;
+    /// one descriptor represents all of them.
     LocalMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
                 std::vector<std::unique_ptr<transport::Registration>> registrations);
 
     [[nodiscard]] const transport::Memory& memory() const override { return memory_; }
     [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
-    /// For peers' import_memory(): below 256 bytes, the same each time.
+    /// Returns the descriptor for the peers' import_memory(): below 256 bytes, the same on every
+    /// call.
     [[nodiscard]] std::string serialised_descriptor() const;
 
-    // Of its session:
+    // For the session only:
 
-    /// As Session::deregister_memory().
+    /// Ends the registration, as Session::deregister_memory().
     Status deregister();
 
-    /// kInvalidArgument once it is deregistered.
+    /// Counts an operation on the memory. Returns kInvalidArgument once it is deregistered.
     Status begin_use();
     void end_use() { uses_.fetch_sub(1); }
 
@@ -40,29 +41,30 @@ class PCCL_API LocalMemory final : public transport::Registration {
     const std::shared_ptr<const void> owner_;
     std::vector<std::unique_ptr<transport::Registration>> registrations_;
     abi::MemoryDescriptor descriptor_{};
-    /// Operations, or kEnded.
+    /// Number of operations in progress, or kEnded.
     static constexpr std::int64_t kEnded = -1;
     std::atomic<std::int64_t> uses_{0};
 };
 
-/// A plain value; says nothing of whether the registration is still there.
+/// Memory of a peer. A plain value: the registration may have ended meanwhile.
 struct RemoteMemory {
     RemoteMemory(SessionId whose, const abi::MemoryDescriptor& described);
 
     SessionId owner;
     abi::MemoryDescriptor descriptor;
-    /// Whether processes of the same host copy from and to it with no system call. Kept: to read
-    /// the key takes a while of a small transfer's time.
+    /// Whether processes of this host copy from and to the memory without a system call. Cached,
+    /// since parsing the key takes a noticeable part of a small transfer's time.
     bool is_mapped;
 };
 
-/// The upper half of the ids of registrations of a session: a descriptor tells whose it is.
+/// Returns the upper half of the ids of a session's registrations, so that a descriptor identifies
+/// its session.
 [[nodiscard]] constexpr std::uint64_t mark_of(std::uint64_t incarnation) {
     return incarnation & 0xFFFF'FFFF'0000'0000ULL;
 }
 
-/// From bytes of any origin. kInvalidArgument when they are no descriptor (memory_descriptor.h);
-/// kUnavailable when it is not of this incarnation of `owner`.
+/// Parses untrusted bytes. Returns kInvalidArgument when they are no descriptor
+/// (memory_descriptor.h), kUnavailable when it belongs to another incarnation of `owner`.
 [[nodiscard]] PCCL_API Result<RemoteMemory> import_descriptor(const SessionId& owner,
                                                               std::string_view bytes);
 

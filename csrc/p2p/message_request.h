@@ -1,4 +1,4 @@
-// What a session keeps of a message that was posted, on either side.
+// State of a posted message, at either side.
 #pragma once
 
 #include <atomic>
@@ -15,34 +15,34 @@ class Connection;
 
 enum class Direction : std::uint8_t { kSend, kReceive };
 
-/// What is asked for.
+/// Arguments of a send or a receive.
 struct MessageArgs {
     Direction direction{};
     std::uint64_t tag = 0;
     std::shared_ptr<LocalMemory> memory;
     Extent extent;
-    std::uint64_t chunk = Plan::kLongestPiece;  // of a send: bytes of one piece
+    std::uint64_t chunk = Plan::kLongestPiece;  // of a send: bytes per piece
 };
 
 class MessageRequest {
    public:
-    /// `args` are checked, and its memory in use (LocalMemory::begin_use()). It ends with `through`
-    /// if that is lost.
+    /// `args` are checked, and their memory is in use (LocalMemory::begin_use()). The request ends
+    /// with `through` if that connection is lost.
     MessageRequest(MessageArgs args, std::shared_ptr<Connection> through)
         : args_(std::move(args)), through_(std::move(through)) {}
 
-    // From every thread:
+    // Thread-safe:
 
     [[nodiscard]] const MessageArgs& args() const { return args_; }
     [[nodiscard]] const std::shared_ptr<Connection>& through() const { return through_; }
     [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
-    /// Of one that is complete.
+    /// Returns the outcome. Valid once complete.
     [[nodiscard]] const Status& status() const { return status_; }
-    /// That the message has, which may be fewer than a receive has room for. Of one that is
+    /// Returns the length of the message, which may be less than the receive's room. Valid once
     /// complete.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-    /// The program knows that it is complete.
+    /// Records that the program has seen the completion.
     void consume() { consumed_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] MessageStage stage() const {
         if (!is_complete() || !status_.is_ok())
@@ -54,12 +54,12 @@ class MessageRequest {
 
     // Under the matcher's lock:
 
-    /// Of a receive.
+    /// Records that all bytes of a receive have arrived.
     void arrive() { arrived_.store(true, std::memory_order_relaxed); }
 
     void give_up() { given_up_ = true; }
     [[nodiscard]] bool is_given_up() const { return given_up_; }
-    /// A transfer has taken over the use of the memory.
+    /// Records that a transfer has taken over the use of the memory.
     void hand_on_use() { uses_memory_ = false; }
     void finish(const Status& status, std::uint64_t bytes) {
         if (uses_memory_) args_.memory->end_use();
@@ -73,8 +73,8 @@ class MessageRequest {
     const std::shared_ptr<Connection> through_;
     bool given_up_ = false;
     bool uses_memory_ = true;
-    Status status_;            // once done_
-    std::uint64_t bytes_ = 0;  // once done_
+    Status status_;            // valid once done_
+    std::uint64_t bytes_ = 0;  // valid once done_
     std::atomic<bool> done_{false};
     std::atomic<bool> arrived_{false};
     std::atomic<bool> consumed_{false};

@@ -1,4 +1,4 @@
-// How far a message has come.
+// Stages of a message.
 #pragma once
 
 #include <array>
@@ -8,13 +8,14 @@
 
 namespace pccl::p2p {
 
-/// Memory of the host, and of GPUs by CUDA IPC, is written where it belongs: there kArrived and
-/// kUnpacked are one moment. One that fails stays where it was.
+/// Stage of a message. Host memory, and GPU memory by CUDA IPC, is written directly into place:
+/// kArrived and kUnpacked coincide there. A failed message keeps the stage that it had.
 enum class MessageStage : std::uint8_t {
     kPosted,
-    kArrived,   // of a receive: all bytes are in this process, some on their way to a GPU's memory
-    kUnpacked,  // all are where they belong; of a send: at the peer
-    kConsumed,  // and its program knows, or its place in a window has gone to another
+    kArrived,   // of a receive: all bytes are in this process, some of them still on their way to
+                // GPU memory
+    kUnpacked,  // all bytes are in place; of a send: at the peer
+    kConsumed,  // its program has seen the completion, or its place in a window was reused
 };
 
 [[nodiscard]] constexpr std::string_view to_string(MessageStage stage) {

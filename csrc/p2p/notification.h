@@ -1,4 +1,5 @@
-// Messages that peers send each other: behind a transfer, once all its data is there, or alone.
+// Notifications that peers send each other: after a transfer, once all its data is in place, or
+// alone.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,18 @@
 namespace pccl::p2p {
 
 struct Notification {
-    std::string from;  // the name of a session
+    std::string from;  // name of the sending session
     std::vector<std::byte> bytes;
 };
 
-/// Those that have come and were not asked for yet. Safe from every thread.
+/// Queue of received notifications that the program has not taken yet. Thread-safe.
 class Inbox {
    public:
-    /// Of one peer: one that sends more stops only itself.
+    /// Limit per peer, so that a peer that sends more stops only itself.
     static constexpr std::size_t kMost = 8192;
 
-    /// Else they stay with who sent them.
+    /// Returns whether a notification of that peer is accepted now. Otherwise it stays with the
+    /// sender.
     [[nodiscard]] bool has_room_for(const std::string& peer) const {
         const std::lock_guard lock(mutex_);
         const auto count = count_of_.find(peer);

@@ -1,4 +1,4 @@
-// Reads that keep the order of a stream: what it gets later finds their bytes.
+// Reads in stream order: work that the stream gets later finds their bytes.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace pccl::p2p {
 
 class SessionCore;
 
-/// As Session::read_in_order(); `args` are checked.
+/// Begins a read as Session::read_in_order() does. `args` are checked.
 Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, TransferArgs args,
                                                             Deadline deadline);
 

@@ -1,13 +1,12 @@
-// Which incarnation of each session its name stands for, here, and which ones it stood for before.
+// Incarnations of the peer sessions: for each name, the current one and those that it has
+// displaced.
 //
-// Incarnations are random, so nothing tells of two incarnations which is the later one, but for who
-// came when: the last one that was loaded, or that sent its first hello, is the one meant. One that
-// another has displaced may still run (it was slow, or cut off for a while), and must not displace
-// its successor by calling again.
+// Incarnations are random numbers, so two of them have no order except their arrival: the current
+// one is the last that was loaded, or that sent its first hello. A displaced one may still run (it
+// was slow, or cut off for a while), and must not displace its successor by calling again.
 //
-// Names come and go. Of those that are at rest, as their last connection has ended, the last
-// kMostAtRest are kept, and of those that the program has not loaded not even how to reach them: to
-// come back, they call again, and bring it.
+// Names without a connection are at rest; the last kMostAtRest of them are kept. For those that the
+// program has not loaded, not even the address is kept: such a peer calls again and brings it.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +20,29 @@
 
 namespace pccl::p2p {
 
-/// Not safe from several threads.
+/// Not thread-safe.
 class PCCL_API PeerIncarnations {
    public:
-    /// Of each name, the last ones.
+    /// Most displaced incarnations that are kept for each name.
     static constexpr std::size_t kMostDisplaced = 64;
-    /// Names without a connection that had one.
+    /// Most names that are kept after their last connection has ended.
     static constexpr std::size_t kMostAtRest = 512;
 
-    /// What the program says goes, also where that incarnation was displaced.
+    /// Makes this incarnation the current one. The program's choice wins, even if that incarnation
+    /// was displaced.
     void load(const ConnectionInfo& peer);
-    /// kAborted, for the calling session, where another incarnation has displaced it.
+    /// Makes this incarnation the current one. Returns kAborted, for the calling session, where
+    /// another incarnation has displaced it.
     Status accept_hello(const ConnectionInfo& peer);
-    /// There is a connection to a name that is known.
+    /// Records that a known name has a connection.
     void wake(const std::string& name);
-    /// The last one to the incarnation that is meant has ended. A name that is forgotten for it, if
-    /// any.
+    /// Records that the last connection to the current incarnation has ended. Returns the name that
+    /// is dropped to make room, if any.
     std::optional<std::string> rest(const std::string& name);
-    /// Of the incarnation that is meant; null for a name that is not known. Without secret and
-    /// address for one that cannot_be_called().
+    /// Returns the info of the current incarnation, or null for an unknown name. It has neither
+    /// secret nor address where the name cannot_be_called().
     [[nodiscard]] const ConnectionInfo* find(const std::string& name) const;
-    /// Of a name that is known: it was not loaded here, and its last connection has ended.
+    /// Returns whether a known name was not loaded here and its last connection has ended.
     [[nodiscard]] bool cannot_be_called(const std::string& name) const;
 
    private:
@@ -49,7 +50,7 @@ class PCCL_API PeerIncarnations {
         ConnectionInfo meant;
         bool is_loaded = false;
         bool is_reachable = true;
-        std::uint64_t rest = 0;                  // the key in at_rest_; 0: it is not there
+        std::uint64_t rest = 0;                  // key in at_rest_; 0: none
         std::vector<std::uint64_t> displaced{};  // incarnations, the latest last
 
         void replace_by(const ConnectionInfo& peer);
@@ -58,7 +59,7 @@ class PCCL_API PeerIncarnations {
     void wake(Known& known);
 
     std::map<std::string, Known> known_;
-    std::map<std::uint64_t, std::string> at_rest_;  // names, the longest first
+    std::map<std::uint64_t, std::string> at_rest_;  // names, the longest at rest first
     std::uint64_t rests_ = 0;                       // so far
 };
 

@@ -1,6 +1,6 @@
-// Which bytes go where: pairs of blocks of a local and a remote memory.
+// Plans of transfers: pairs of blocks of a local and a remote memory.
 //
-// Blocks that touch on both sides go as one piece, and a long one in several.
+// Blocks that are adjacent on both sides are sent as one piece, a long block as several.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace pccl::p2p {
 
-/// Bytes of a memory.
+/// Range of bytes of a memory.
 struct Extent {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
 };
 
-/// `count` blocks of the same length, whose offsets lie `stride` apart.
+/// `count` blocks of equal length, whose offsets are `stride` apart.
 struct StridedExtents {
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
@@ -30,7 +30,7 @@ struct StridedExtents {
     std::uint64_t count = 0;
 };
 
-/// Some blocks of one memory, in an order.
+/// Ordered list of blocks of one memory.
 class PCCL_API Extents {
    public:
     static constexpr std::uint64_t kMost = 1U << 30;
@@ -41,7 +41,7 @@ class PCCL_API Extents {
         : Extents(StridedExtents{block.offset, block.bytes, 0, 1}) {}
 
     [[nodiscard]] std::uint64_t size() const;
-    /// Null where they are listed.
+    /// Returns null where the blocks are an explicit list.
     [[nodiscard]] const StridedExtents* strided() const {
         return std::get_if<StridedExtents>(&blocks_);
     }
@@ -49,21 +49,21 @@ class PCCL_API Extents {
         if (const auto* const run = strided()) return {run->base + index * run->stride, run->bytes};
         return std::get<std::vector<Extent>>(blocks_)[index];
     }
-    /// kInvalidArgument names the first block that is not within a memory of so many bytes, or says
-    /// that there are more than kMost.
+    /// Returns kInvalidArgument with the first block that exceeds a memory of `bytes` bytes, or
+    /// where there are more than kMost blocks.
     [[nodiscard]] Status check_within(std::uint64_t bytes) const;
 
    private:
     std::variant<StridedExtents, std::vector<Extent>> blocks_;
 };
 
-/// Prepared once, posted as often as one likes.
+/// Transfer that is prepared once and posted any number of times. Immutable.
 class PCCL_API Plan {
    public:
-    /// Bytes of one piece, at most: what can be given up no more once it is posted.
+    /// Most bytes per piece. A posted piece can no longer be given up.
     static constexpr std::uint64_t kLongestPiece = 4 * kMiB;
 
-    /// One side of a plan.
+    /// Local side of a plan.
     struct Local {
         std::shared_ptr<LocalMemory> memory;
         Extents blocks;
@@ -72,40 +72,41 @@ class PCCL_API Plan {
         RemoteMemory memory;
         Extents blocks;
     };
-    /// kInvalidArgument names the first block that is out of bounds or unlike its counterpart.
-    /// `longest` is that of one piece, 1 to kLongestPiece.
+    /// Makes a plan. `longest` is the most bytes per piece, 1 to kLongestPiece. Returns
+    /// kInvalidArgument with the first block that is out of bounds or differs in length from its
+    /// counterpart.
     static Result<std::shared_ptr<const Plan>> make(Local local, Remote remote,
                                                     std::uint64_t longest = kLongestPiece);
 
     [[nodiscard]] std::uint64_t size() const { return local_.blocks.size(); }
     [[nodiscard]] LocalMemory& local() const { return *local_.memory; }
     [[nodiscard]] const RemoteMemory& remote() const { return remote_.memory; }
-    /// Of all blocks.
+    /// Returns the bytes of all blocks.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t bytes_of(std::uint64_t index) const {
         return local_.blocks[index].bytes;
     }
 
-    /// A place in a plan, or in a selection of its blocks.
+    /// Position in a plan, or in a selection of its blocks.
     struct PlanCursor {
         std::uint64_t block = 0;
-        std::uint64_t bytes = 0;  // of it that are done
+        std::uint64_t bytes = 0;  // bytes of the block that are done
     };
     struct PlanStep {
         transport::RmaPiece piece;
         PlanCursor after;
     };
-    /// The next pieces of `indices`, or of all blocks where there are none, from `from` on: fills
-    /// `steps` and returns how many. 0 at the end.
+    /// Fills `steps` with the next pieces from `from` on, and returns their number; 0 at the end.
+    /// The pieces are those of the blocks `indices`, or of all blocks where that is empty.
     std::size_t steps_from(PlanCursor from, std::span<const std::uint32_t> indices,
                            std::span<PlanStep> steps) const;
-    /// All blocks from `from` on, where they need no list; nullopt elsewhere, and where they are
+    /// Returns all blocks from `from` on as one run, or nullopt where they need a list or are
     /// better joined or cut.
     [[nodiscard]] std::optional<transport::RmaRun> run_from(const PlanCursor& from) const;
 
    private:
     Plan(Local local, Remote remote, std::uint64_t longest);
-    /// Whether `next` continues `last` on both sides, and one piece may hold both.
+    /// Returns whether `next` continues `last` on both sides and one piece may hold both.
     [[nodiscard]] bool joins(const transport::RmaPiece& last,
                              const transport::RmaPiece& next) const;
 

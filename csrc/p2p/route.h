@@ -1,4 +1,4 @@
-// How bytes go between two sessions.
+// Routes of bytes between two sessions.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace pccl::p2p {
 
-/// How bytes go to a peer, and why not faster.
+/// Route to a peer, with the reasons why it is not a faster one.
 struct Route {
     transport::TransportKind kind = transport::TransportKind::kShm;
-    /// Whether each side copies by itself; else the far one serves requests.
+    /// Whether each side copies by itself. Otherwise the peer serves requests.
     bool is_direct = false;
     std::string reasons{};
 };
 
-/// The way that blocks of a plan take: docs/p2p.md has them all.
+/// Returns the path that the blocks of a plan take; docs/p2p.md lists all of them.
 [[nodiscard]] runtime::SessionPath route_of(const Route& route, const Plan& plan);
 
 }  // namespace pccl::p2p

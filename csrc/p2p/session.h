@@ -1,5 +1,5 @@
-// Moving bytes between processes that are not ranks of one collective: they come and go, and reach
-// each other's registered memory with no call of the far side.
+// Endpoint for transfers between processes that are not ranks of one collective. The processes come
+// and go, and access each other's registered memory without a call by the peer.
 //
 //     auto a = Session::create({.name = "prefill-0"});        // listens from here on
 //     auto memory = a->register_memory({data, bytes});
@@ -11,8 +11,9 @@
 //     auto work = b->read({mine, {0, n}}, {theirs, {0, n}});  // connects at its first use
 //     work->wait(Deadline::after(2s));
 //
-// Nobody has a role, and no call waits for the far side's user: the progress threads of both
-// processes do what is to do. Everything here is safe from every thread.
+//
+// All sessions are equal, and no call waits for the peer's program: the progress threads of both
+// processes do the work. Everything here is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -48,152 +49,163 @@ class SessionCore;
 
 class PCCL_API Session {
    public:
-    /// ok, or why a wait is to end.
+    /// Callback that returns ok, or the reason why a wait must end.
     using Interrupted = std::function<Status()>;
 
-    /// kUnavailable in a child of fork(), and where no transport is left of those asked for.
+    /// Creates a session, which listens at once. Returns kUnavailable in a child of fork(), and
+    /// where none of the requested transports is available.
     static Result<std::unique_ptr<Session>> create(const SessionOptions& options);
-    /// As close().
+    /// Closes the session as close() does.
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
     [[nodiscard]] const SessionId& id() const;
-    /// kUnavailable in a child of fork(), as all that returns a Status there. What returns none
-    /// finds nothing, and does nothing: close() and ~Session(), too.
+    /// Returns kUnavailable in a child of fork(), as does every function there that returns a
+    /// Status. The other functions return empty results and do nothing; so do close() and
+    /// ~Session().
     [[nodiscard]] Status check_usable() const { return core_.check(); }
 
     // Peers:
 
-    /// For peers, in any way that keeps it from strangers: who has it can connect.
+    /// Returns the connection info for peers. It contains a secret: exchange it over a trusted
+    /// channel.
     [[nodiscard]] std::string connection_info() const;
-    /// Whom the info is of. What was known of an earlier incarnation of that session is forgotten,
-    /// and a connection to it is closed. kInvalidArgument where it cannot be read.
+    /// Loads the connection info of a peer, and returns the peer's id. Forgets an earlier
+    /// incarnation of that session, and closes the connection to it. Returns kInvalidArgument for
+    /// malformed info.
     Result<SessionId> load_remote_conn_info(std::string_view info);
-    /// Waits until there is a connection; transfers make it by themselves. One that is here already
-    /// is good only if the peer answers on it: else it is lost, and another one is made. Behind
-    /// what the peer's program has yet to receive, as questions are (fetch()). kInvalidArgument for
-    /// a name that was not loaded and has not called here, kPeerLost where nobody is there any
-    /// more, kTimeout after `deadline`, or connect_timeout; kResourceExhausted where 256 questions
-    /// wait for its answer.
+    /// Waits until the peer is connected. Transfers connect by themselves. An existing connection
+    /// counts only if the peer answers a ping on it; otherwise it is lost, and a new one is made.
+    /// The ping is ordered after all that the peer's program has yet to receive, as inquiries are
+    /// (fetch()). Returns kInvalidArgument for a name that was neither loaded nor has called here,
+    /// kPeerLost where the peer is gone, kTimeout after `deadline` or connect_timeout,
+    /// kResourceExhausted where 256 inquiries wait for the peer's answer.
     Status connect(const std::string& peer, Deadline deadline);
-    /// connect() in two halves, for who waits in slices.
+    /// Begins connect(), for callers that wait in slices with await_connection().
     [[nodiscard]] std::shared_ptr<ConnectRequest> call(const std::string& peer) const;
-    /// How it ended; nothing where `deadline` has passed before (ConnectRequest::timeout_error()).
+    /// Returns the outcome, or nullopt where `deadline` passes first
+    /// (ConnectRequest::timeout_error()).
     std::optional<Status> await_connection(ConnectRequest& call, Deadline deadline);
-    /// Waits until a peer has connected, and says who. Each is told once, in the order in which
-    /// they came, and again when it has connected anew; one that has gone by then is passed over.
-    /// kTimeout, kAborted where this session closes.
+    /// Waits until a peer has connected, and returns its id. Reports each peer once, in order of
+    /// arrival, and again after a reconnect; skips peers that are gone by then. Returns kTimeout
+    /// after `deadline`, kAborted where this session closes.
     Result<SessionId> accept(Deadline deadline);
-    /// The same of one peer, which need not be known yet: at once where there is a connection to
-    /// it, whoever made that. With no name: any peer.
+    /// Waits for one peer, which may still be unknown. Returns at once where there is a connection,
+    /// no matter which side made it. An empty name stands for any peer.
     Result<SessionId> accept(const std::string& peer, Deadline deadline);
-    /// Ends what is under way with this peer, and tells it who has gone. It may connect again.
-    /// Waits for notifications that have not left, for 20 s at most. `interrupted` is asked
-    /// meanwhile: unless ok, it is returned, and they are dropped.
+    /// Fails everything in progress with this peer, and notifies it. The peer may connect again.
+    /// Waits at most 20 s until queued notifications are sent. Calls `interrupted` meanwhile; if it
+    /// returns an error, drops them and returns that error.
     Status disconnect(const std::string& peer, const Interrupted& interrupted = {});
-    /// Those that there is a connection to.
+    /// Returns the connected peers.
     [[nodiscard]] std::vector<SessionId> peers() const;
 
     // Memory:
 
-    /// Lets peers reach it until deregister_memory(), or close(). `owner` keeps it, for as long as
-    /// any operation may use it.
+    /// Registers memory, which peers can access until deregister_memory() or close(). The session
+    /// keeps `owner` while any operation may use the memory.
     Result<std::shared_ptr<LocalMemory>> register_memory(std::span<std::byte> memory,
                                                          std::shared_ptr<const void> owner = {});
-    /// The same of memory of GPU `device`, as CUDA numbers it in this process (-1: of that on which
-    /// it lies), at whose addresses nobody looks here. Its owner's kernels and this session's
-    /// transfers know nothing of each other, but for what a transfer is told to wait for
-    /// (StreamEvent). kUnsupported where this process has no CUDA.
+    /// Registers memory of GPU `device`, a CUDA ordinal of this process (-1: the GPU on which the
+    /// memory lies). The host never dereferences its addresses. Transfers are not ordered with the
+    /// owner's kernels, except by StreamEvent. Returns kUnsupported where this process has no CUDA.
     Result<std::shared_ptr<LocalMemory>> register_gpu_memory(
         std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
-    /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
-    /// Pages are taken when they are touched. kResourceExhausted for more than can be had now
-    /// (sys/memory_left.h), beside what allocate() has given and nobody has touched yet.
+    /// Allocates and registers zeroed memory, which sessions of this host map: they copy without a
+    /// system call. The system provides pages when they are first touched. Returns
+    /// kResourceExhausted for more than the memory that is left (sys/memory_left.h), less the
+    /// untouched memory of earlier allocate() calls.
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
-    /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.
-    /// kUnavailable while operations of this session use it, kInvalidArgument for memory of another
-    /// session.
+    /// Ends the access of peers (transport/rma.h); the owner may then free the memory. Does nothing
+    /// the second time. Returns kUnavailable while operations of this session use it,
+    /// kInvalidArgument for memory of another session.
     Status deregister_memory(const std::shared_ptr<LocalMemory>& memory);
-    /// `descriptor` is what LocalMemory::serialised_descriptor() gave at `peer`, which was loaded.
+    /// Imports memory of `peer`, which must be loaded. `descriptor` is the result of
+    /// LocalMemory::serialised_descriptor() there.
     [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
                                                      std::string_view descriptor) const;
 
-    /// Tells peers that ask of a memory of this session, by that name (check_name() says what it
-    /// may be), until withdraw(), deregister_memory() or close(); in the place of what the name
-    /// stood for. kInvalidArgument for memory of another session, or of none, kResourceExhausted
-    /// beyond 4096 names.
+    /// Publishes memory to peers that fetch it by `name` (check_name()), until withdraw(),
+    /// deregister_memory() or close(). Replaces an earlier entry of that name. Returns
+    /// kInvalidArgument for null or memory of another session, kResourceExhausted beyond 4096
+    /// names.
     Status publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory);
-    /// Nothing where the name is not published. Who has fetched the memory still reaches it.
+    /// Withdraws a name. Does nothing where it is not published. Peers that have fetched the memory
+    /// keep their access.
     void withdraw(const std::string& name);
-    /// Asks `peer` itself for what it has published, over the connection, which it makes if need
-    /// be. kUnavailable, with names that there are, where it has not that one; kTimeout, kPeerLost,
-    /// kResourceExhausted where 256 questions wait for its answer.
+    /// Returns memory that `peer` has published, by an inquiry over the connection; connects first
+    /// if necessary. Returns kUnavailable, with some published names, where that name is not
+    /// published; kTimeout; kPeerLost; kResourceExhausted where 256 inquiries wait for the peer's
+    /// answer.
     Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
-    /// fetch() in two halves, for who waits in slices.
+    /// Begins fetch(), for callers that wait in slices with await_answer().
     Result<std::shared_ptr<const Inquiry>> ask(const std::string& peer, const std::string& name);
     [[nodiscard]] Result<RemoteMemory> await_answer(const Inquiry& inquiry, Deadline deadline);
 
-    /// Requests of peers that were refused so far, for they were for what is not registered here,
-    /// or beyond it. Those that peers of the host copy by themselves come not here.
+    /// Returns the number of peers' requests that were refused, because their memory is not
+    /// registered here or they exceed it. Accesses by peers of this host that copy by themselves
+    /// are not counted.
     [[nodiscard]] std::uint64_t refused_requests() const;
 
-    // One-sided. `notification` (at most kMostNotification bytes; none: empty) reaches the
-    // peer once all data is there. Nothing moves before `after`, nor does what is posted behind it
-    // for this peer. kInvalidArgument for blocks that are out of bounds, and local memory of
-    // another session; kPeerLost for a peer that was not loaded here, and has gone since it called.
+    // One-sided transfers. `notification` (0 to kMostNotification bytes; empty: none) reaches the
+    // peer once all data is in place. No data moves before `after`, and later transfers to this
+    // peer wait behind it. Errors: kInvalidArgument for blocks out of bounds and for local memory
+    // of another session, kPeerLost for a peer that was not loaded here and has gone since it
+    // called.
 
     Result<Work> read(const LocalExtent& into, const RemoteExtent& from,
                       std::span<const std::byte> notification = {}, StreamEvent after = {});
     Result<Work> write(const LocalExtent& from, const RemoteExtent& to,
                        std::span<const std::byte> notification = {}, StreamEvent after = {});
-    /// The blocks of a plan that `indices` name, or all if there are none.
+    /// Transfers the blocks of a plan that `indices` name, or all of them if there are none.
     Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
                       std::span<const std::byte> notification = {}, StreamEvent after = {});
-    /// A read between memory of GPUs that keeps the order of a stream: it begins behind what the
-    /// stream has got, and what that gets from now on finds its bytes, or whatever is there where
-    /// the Work fails; no host waits for that, and the stream goes on in both cases. Waits for a
-    /// connection where there is none. All of it is on its way at once: release() gives nothing up.
-    /// kUnsupported where the bytes do not go by CUDA IPC, and while the stream is being captured;
-    /// kTimeout, kPeerLost as of connect(), and the errors of read().
+    /// Reads between GPU memories in stream order: the read begins after the work that the stream
+    /// has got so far, and later work finds its bytes (undefined contents if the Work fails). The
+    /// host does not wait for the stream, and the stream continues in both cases. Waits for a
+    /// connection where there is none. Everything is posted at once, so release() has no effect.
+    /// Returns kUnsupported where the bytes do not go by CUDA IPC and while the stream is being
+    /// captured, kTimeout and kPeerLost as connect() does, and the errors of read().
     ///
-    /// There is none of writes: who ends a registration waits for those under way, which must not
-    /// wait for a stream.
+    /// There is no such write: the end of a registration waits for the writes in progress, and must
+    /// not wait for a stream.
     Result<Work> read_in_order(const Stream& stream, std::shared_ptr<const Plan> plan,
                                Deadline deadline, std::span<const std::uint32_t> indices = {},
                                std::span<const std::byte> notification = {});
 
     // Two-sided:
 
-    /// For messages with tags, of which the peer's program makes the counterparts. kInvalidArgument
-    /// for a peer that is not known, a window of nothing, or a chunk out of its range.
+    /// Creates a handle for messages with tags; the peer's program posts their counterparts.
+    /// Returns kInvalidArgument for an unknown peer, a window of 0, or a chunk out of range.
     Result<Transfer> create_transfer(const std::string& peer, const TransferOptions& options = {});
 
     // Notifications:
 
-    /// Behind nothing; connects if need be.
+    /// Sends a notification that is not ordered after transfers. Connects first if necessary.
     Status notify(const std::string& peer, std::span<const std::byte> payload);
-    /// Those that have come since the last call.
+    /// Returns the notifications that have arrived since the last call.
     [[nodiscard]] std::vector<Notification> notifications();
-    /// The same, and waits for one at least; none when the deadline has passed.
+    /// Waits for at least one notification, and returns those that have arrived; none when
+    /// `deadline` has passed.
     [[nodiscard]] std::vector<Notification> await_notifications(Deadline deadline);
 
-    /// Ends everything, and tells the peers. Again: nothing.
+    /// Fails everything in progress, and notifies the peers. Does nothing the second time.
     void close();
-    /// The same, which waits as disconnect() does.
+    /// Closes the session, and waits as disconnect() does.
     Status close(const Interrupted& interrupted);
 
    private:
     Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
-    /// To read, unless that is changed.
+    /// Returns the arguments of a read; callers change them for a write.
     [[nodiscard]] Result<TransferArgs> args(std::shared_ptr<const Plan> plan,
                                             std::span<const std::uint32_t> indices,
                                             std::span<const std::byte> notification) const;
     Result<Work> transfer(transport::RmaOp op, const LocalExtent& here, const RemoteExtent& there,
                           std::span<const std::byte> notification, StreamEvent after);
 
-    std::shared_ptr<runtime::Runtime> runtime_;  // outlives what the core has of it
+    std::shared_ptr<runtime::Runtime> runtime_;  // outlives the core's use of it
     ForkBound<SessionCore> core_;
 };
 

@@ -1,4 +1,4 @@
-// What a session is made of: its peers, its connections, and what comes in.
+// Core of a session: its peers, its connections, and the calls that arrive.
 #pragma once
 
 #include <atomic>
@@ -33,13 +33,13 @@ namespace pccl::p2p {
 
 struct ChosenConnection {
     std::shared_ptr<Connection> connection;
-    bool is_new = false;  // begun for who asks
+    bool is_new = false;  // begun for this request
 };
 
 class SessionCore final : public runtime::Participant,
                           public std::enable_shared_from_this<SessionCore> {
    public:
-    /// `runtime` outlives close().
+    /// `runtime` must outlive close().
     static Result<std::shared_ptr<SessionCore>> create(
         const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
 
@@ -50,52 +50,52 @@ class SessionCore final : public runtime::Participant,
 
     Status load(const ConnectionInfo& peer);
     [[nodiscard]] Result<SessionId> known(const std::string& peer) const;
-    /// A connection to that incarnation of the peer, which may still have to be made; null where
-    /// the incarnation does not matter. Unless `reachable` is ok, it is for memory that peers do
-    /// not copy by themselves.
+    /// Returns a connection to that incarnation of the peer (null: any), which may still be in
+    /// setup. An error in `reachable` requests a fallback connection, for memory that peers do not
+    /// copy by themselves.
     Result<ChosenConnection> connection_to(const std::string& peer,
                                            const SessionId* incarnation = nullptr,
                                            const Status& reachable = Status::ok());
-    /// On which a plan's blocks are moved, or the peer is told of a message.
+    /// Returns the connection for a plan's blocks, or for the announcement of a message.
     Result<ChosenConnection> connection_for(const Plan& plan);
     Result<std::shared_ptr<Connection>> connection_for(const std::string& peer,
                                                        const MessageArgs& args);
-    /// As Matcher::FindConnection.
+    /// Implements Matcher::FindConnection.
     Result<std::shared_ptr<Connection>> connection_into(const std::shared_ptr<Connection>& through,
                                                         const abi::MemoryDescriptor& memory);
-    /// Of that incarnation of a peer.
+    /// Returns the matcher for that incarnation of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     Result<std::shared_ptr<TransferRequest>> begin(TransferArgs args);
-    /// As Session::notify().
+    /// Implements Session::notify().
     Status send(const std::string& peer, const ControlMessage& message);
-    /// As Session::accept(), without waiting; kAborted once this is closed.
+    /// Implements Session::accept() without waiting. Returns kAborted once the session is closed.
     Result<std::optional<SessionId>> take_caller(const std::string& peer);
-    /// As Session::disconnect().
+    /// Implements Session::disconnect().
     using Interrupted = std::function<Status()>;
     Status disconnect(const std::string& peer, const Status& reason,
                       const Interrupted& interrupted);
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
                                              std::shared_ptr<const void> owner);
-    /// As Session::allocate().
+    /// Implements Session::allocate().
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
-    /// Those that have come since the last call.
+    /// Returns the notifications that have arrived since the last call.
     [[nodiscard]] std::vector<Notification> take_notifications();
-    /// kInvalidArgument unless the memory was registered with this session.
+    /// Returns kInvalidArgument unless the memory is registered with this session.
     [[nodiscard]] Status check_own(const LocalMemory* memory) const;
-    /// Requests of peers that were refused so far.
+    /// Returns the number of peers' requests that were refused.
     [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
     Status end(const std::shared_ptr<LocalMemory>& memory);
-    /// As Session::publish().
+    /// Implements Session::publish().
     Status publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory);
-    /// Makes progress on all connections; true when something moved. Callers that wait use
-    /// SessionProgressGuard.
+    /// Makes progress on all connections; returns true if anything moved. Waiting callers use
+    /// SessionProgressGuard instead.
     bool progress_all();
     void look_at_all();
-    /// As Session::close().
+    /// Implements Session::close().
     Status close(const Interrupted& interrupted);
 
-    // As Participant has them:
+    // Participant:
 
     void accept_link(const transport::LinkRequest& request,
                      std::unique_ptr<transport::RecvLink> link) override;
@@ -106,13 +106,13 @@ class SessionCore final : public runtime::Participant,
     void look_around(Duration idle) override;
 
    private:
-    /// A stream that has come, on which the handshake has not.
+    /// Incoming stream whose handshake has not arrived yet.
     struct Caller {
         std::unique_ptr<transport::RecvLink> link;
         HandshakeReader reader;
         Deadline deadline;
     };
-    /// A connection that a peer has made.
+    /// Connection that a peer has made.
     struct Arrival {
         std::shared_ptr<Connection> connection;
         bool is_reported = false;  // by take_caller()
@@ -127,9 +127,9 @@ class SessionCore final : public runtime::Participant,
     Result<transport::MemoryIdentity> identity_for_memory();
     Status remember(const std::shared_ptr<LocalMemory>& memory);
     [[nodiscard]] OwnSide own_side() const;
-    /// Of memory from allocate(), that may still be asked of the machine.
+    /// Returns the bytes of memory from allocate() that have no pages yet.
     [[nodiscard]] std::uint64_t untouched_bytes() const;
-    /// kResourceExhausted where the machine has no room for so many more.
+    /// Returns kResourceExhausted where the system has less memory left than `bytes` more need.
     [[nodiscard]] Status check_room(std::size_t bytes) const;
     // Under mutex_:
     [[nodiscard]] ConnectionParts parts_for(const SessionId& peer);
@@ -138,44 +138,47 @@ class SessionCore final : public runtime::Participant,
     [[nodiscard]] Deadline connect_deadline() const { return Deadline::after(connect_timeout_); }
 
     bool progress_handshakes();
-    /// False when it is over, one way or the other.
+    /// Returns false once the handshake is over, with or without success.
     bool progress_handshake(Caller& caller);
     Status take(HandshakeMessage handshake, std::unique_ptr<transport::RecvLink> link);
     Status take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link);
-    /// Lets a caller take the place of earlier incarnations, whose connections it closes.
+    /// Replaces earlier incarnations by a caller, and closes the connections to them.
     Status admit(const ConnectionInfo& caller);
     Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
     void refuse(const Status& why);
     /// Closes connections to earlier incarnations of a session.
     void displace(const Connections& others, const ConnectionInfo& by);
-    /// In the flight record.
+    /// Adds an event to the flight record.
     void record(runtime::SessionEventKind kind, std::string peer, std::string text) const;
 
     [[nodiscard]] Connections all_connections() const;
-    /// Closes them once what was sent to these peers has left, for which it waits a moment. What
-    /// `interrupted` says, unless ok, ends that, and is returned.
+    /// Closes the connections after a limited wait until everything queued for these peers is sent.
+    /// An error from `interrupted` ends the wait and is returned.
     Status drain_and_close(const Connections& leaving, const Status& reason,
                            const Interrupted& interrupted);
-    /// Of drain_and_close().
+    /// Waits for drain_and_close().
     Status await_unsent(const Connections& leaving, const Interrupted& interrupted);
     void drop_lost();
-    /// Under mutex_: of those that have called; null while there is none.
+    /// Under mutex_: returns a connection that a peer has made and that is not reported yet; null
+    /// while there is none.
     [[nodiscard]] std::shared_ptr<Connection> first_unreported() const;
     [[nodiscard]] std::shared_ptr<Connection> first_whole(const std::string& peer) const;
-    /// Logs refusals that were not yet told.
+    /// Logs the refusals that were not logged yet.
     void log_refusals();
-    /// Under mutex_: the first that is usable.
+    /// Under mutex_: returns the first usable one.
     [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer, bool is_fallback) const;
-    /// Under mutex_: connections of an incarnation of a peer that have ended here.
+    /// Under mutex_: returns the connections to an incarnation of a peer that have ended here.
     [[nodiscard]] std::vector<std::uint64_t> ended_with(const SessionId& peer);
-    /// Under mutex_: leaves those that have ended for the caller.
+    /// Under mutex_: marks the connections that have ended for the caller.
     void leave_ended(const Hello& hello);
-    /// Whether memory of this host is copied with no help of its owner, and else why not.
+    /// Returns ok where processes of this host can copy the memory without help from its owner;
+    /// otherwise the reason.
     [[nodiscard]] Status check_reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
-    /// Under mutex_: of peers whose connections were taken out.
+    /// Under mutex_: puts the peers of removed connections to rest.
     void let_rest(const Connections& gone);
-    /// Under mutex_: takes out all to other incarnations of the session than `incarnation`.
+    /// Under mutex_: removes all connections to other incarnations of the session than
+    /// `incarnation`.
     [[nodiscard]] Connections take_others(const SessionId& incarnation);
 
     runtime::Runtime* const runtime_;
@@ -183,7 +186,7 @@ class SessionCore final : public runtime::Participant,
     const Duration connect_timeout_;
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     const std::shared_ptr<Inquiries> inquiries_ = std::make_shared<Inquiries>(waiter_);
-    std::shared_ptr<transport::RmaTransport> direct_;  // null: nobody's memory is reached so
+    std::shared_ptr<transport::RmaTransport> direct_;  // null: no memory is reached directly
     const std::shared_ptr<transport::RmaOverLinks> by_messages_ =
         std::make_shared<transport::RmaOverLinks>();
     transport::TransportFlags allowed_ = transport::TransportFlags::all();
@@ -195,26 +198,26 @@ class SessionCore final : public runtime::Participant,
     std::atomic<std::uint64_t> logged_refusals_{0};
 
     std::atomic<bool> is_busy_{false};
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     bool closed_ = false;
     PeerIncarnations incarnations_;
-    /// Of memory of GPUs of peers, by id and nonce: what check_reach() found.
+    /// Results of check_reach() for GPU memory of peers, by id and nonce.
     std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reachability_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
-    EndedConnections ended_;  // of these, that are there no more
+    EndedConnections ended_;  // connections that are no longer in connections_
     std::list<Arrival> arrived_;
-    /// Of incarnations of peers, while there are connections to them.
+    /// By incarnation of a peer, while there are connections to it.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
-    std::list<Caller> callers_;  // of the acceptor, for the next advance()
+    std::list<Caller> callers_;  // from the acceptor, for the next advance()
     HandoffLock handshake_lock_{
-        *waiter_};                    // held by the thread that reads handshakes; before mutex_
-    std::list<Caller> in_handshake_;  // guarded by handshake_lock_
-    std::atomic<bool> awaits_handshake_{false};  // whether there are any
+        *waiter_};  // held by the thread that reads handshakes; locked before mutex_
+    std::list<Caller> in_handshake_;             // guarded by handshake_lock_
+    std::atomic<bool> awaits_handshake_{false};  // whether in_handshake_ has any
 };
 
-/// Of a thread that makes progress on all connections of a session while it waits. What it leaves,
-/// others go on with.
+/// Guard of a thread that makes progress on all connections of a session while it waits. At its
+/// end, other threads take over the rest.
 class SessionProgressGuard {
    public:
     explicit SessionProgressGuard(SessionCore& core) : core_(core) {}
@@ -228,11 +231,11 @@ class SessionProgressGuard {
 
    private:
     SessionCore& core_;
-    bool moved_ = false;  // the last time
+    bool moved_ = false;  // in the last call
 };
 
-/// Makes progress on all connections of a session until `is_done()`; false where `deadline` passes
-/// first.
+/// Makes progress on all connections of a session until `is_done()`. Returns false where `deadline`
+/// passes first.
 template <typename Predicate>
 bool progress_until(SessionCore& core, Deadline deadline, const Predicate& is_done) {
     SessionProgressGuard guard(core);

@@ -1,4 +1,4 @@
-// How a session is named: by its user, and by the incarnation of it that is meant.
+// Identity of a session: the name that its user gives, and the incarnation.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace pccl::p2p {
 
-/// Sessions have no ranks: where the transports ask for one, it is kNoRank.
+/// Sessions have no ranks: they pass kNoRank where a transport requires a rank.
 struct SessionId {
     static constexpr std::size_t kLongestName = 64;
 
     std::string name;
-    /// Random, and another one each time that a session is made, so that what is left of one that
-    /// has died is never taken for its successor's.
+    /// Random number, new for each session, so that the remains of a dead session are never
+    /// mistaken for its successor's.
     std::uint64_t incarnation = 0;
 
     bool operator==(const SessionId&) const = default;
 };
 
-/// kInvalidArgument unless it has 1 to kLongestName printable ASCII characters, and no blank.
+/// Returns kInvalidArgument unless the name has 1 to kLongestName printable ASCII characters
+/// without blanks.
 [[nodiscard]] PCCL_API Status check_name(std::string_view name);
 
 }  // namespace pccl::p2p

@@ -1,4 +1,4 @@
-// What a session is made with.
+// Options of a session.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,13 @@
 namespace pccl::p2p {
 
 struct SessionOptions {
-    std::string name;  // check_name() says what it may be
-    /// An address of this host ("10.0.0.4") or what PCCL_SOCKET_IFNAME takes, which it is if empty.
+    std::string name;  // as check_name() requires
+    /// Address of this host ("10.0.0.4"), or a value as for PCCL_SOCKET_IFNAME. Empty:
+    /// PCCL_SOCKET_IFNAME.
     std::string listen{};
-    /// "shm,tcp", as PCCL_TRANSPORTS, which it is if empty.
+    /// Transports, such as "shm,tcp". Empty: PCCL_TRANSPORTS.
     std::string transports{};
-    /// Of each stream over TCP that this session sends on: large transfers use all of them. 1 to
+    /// Sockets per TCP stream on which this session sends; large transfers use all of them. 1 to
     /// 16; 0: PCCL_TCP_SOCKETS.
     int tcp_sockets = 0;
     Duration connect_timeout = std::chrono::seconds(10);

@@ -1,4 +1,4 @@
-// When kernels that write or read a memory are done with it.
+// Events of CUDA streams, which order transfers after kernels that write or read their memory.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,17 @@ class GpuEvent;
 
 namespace pccl::p2p {
 
-/// Of a GPU, as CUDA numbers it in this process.
+/// CUDA stream of a GPU of this process.
 using Stream = transport::GpuCallerStream;
 
-/// kUnsupported where this process has no CUDA, and while the stream is being captured.
+/// Returns kUnsupported where this process has no CUDA, and while the stream is being captured.
 [[nodiscard]] Status check_stream(const Stream& stream);
 
-/// What a stream had got at one moment; null: nothing.
+/// Event of a stream; null: nothing to wait for.
 using StreamEvent = std::shared_ptr<transport::GpuEvent>;
 
-/// Of `stream`, by now. Errors as of check_stream().
+/// Records an event after the work that `stream` has got so far. Errors are those of
+/// check_stream().
 [[nodiscard]] PCCL_API Result<StreamEvent> event_of(const Stream& stream);
 
 }  // namespace pccl::p2p

@@ -1,5 +1,5 @@
-// What goes to and from one peer, at most so much at a time: messages with tags, where both sides'
-// programs take part, and one-sided reads and writes.
+// Handle for a bounded window of messages and one-sided transfers with one peer: messages with
+// tags, in which both sides' programs take part, and reads and writes.
 //
 //     Transfer transfer = session->create_transfer("decode-3").value();
 //     transfer.post_recv({theirs, {0, n}}, 2, deadline);
@@ -7,8 +7,8 @@
 //     transfer.post_read({mine, {0, n}}, {cache, {0, n}}, deadline);
 //     transfer.wait(Deadline::after(2s));
 //
-// Tags are between two sessions: a send goes into the first receive of its tag that the peer has
-// posted, whichever Transfer of the two made them.
+// Tags are shared by the two sessions: a send matches the first receive of its tag that the peer
+// has posted, through any Transfer.
 #pragma once
 
 #include <cstddef>
@@ -33,47 +33,47 @@ class SessionCore;
 struct MessageArgs;
 struct TransferArgs;
 
-/// Of a transfer, here.
+/// Local side of a transfer.
 struct LocalExtent {
     std::shared_ptr<LocalMemory> memory;
     Extent extent;
 };
 
-/// Of a transfer, there.
+/// Remote side of a transfer.
 struct RemoteExtent {
     RemoteMemory memory;
     Extent extent;
 };
 
-/// One that was posted: a handle, cheap to copy, safe from every thread. It goes on when all are
-/// dropped. In a child of fork() it is complete, with kUnavailable, and reaches nothing of the
-/// parent's.
+/// Handle of a posted message; cheap to copy, thread-safe. The message continues when all handles
+/// are dropped. In a child of fork() it is complete with kUnavailable, and does not access the
+/// parent's state.
 class PCCL_API Message {
    public:
     Message(std::shared_ptr<MessageRequest> request, std::shared_ptr<Matcher> matcher);
 
-    /// kUnavailable in a child of fork().
+    /// Returns kUnavailable in a child of fork().
     [[nodiscard]] Status check_usable() const { return request_.check(); }
-    /// Whether it has ended, well or not: of a send, the peer's memory has its bytes; of a receive,
-    /// they are here.
+    /// Returns whether the message has ended, with or without success. After success the bytes of a
+    /// send are in the peer's memory, those of a receive in this one's.
     [[nodiscard]] bool is_complete() const;
-    /// How far it has come; makes no progress on it.
+    /// Returns the stage of the message; makes no progress.
     [[nodiscard]] MessageStage stage() const;
-    /// How it ended, of one that is complete. kAborted for one that was given up, here or there;
-    /// kInvalidArgument for a message that is longer than its receive; kPeerLost; the errors of
-    /// transport/rma.h. Never kTimeout: a connection that could not be made in time is lost.
+    /// Returns the outcome; valid once complete. Errors: kAborted for a message that either side
+    /// gave up, kInvalidArgument for one that is longer than its receive, kPeerLost, and those of
+    /// transport/rma.h. Never kTimeout: a connection that is not made in time counts as lost.
     [[nodiscard]] Status status() const;
-    /// Of one that is complete: 0 unless it is ok; of a receive, those of the message.
+    /// Returns the length of the message, 0 unless status() is ok. Valid once complete.
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::uint64_t tag() const;
     [[nodiscard]] bool is_send() const;
-    /// Makes progress on it until it has ended, and says how. kTimeout names the peer, and leaves
-    /// it going.
+    /// Makes progress until the message has ended, and returns its outcome. Returns kTimeout, which
+    /// names the peer, after `deadline`; the message continues then.
     [[nodiscard]] Status wait(Deadline deadline) const;
-    /// Gives it up, and returns at once: it ends soon, done or kAborted, and only then is its
-    /// memory free. Nothing where it is complete.
+    /// Gives the message up, and returns at once. The message ends soon, as done or kAborted; its
+    /// memory is in use until then. Does nothing where it is complete.
     void release() const;
-    /// Whom it is with, and whom its errors are about.
+    /// Returns the peer of the message, which its errors name.
     [[nodiscard]] const SessionId& peer() const;
     [[nodiscard]] std::string to_string() const;
 
@@ -83,47 +83,49 @@ class PCCL_API Message {
 };
 
 struct TransferOptions {
-    /// Sends, receives, reads and writes of a transfer that have not ended: at most so many of
-    /// each.
+    /// Limits the sends, the receives, the reads and the writes in progress, each separately.
     std::size_t window = 16;
-    /// Bytes of the pieces in which a send, a read or a write goes, kLeastChunk to
-    /// Plan::kLongestPiece: a piece that has begun is not given up.
+    /// Bytes per piece of a send, a read or a write, from kLeastChunk to Plan::kLongestPiece. A
+    /// piece that has begun cannot be given up.
     std::uint64_t chunk = Plan::kLongestPiece;
     static constexpr std::uint64_t kLeastChunk = 4 * kKiB;
 };
 
-/// A handle, cheap to copy, safe from every thread. What was posted goes on when all are dropped.
-/// In a child of fork() all of it is complete, and its calls are kUnavailable.
+/// Handle, cheap to copy, thread-safe. Posted transfers continue when all handles are dropped. In a
+/// child of fork() all of them are complete, and calls return kUnavailable.
 class PCCL_API Transfer {
    public:
-    /// Of Session::create_transfer().
+    /// For Session::create_transfer().
     Transfer(std::shared_ptr<SessionCore> core, std::string peer, const TransferOptions& options);
 
-    /// kUnavailable in a child of fork().
+    /// Returns kUnavailable in a child of fork().
     [[nodiscard]] Status check_usable() const { return state_.check(); }
-    /// Waits until the window has room: kTimeout names the peer, and nothing is posted. Connects if
-    /// need be. kInvalidArgument for a block that is out of bounds or memory that is not
-    /// registered, kResourceExhausted where more messages of the two sessions wait than they keep.
+    /// Posts a send once the window has room. Connects first if necessary. Returns kTimeout, which
+    /// names the peer, after `deadline`, with nothing posted; kInvalidArgument for a block out of
+    /// bounds or unregistered memory; kResourceExhausted where too many messages of the two
+    /// sessions wait.
     Result<Message> post_send(const LocalExtent& from, std::uint64_t tag, Deadline deadline);
-    /// The same. The message may be shorter than the block.
+    /// Posts a receive, as post_send() posts a send. The message may be shorter than the block.
     Result<Message> post_recv(const LocalExtent& into, std::uint64_t tag, Deadline deadline);
-    /// As Session::read(), with the waits and errors of post_send(). The memory is this peer's.
+    /// Posts a read as Session::read() does, with the waits and errors of post_send(). The remote
+    /// memory must be this peer's.
     Result<Work> post_read(const LocalExtent& into, const RemoteExtent& from, Deadline deadline,
                            std::span<const std::byte> notification = {});
-    /// As Session::write(), likewise.
+    /// Posts a write, as post_read() posts a read.
     Result<Work> post_write(const LocalExtent& from, const RemoteExtent& to, Deadline deadline,
                             std::span<const std::byte> notification = {});
-    /// Whom all of it is with.
+    /// Returns the peer's name.
     [[nodiscard]] const std::string& peer() const;
-    /// Whether all that were posted have ended.
+    /// Returns whether everything posted has ended.
     [[nodiscard]] bool is_complete() const;
-    /// Until all have ended. kTimeout says what has not, and leaves it going.
+    /// Waits until everything posted has ended. Returns kTimeout, which lists the unfinished
+    /// transfers, after `deadline`; these continue.
     [[nodiscard]] Status await_end(Deadline deadline);
-    /// The first error of those that have ended since the last call.
+    /// Returns the first error among those that have ended since the last call.
     [[nodiscard]] Status take_error();
-    /// Both, one after the other.
+    /// Calls await_end(), then take_error().
     Status wait(Deadline deadline);
-    /// Gives up all that have not ended, and returns at once.
+    /// Gives up everything that has not ended, and returns at once.
     void release();
 
    private:
@@ -132,7 +134,7 @@ class PCCL_API Transfer {
     class Posted;
     Result<Message> post(MessageArgs args, Deadline deadline);
     Result<Work> post(TransferArgs args, Deadline deadline);
-    /// To read or to write.
+    /// Returns the arguments of a read or a write.
     [[nodiscard]] Result<TransferArgs> args(const LocalExtent& here, const RemoteExtent& there,
                                             std::span<const std::byte> notification) const;
     static Status await_room(State& state, Kind kind, Deadline deadline);

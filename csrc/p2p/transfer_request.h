@@ -1,4 +1,4 @@
-// What a connection keeps of a transfer.
+// State of a transfer in its connection.
 #pragma once
 
 #include <atomic>
@@ -17,34 +17,34 @@ namespace pccl::p2p {
 
 class Connection;
 
-/// What is asked for. `indices` are blocks of the plan, none of them: all.
+/// Arguments of a transfer. `indices` are blocks of the plan; empty: all blocks.
 struct TransferArgs {
     transport::RmaOp op = transport::RmaOp::kRead;
     std::shared_ptr<const Plan> plan;
     std::vector<std::uint32_t> indices{};
     std::vector<std::byte> notification{};  // empty: none
-    StreamEvent after{};                    // before which nothing moves
+    StreamEvent after{};                    // no data moves before it
     std::optional<Stream> in_order_of{};    // of a read
 };
 
 class TransferRequest {
    public:
-    /// `args` are checked, and its memory in use (LocalMemory::begin_use()).
-    /// `pair` is what the flight record calls the connection.
+    /// `args` are checked, and their memory is in use (LocalMemory::begin_use()). `pair` is the
+    /// connection's number in the flight record.
     TransferRequest(TransferArgs args, std::shared_ptr<Connection> connection, std::uint32_t pair);
 
-    // From every thread:
+    // Thread-safe:
 
     [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
-    /// Of one that is complete.
+    /// Returns the outcome. Valid once complete.
     [[nodiscard]] const Status& status() const { return status_; }
     void give_up() { given_up_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
     [[nodiscard]] const std::shared_ptr<Connection>& connection() const { return connection_; }
     [[nodiscard]] const TransferArgs& args() const { return args_; }
-    /// Of one that is complete.
+    /// Returns whether the transfer was refused before anything was posted. Valid once complete.
     [[nodiscard]] bool was_refused() const { return refused_; }
-    /// For the peer, once all bytes are there.
+    /// Returns whether the peer gets a notification once all bytes are in place.
     [[nodiscard]] bool has_notification() const { return !args_.notification.empty(); }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t blocks() const;
@@ -53,25 +53,26 @@ class TransferRequest {
 
     // Under the connection's lock:
 
-    /// Whether its stream has come so far. An error of the GPU fails it.
+    /// Returns whether its stream has reached `after`. An error of the GPU fails the transfer.
     bool may_begin();
     [[nodiscard]] bool has_more() const { return cursor_.block < blocks(); }
-    /// The next pieces to be posted; none when only blocks without bytes are left.
+    /// Fills `steps` with the next pieces to post, and returns their number; 0 when only empty
+    /// blocks are left.
     std::size_t next(std::span<Plan::PlanStep> steps) const {
         return args_.plan->steps_from(cursor_, args_.indices, steps);
     }
-    /// The same where that takes no list of them.
+    /// Returns the next pieces as one run, where they need no list.
     [[nodiscard]] std::optional<transport::RmaRun> next_run() const {
         return args_.indices.empty() ? args_.plan->run_from(cursor_) : std::nullopt;
     }
-    /// One post has taken `pieces`, the last of which ends at `after`.
+    /// Records that one post has accepted `pieces` pieces, the last of which ends at `after`.
     void posted(std::size_t pieces, const Plan::PlanCursor& after);
-    /// One post has taken so many of a run.
+    /// Records that one post has accepted `pieces` pieces of a run.
     void posted_of_run(std::size_t pieces) { posted(pieces, {cursor_.block + pieces, 0}); }
     void posted_nothing() { cursor_ = {blocks(), 0}; }
-    /// One post is over.
+    /// Records the end of one post.
     void post_ended(const Status& status);
-    /// Nothing more will be posted.
+    /// Records that nothing more will be posted.
     void end_posting() {
         cursor_ = {blocks(), 0};
         all_posted_ = true;
@@ -81,12 +82,12 @@ class TransferRequest {
     }
     [[nodiscard]] bool has_failed() const { return !failure_.is_ok(); }
     [[nodiscard]] bool is_over() const { return all_posted_ && in_flight_ == 0; }
-    /// In the flight record, of one that is not over when its post returns: others get there with
-    /// their end, as one record takes half the time of two.
+    /// Adds the transfer to the flight record when it is not over as its post returns. Other
+    /// transfers are added at their end, since one record costs half the time of two.
     void record();
-    /// Instead: nothing of it was posted. Its memory is not used.
+    /// Completes a transfer of which nothing was posted. Its memory is no longer in use.
     void refuse(const Status& status);
-    /// Once it is over. Its memory is not used any more.
+    /// Completes a transfer that is over. Its memory is no longer in use.
     void finish(const runtime::SessionPath& path);
 
    private:
@@ -97,7 +98,7 @@ class TransferRequest {
     const std::uint64_t bytes_;
     const TimePoint begun_;
     const std::uint32_t pair_;
-    std::uint64_t number_ = 0;  // in the flight record; 0: it is not there
+    std::uint64_t number_ = 0;  // in the flight record; 0: not recorded
     Plan::PlanCursor cursor_{};
     bool may_begin_;
     std::uint64_t in_flight_ = 0;  // posts
@@ -105,9 +106,9 @@ class TransferRequest {
     Status failure_;
     std::atomic<std::uint64_t> pieces_{0};
     std::atomic<bool> given_up_{false};
-    bool refused_ = false;  // once done_
-    Status status_;         // once done_
-    TimePoint ended_{};     // once done_
+    bool refused_ = false;  // valid once done_
+    Status status_;         // valid once done_
+    TimePoint ended_{};     // valid once done_
     std::atomic<bool> done_{false};
 };
 

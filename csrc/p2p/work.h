@@ -1,4 +1,4 @@
-// A one-sided transfer that is under way.
+// Handle of a one-sided transfer.
 #pragma once
 
 #include <cstdint>
@@ -17,37 +17,41 @@ class TransferRequest;
 struct WorkStats {
     std::uint64_t bytes = 0;
     std::uint64_t blocks = 0;
-    std::uint64_t pieces = 0;  // that the blocks went as
+    std::uint64_t pieces = 0;  // into which the blocks were joined or cut
     Duration taken{};          // so far, or from begin to end
     std::string path{};        // "shm, mapped", "tcp, by messages", ... (docs/p2p.md)
-    std::string reasons{};     // why not by a faster one; empty: there is none
+    std::string reasons{};     // why no faster path was taken; empty: there is none
 };
 
-/// A handle, cheap to copy, safe from every thread. The transfer goes on when all are dropped. In a
-/// child of fork() it is complete, with kUnavailable, and reaches nothing of the parent's.
+/// Handle of a posted transfer; cheap to copy, thread-safe. The transfer continues when all handles
+/// are dropped. In a child of fork() it is complete with kUnavailable, and does not access the
+/// parent's state.
 class PCCL_API Work {
    public:
     explicit Work(std::shared_ptr<TransferRequest> request);
 
-    /// kUnavailable in a child of fork().
+    /// Returns kUnavailable in a child of fork().
     [[nodiscard]] Status check_usable() const { return request_.check(); }
-    /// Whether it has ended, well or not. One load.
+    /// Returns whether the transfer has ended, with or without success. Costs one load.
     [[nodiscard]] bool is_complete() const;
-    /// Goes on with it, for a moment, and says whether it has ended: for who asks again and again.
+    /// Makes progress for a moment, and returns whether the transfer has ended. For callers that
+    /// poll.
     [[nodiscard]] bool poll() const;
-    /// How it ended, of one that is complete: kAborted for one that was given up; the errors of
-    /// transport/rma.h. Never kTimeout: a connection that could not be made in time is lost.
+    /// Returns the outcome; valid once complete. Errors: kAborted for a transfer that was given up,
+    /// and those of transport/rma.h. Never kTimeout: a connection that is not made in time counts
+    /// as lost.
     [[nodiscard]] Status status() const;
-    /// Makes progress on it until it has ended, and says how. kTimeout names the peer, and leaves
-    /// it going.
+    /// Makes progress until the transfer has ended, and returns its outcome. Returns kTimeout,
+    /// which names the peer, after `deadline`; the transfer continues then.
     [[nodiscard]] Status wait(Deadline deadline) const;
-    /// Gives up what is not on its way yet, and returns at once: it ends soon, and only then is its
-    /// memory free. No notification comes of it. Nothing where it is complete.
+    /// Gives up the pieces that are not posted yet, and returns at once. The transfer ends soon;
+    /// its memory is in use until then. It sends no notification. Does nothing where it is
+    /// complete.
     void release() const;
-    /// Whom it is with, and whom its errors are about.
+    /// Returns the peer of the transfer, which its errors name.
     [[nodiscard]] const SessionId& peer() const;
     [[nodiscard]] WorkStats stats() const;
-    /// "a read of 4096 bytes"
+    /// Returns, for example, "a read of 4096 bytes".
     [[nodiscard]] std::string to_string() const;
 
    private:
