@@ -1,4 +1,4 @@
-// One function for each bind_*.cc.
+// Binding functions, one for each bind_*.cc.
 #pragma once
 
 #include "csrc/extension/documented.h"
@@ -17,12 +17,12 @@ void bind_device_memory(extension::Module& module);
 void bind_schedule(extension::Module& module);
 void bind_topology(extension::Module& module);
 void bind_cluster(extension::Module& module);
-void bind_job(extension::Module& module);  // after bind_topology
+void bind_job(extension::Module& module);  // call after bind_topology()
 void bind_capsule(extension::Module& module);
 void bind_p2p(extension::Module& module);
 void bind_p2p_transfer(extension::Module& module);
 void bind_bare_socket(extension::Module& module);
 void bind_store(extension::Module& module);
-void bind_simulator(extension::Module& module);  // after bind_capsule
+void bind_simulator(extension::Module& module);  // call after bind_capsule()
 
 }  // namespace pccl::bindings

@@ -1,4 +1,4 @@
-// A collective over Python objects: which of its buffers each rank reads and writes.
+// A collective over Python objects: the buffers that each rank reads and writes.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,40 +13,40 @@
 
 namespace pccl::bindings {
 
-/// Of calls that leave them out.
+/// Defaults of optional arguments.
 inline constexpr const char* kDefaultOp = "sum";
 inline constexpr Rank kDefaultRoot = 0;
 inline constexpr int kDefaultTag = 0;
 
-/// Throws InvalidArgumentError where there is no such reduction.
+/// Throws InvalidArgumentError for an unknown reduction.
 [[nodiscard]] ReduceOp op_of(const pybind11::str& name);
 
-/// A sum of each rank's elements times that rank's factor.
+/// A sum in which each rank's elements are multiplied by that rank's factor.
 struct PremulSum {
     double factor;
 };
 
-/// Of collectives that reduce: in Python its name, or a PremulSum.
+/// Reduction of a collective: in Python its name, or a PremulSum.
 struct Reducing {
     ReduceOp op = ReduceOp::kSum;
-    std::optional<double> factor{};  // of the elements that this rank gives
+    std::optional<double> factor{};  // for this rank's elements
 };
 
-/// What every collective takes besides its buffers.
+/// Arguments of every collective besides its buffers.
 struct CallOptions {
     bool async_op = false;
-    std::optional<double> timeout{};  // seconds
+    std::optional<double> timeout{};  // in seconds
 };
 
-/// A collective but for its buffers.
+/// Description of a collective without its buffers.
 struct CallKind {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     Rank root = kDefaultRoot;
     Reducing reducing{};
 };
 
-/// Blocks in memory that is kept from call to call. Reading arguments may run code of the user, and
-/// so a call within a call: that has memory of its own.
+/// Blocks in memory that is reused from call to call. Reading arguments may run users' code, which
+/// may make a nested call: a nested call has memory of its own.
 class KeptBlocks {
    public:
     enum class Side : std::size_t { kInputs, kOutputs };
@@ -70,19 +70,19 @@ class Call {
         buffers_.stand_in_for_refused();
     }
 
-    /// Takes the collective's buffers: `x` and `out` each one buffer, which is cut where it stands
-    /// for blocks of all ranks, or a list. `out` is None where the result comes into `x`. Throws
+    /// Binds the buffers. `x` and `out` are each one buffer, which is split where it holds the
+    /// blocks of all ranks, or a list. `out` is None where the result goes into `x`. Throws
     /// InvalidArgumentError and UnsupportedError.
     void bind(const pybind11::object& x, const pybind11::object& out);
 
-    /// Valid as long as this.
+    /// Returns the collective. Valid during the lifetime of this Call.
     [[nodiscard]] Collective collective(std::string_view algorithm = {}) const;
-    /// What is wrong with a buffer that is read-only, strided, or written twice; ok: none is. In
-    /// its place the collective has memory of its own, and tells other ranks, which get an error
-    /// unless they refuse one, too.
+    /// Returns the error of a buffer that is read-only, strided, or written twice; ok: there is
+    /// none. The collective replaces such a buffer by memory of its own, and notifies the other
+    /// ranks, which fail unless they refuse a buffer, too.
     [[nodiscard]] const Status& why_refused() const { return buffers_.why_refused(); }
     [[nodiscard]] CollectiveKind kind() const { return what_.kind; }
-    /// What holds the memory.
+    /// Returns the owner of the memory.
     Buffers& buffers() { return buffers_; }
 
    private:
@@ -96,7 +96,7 @@ class Call {
     void write_blocks(const pybind11::object& object);
     void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);
     void cut(std::vector<Block>& blocks, Block whole) const;
-    /// In place of the inputs, where the reduction has a factor.
+    /// Replaces the inputs by their products where the reduction has a factor.
     void premultiply();
 
     const CallKind what_;

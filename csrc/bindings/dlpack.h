@@ -1,5 +1,5 @@
-// The structs of DLPack (github.com/dmlc/dlpack), versions 0 and 1: what the capsule that
-// __dlpack__() returns points to.
+// Structs of DLPack (github.com/dmlc/dlpack), versions 0 and 1, to which the capsule of
+// __dlpack__() points.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Device {
 struct ElementType {
     TypeCode code;
     std::uint8_t bits;
-    std::uint16_t lanes;  // of vectors; else 1
+    std::uint16_t lanes;  // of vectors; otherwise 1
 };
 
 struct Tensor {
@@ -40,7 +40,7 @@ struct Tensor {
     std::uint64_t byte_offset;
 };
 
-/// In a capsule named "dltensor".
+/// Content of a capsule named "dltensor".
 struct ManagedTensor {
     Tensor tensor;
     void* context;
@@ -49,7 +49,7 @@ struct ManagedTensor {
 
 inline constexpr std::uint64_t kReadOnly = 1;
 
-/// In a capsule named "dltensor_versioned".
+/// Content of a capsule named "dltensor_versioned".
 struct VersionedTensor {
     std::uint32_t major;
     std::uint32_t minor;

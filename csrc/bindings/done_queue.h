@@ -1,6 +1,6 @@
-// Operations that are done, for a thread of Python's that calls what users want called.
+// Queue of finished operations, for a Python thread that runs users' callbacks.
 //
-// Whoever finishes an operation must not take the GIL, and so cannot call Python.
+// A thread that finishes an operation must not take the GIL, and so cannot call Python.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class DoneQueue {
    public:
     DoneQueue();
 
-    /// An eventfd, which can be read while there are numbers to take. Owned by this.
+    /// Returns an eventfd, which is readable while numbers are queued. The queue owns it.
     [[nodiscard]] int descriptor() const { return fd_.get(); }
-    /// On any thread, without the GIL.
+    /// Queues a number. Thread-safe; does not require the GIL.
     void put(std::uint64_t number);
-    /// All numbers since the last call, in the order in which they came.
+    /// Returns all numbers since the last call, in order of arrival.
     [[nodiscard]] std::vector<std::uint64_t> take();
 
    private:

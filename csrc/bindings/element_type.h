@@ -1,5 +1,4 @@
-// The types of the elements of Python buffers, by the names that numpy and the buffer protocol have
-// for them.
+// Element types of Python buffers, by the names in numpy and the buffer protocol.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +10,19 @@
 
 namespace pccl::bindings {
 
-/// By its number in numpy's C API; nullopt for what is none of ours.
+/// Returns the type of a number in numpy's C API; nullopt for unsupported types.
 [[nodiscard]] std::optional<DataType> type_of_number(int number);
 
-/// By numpy's letter for a kind of numbers (b, i, u, f or c), and the bytes of one; nullopt for
-/// what is none of ours.
+/// Returns the type for numpy's kind of numbers (b, i, u, f or c) and their size in bytes; nullopt
+/// for unsupported types.
 [[nodiscard]] std::optional<DataType> type_of_kind(char kind, std::size_t bytes);
 
-/// By the name of a type that extends numpy (ml_dtypes): bfloat16, float8_e4m3fn, float8_e5m2;
-/// nullopt for any other.
+/// Returns the type for the name of a numpy extension type (ml_dtypes): bfloat16, float8_e4m3fn,
+/// float8_e5m2; nullopt for others.
 [[nodiscard]] std::optional<DataType> type_of_extension(std::string_view name);
 
-/// By a buffer's format (null: bytes). kBytes for what is none of ours and can be moved all the
-/// same: strings, void, longdouble. kInvalidArgument for anything else, with what to do instead.
+/// Returns the type of a buffer's format (null: bytes); kBytes for unsupported types that can still
+/// be moved: strings, void, longdouble. Returns kInvalidArgument, with an alternative, for others.
 [[nodiscard]] Result<DataType> type_of_format(const char* format, std::size_t item_bytes);
 
 }  // namespace pccl::bindings

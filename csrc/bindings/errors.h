@@ -1,4 +1,4 @@
-// Status -> the exceptions of pccl.errors: the one place where it happens.
+// Conversion of Status to the exceptions of pccl.errors. No other file converts them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,7 +10,7 @@
 
 namespace pccl::bindings {
 
-/// Needs the GIL. `session` is the peer of p2p that the call was with; empty: none.
+/// Throws `status`. Requires the GIL. `session` is the p2p peer of the call; empty: none.
 [[noreturn]] void throw_status(const Status& status, std::string_view session = {});
 
 inline void throw_unless_ok(const Status& status, std::string_view session = {}) {
@@ -23,7 +23,7 @@ template <typename T>
     return std::move(result).value();
 }
 
-/// What `work` gives, called without the GIL; it comes back before anything is thrown.
+/// Calls `work` without the GIL, and returns its result. Takes the GIL again before it throws.
 template <typename Work>
 auto released(const Work& work, std::string_view session = {}) {
     auto result = [&] {

@@ -1,4 +1,4 @@
-// The Python handle of an asynchronous operation over buffers.
+// Python handle of an asynchronous operation over buffers.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,14 @@ using BuffersPtr = std::unique_ptr<Buffers>;
 
 class HeldBuffers;
 
-/// Buffers of operations that are done, waiting for somebody who holds the GIL to release them: the
-/// thread that finishes an operation must not take it.
+/// Buffers of finished operations, until a thread with the GIL releases them. The thread that
+/// finishes an operation must not take the GIL.
 class Discarded {
    public:
-    /// Takes over what is still held; on any thread.
+    /// Takes over the buffers that are still held. Thread-safe.
     void put(HeldBuffers& held);
-    /// Needs the GIL. What is released may run code of the user, which may call the library.
+    /// Releases the buffers. Requires the GIL. This may run users' code, which may call the
+    /// library.
     void clear();
 
    private:
@@ -33,7 +34,7 @@ class Discarded {
     std::vector<BuffersPtr> buffers_;
 };
 
-/// The buffers of one operation, until somebody takes them.
+/// Buffers of one operation, until one thread takes them.
 class HeldBuffers {
    public:
     HeldBuffers(BuffersPtr buffers, std::shared_ptr<Discarded> discarded)
@@ -43,11 +44,11 @@ class HeldBuffers {
     HeldBuffers& operator=(const HeldBuffers&) = delete;
 
     [[nodiscard]] BuffersPtr take() { return BuffersPtr(buffers_.exchange(nullptr)); }
-    /// Lets them go, wherever they are, once the operation is done. Needs the GIL.
+    /// Releases the buffers, wherever they are, once the operation is done. Requires the GIL.
     void release() {
         if (take() == nullptr) discarded_->clear();
     }
-    /// The operation is done; on any thread.
+    /// Passes the buffers on once the operation is done. Thread-safe.
     void discard() { discarded_->put(*this); }
 
    private:
@@ -55,22 +56,22 @@ class HeldBuffers {
     const std::shared_ptr<Discarded> discarded_;
 };
 
-/// Keeps `buffers` until `event` is done, and then until somebody releases them: at the latest the
+/// Keeps `buffers` until `event` is done, and then until they are released, at the latest by the
 /// next call that clears `discarded`.
 std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, BuffersPtr buffers,
                                              std::shared_ptr<Discarded> discarded);
 
-/// Waits without the GIL, in slices, so that Ctrl-C works; returns how the operation ended, or
+/// Waits without the GIL, in slices, so that Ctrl-C works. Returns the operation's outcome, or
 /// kTimeout after `seconds`.
 [[nodiscard]] Status wait_for(const runtime::Event& event, std::optional<double> seconds);
 
-/// Lets the buffers go as soon as it is seen that the operation is done.
+/// Handle that releases the buffers as soon as it finds the operation done.
 class PyEvent {
    public:
     PyEvent(runtime::Event event, std::shared_ptr<HeldBuffers> held)
         : event_(std::move(event)), held_(std::move(held)) {}
 
-    /// Throws how the operation ended, or TimeoutError after `seconds`.
+    /// Throws the operation's error, or TimeoutError after `seconds`.
     void wait(OptionalSeconds seconds) const;
     void flush() const;
     [[nodiscard]] bool is_done() const;

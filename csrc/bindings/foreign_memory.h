@@ -1,5 +1,5 @@
-// Memory of objects that have neither numpy's class nor the buffer protocol, by the two protocols
-// of arrays: DLPack (__dlpack__; torch, jax, cupy) and __array_interface__ (numpy's, in Python).
+// Memory of objects that are neither numpy arrays nor support the buffer protocol, by the two array
+// protocols: DLPack (__dlpack__; torch, jax, cupy) and __array_interface__ (numpy's, in Python).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,21 +12,21 @@
 
 namespace pccl::bindings {
 
-/// The whole of an array in host memory.
+/// The whole memory of an array on the host.
 struct ForeignMemory {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     DataType type = DataType::kBytes;
     bool is_writable = false;
-    std::string complaint;   // why it cannot be used: it is not C-contiguous; empty: it can
-    pybind11::object owner;  // keeps the memory
+    std::string complaint;   // why it is unusable (not C-contiguous); empty: usable
+    pybind11::object owner;  // keeps the memory alive
 };
 
-/// Of `object`, by __dlpack__(); nullopt where it has none. Throws InvalidArgumentError for memory
-/// of a device, and elements that PCCL does not know, saying what to pass instead.
+/// Returns the memory of `object` by __dlpack__(); nullopt where it has none. Throws
+/// InvalidArgumentError, with an alternative, for device memory and for unsupported element types.
 [[nodiscard]] std::optional<ForeignMemory> memory_by_dlpack(pybind11::handle object);
 
-/// Likewise, by __array_interface__ (version 3).
+/// Returns the memory by __array_interface__ (version 3); otherwise as memory_by_dlpack().
 [[nodiscard]] std::optional<ForeignMemory> memory_by_array_interface(pybind11::handle object);
 
 }  // namespace pccl::bindings

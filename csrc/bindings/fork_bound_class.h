@@ -1,4 +1,4 @@
-// Classes whose objects are of the process that made them.
+// Classes whose objects belong to the process that made them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,7 +11,8 @@
 
 namespace pccl::bindings {
 
-// What calls `function` once `self.check_usable()` is ok, and raises what it is otherwise:
+// Returns a function that calls `function` if `self.check_usable()` is ok, and raises its error
+// otherwise:
 
 template <typename R, typename Self, typename... Args>
 auto checked(R (*function)(Self, Args...)) {
@@ -37,14 +38,14 @@ auto checked(R (T::*function)(Args...) const) {
     };
 }
 
-/// Of a lambda that captures nothing.
+/// Makes a checked function of a lambda without captures.
 template <typename Lambda>
     requires std::is_class_v<Lambda>
 auto checked(const Lambda& lambda) {
     return checked(+lambda);
 }
 
-/// All members raise in a child of fork(), but for those of anywhere().
+/// Class whose members raise in a child of fork(), except those of anywhere().
 template <typename... Parts>
 class ForkBoundClass : public extension::Class<Parts...> {
     using Base = extension::Class<Parts...>;
@@ -64,8 +65,8 @@ class ForkBoundClass : public extension::Class<Parts...> {
         return *this;
     }
 
-    /// For members that a child has as well: what never changes, what ends or lets go of something,
-    /// and what looks for itself.
+    /// Defines members that also work in a child: constants, functions that end or release
+    /// something, and functions with a check of their own.
     Base& anywhere() { return *this; }
 };
 

@@ -1,4 +1,4 @@
-// What calls return where they return several things: named tuples of pccl.named.
+// Named tuples of pccl.named, for calls that return several values.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -8,7 +8,7 @@
 
 namespace pccl::bindings {
 
-/// pccl.named.<name>(values...). Needs the GIL.
+/// Returns pccl.named.<name>(values...). Requires the GIL.
 template <typename... Values>
 pybind11::object named_result(const char* name, const Values&... values) {
     return pybind11::module_::import("pccl.named").attr(name)(values...);

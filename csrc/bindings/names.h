@@ -1,4 +1,4 @@
-// Enumerators by the names that Python users write.
+// Enumerators by their names in Python.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace pccl::bindings {
 
-/// The enumerator up to `last` that prints as `name`; throws InvalidArgumentError "... is no
-/// <what>; there are ...".
+/// Returns the enumerator, up to `last`, that prints as `name`. Throws InvalidArgumentError "... is
+/// no <what>; there are ...".
 template <typename Enum>
 Enum named(const std::string& name, Enum last, const char* what) {
     std::string all;
@@ -25,7 +25,7 @@ Enum named(const std::string& name, Enum last, const char* what) {
         Status::invalid_argument(concat("'", name, "' is no ", what, "; there are ", all)));
 }
 
-/// "0 3 1"
+/// Returns, for example, "0 3 1".
 inline std::string spaced(const std::vector<int>& numbers) {
     std::string text;
     for (const int number : numbers) text += concat(text.empty() ? "" : " ", number);

@@ -1,4 +1,4 @@
-// Waits of pccl.p2p, and Ctrl-C.
+// Waits of pccl.p2p that Ctrl-C interrupts.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,11 +16,11 @@
 
 namespace pccl::bindings {
 
-/// How often a wait looks for signals.
+/// Interval at which a wait checks for signals.
 inline constexpr Duration kSignalSlice = std::chrono::milliseconds(50);
 
-/// Without the GIL. `wait` and `ending` as wait_in_slices() of csrc/base/sliced_wait.h has them.
-/// `session` is the peer; empty: any.
+/// Waits without the GIL. `wait` and `ending` are those of wait_in_slices() in
+/// csrc/base/sliced_wait.h. `session` is the peer; empty: any.
 template <typename Wait, typename Ending>
 void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const Ending& ending,
                           std::string_view session) {
@@ -32,16 +32,17 @@ void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const
     throw_unless_ok(ended, session);
 }
 
-/// For `ending`: of what is begun anew by each wait, whose kTimeout is of its deadline alone.
+/// Returns the outcome unless it is kTimeout. For `ending`, where each wait begins anew, so that
+/// kTimeout concerns its own deadline only.
 inline std::optional<Status> unless_timeout(const Status& sent) {
     return sent.code() == StatusCode::kTimeout ? std::nullopt : std::optional(sent);
 }
 
-/// Of work or a message.
+/// Waits for a work or a message.
 template <typename Handle>
 void wait_for_end(const Handle& handle, OptionalSeconds timeout) {
     const std::string& peer = handle.peer().name;
-    static_cast<void>(deadline_after(timeout));  // also a wrong one of what is done is refused
+    static_cast<void>(deadline_after(timeout));  // rejects a wrong timeout of a finished one, too
     if (handle.is_complete()) return throw_unless_ok(handle.status(), peer);
     wait_for_signals_too(
         timeout, [&](Deadline deadline) { return handle.wait(deadline); },

@@ -1,4 +1,4 @@
-// GPU memory that all ranks of a group have under one name, for kernels of users' own.
+// Named GPU memory that all ranks of a group share, for users' own kernels.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,8 +15,8 @@
 
 namespace pccl::bindings {
 
-/// One rank's part, as bytes, by the protocols of arrays on GPUs: DLPack and
-/// __cuda_array_interface__ (version 3). It keeps the whole workspace mapped.
+/// One rank's part, as bytes, by the protocols for GPU arrays: DLPack and __cuda_array_interface__
+/// (version 3). It keeps the whole workspace mapped.
 class PyGpuMemory {
    public:
     PyGpuMemory(std::shared_ptr<device::DeviceWorkspace> workspace, std::uint64_t address);
@@ -24,7 +24,7 @@ class PyGpuMemory {
     [[nodiscard]] std::uint64_t address() const { return address_; }
     [[nodiscard]] std::size_t bytes() const { return workspace_->bytes(); }
     [[nodiscard]] pybind11::dict interface() const;
-    /// A capsule named "dltensor"; consumers are in the stream's order with whoever wrote.
+    /// Returns a capsule named "dltensor". Consumers are ordered after the writers by the stream.
     [[nodiscard]] pybind11::capsule tensor() const;
     [[nodiscard]] pybind11::tuple dlpack_device() const;
     [[nodiscard]] std::string described() const;
@@ -34,10 +34,11 @@ class PyGpuMemory {
     std::uint64_t address_;
 };
 
-/// One workspace, until it is released. What it hands out lives on.
+/// One workspace, until it is released. The parts that it has returned remain valid.
 class PyGpuWorkspace {
    public:
-    /// With all other ranks of `communicator`; `device` is "cuda" or "cuda:N".
+    /// Makes a workspace together with all other ranks of `communicator`. `device` is "cuda" or
+    /// "cuda:N".
     PyGpuWorkspace(comm::Communicator& communicator, std::string name, std::size_t bytes,
                    const std::string& device, std::optional<double> timeout);
 
@@ -54,7 +55,7 @@ class PyGpuWorkspace {
     std::size_t bytes_;
     Rank rank_;
     int device_;
-    std::shared_ptr<device::DeviceWorkspace> workspace_;  // null: it was released
+    std::shared_ptr<device::DeviceWorkspace> workspace_;  // null: released
 };
 
 }  // namespace pccl::bindings

@@ -1,4 +1,4 @@
-// Memory that all ranks of a group have under one name.
+// Named memory that all ranks of a group share.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -15,7 +15,7 @@
 
 namespace pccl::bindings {
 
-/// One workspace, until it is released. What it hands out lives on.
+/// One workspace, until it is released. The parts that it has returned remain valid.
 class PyWorkspace {
    public:
     PyWorkspace(pybind11::object communicator, std::string name, std::size_t bytes);
@@ -41,7 +41,8 @@ class PyMemory {
    public:
     explicit PyMemory(pybind11::object communicator);
 
-    /// With all other ranks: a PyWorkspace of "cpu", a PyGpuWorkspace of "cuda" or "cuda:N".
+    /// Allocates a workspace together with all other ranks. Returns a PyWorkspace for "cpu", a
+    /// PyGpuWorkspace for "cuda" or "cuda:N".
     [[nodiscard]] pybind11::object allocate(const std::string& name, std::size_t bytes,
                                             const std::string& device,
                                             OptionalSeconds timeout) const;

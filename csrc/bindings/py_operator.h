@@ -1,4 +1,4 @@
-// A collective that is bound to a group, and to buffers once they are known.
+// A collective that is bound to a group, and later to buffers.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -18,21 +18,21 @@ class PyOperator {
     struct Spec {
         CollectiveKind kind = CollectiveKind::kAllReduce;
         Rank root = kDefaultRoot;
-        std::string algorithm{};  // empty: as the group chooses
+        std::string algorithm{};  // empty: the group chooses
     };
 
-    /// `group` is a pccl.Communicator; of others, such as process groups of torch, no operator can
-    /// be executed.
+    /// `group` is a pccl.Communicator. An operator of another group, such as torch's process
+    /// groups, cannot be executed.
     PyOperator(pybind11::object group, Spec spec);
 
-    /// The same with buffers, as Call::bind() takes them. Throws what Communicator::check_call()
-    /// says.
+    /// Returns an operator with buffers, as for Call::bind(). Throws the errors of
+    /// Communicator::check_call().
     [[nodiscard]] std::unique_ptr<PyOperator> bind(const pybind11::object& x,
                                                    const pybind11::object& out,
                                                    const pybind11::str& op) const;
-    /// With the buffers that it has.
+    /// Runs the operator on its buffers.
     pybind11::object run(const CallOptions& options);
-    /// Likewise; an Event.
+    /// Starts the operator on its buffers, and returns an Event.
     pybind11::object execute(const CallOptions& options);
 
     [[nodiscard]] const pybind11::object& group() const { return group_; }
@@ -45,12 +45,12 @@ class PyOperator {
         comm::Operator call;
     };
 
-    /// Throws UnsupportedError where the group is none of ours.
+    /// Throws UnsupportedError where the group is no pccl.Communicator.
     [[nodiscard]] PyCommunicator& communicator() const;
     /// Throws InvalidArgumentError where there are no buffers.
     [[nodiscard]] const comm::Operator& bound() const;
 
-    pybind11::object group_;  // outlives what is bound to it
+    pybind11::object group_;  // outlives the operators that are bound to it
     Spec spec_;
     PyCommunicator* communicator_ = nullptr;
     std::optional<Bound> bound_;

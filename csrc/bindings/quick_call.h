@@ -1,9 +1,8 @@
-// Collectives without pybind11's dispatch, which takes about as long as a small one, and twice as
-// long where arguments are named.
+// Collectives without pybind11's dispatch, which takes about as long as a small collective, and
+// twice as long with named arguments.
 //
-// make_quick() puts a method of CPython's fast calling convention in place of one that pybind11
-// made, and leaves to that one what it does not take itself: arguments of the wrong name, number or
-// type.
+// make_quick() replaces a method of pybind11 by one with CPython's fast calling convention. It
+// forwards calls that it does not support to pybind11: wrong names, numbers or types of arguments.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -25,8 +24,7 @@
 
 namespace pccl::bindings {
 
-/// How a positional argument is read, or replaced where it is missing; nullopt leaves the call to
-/// pybind11.
+/// Conversion of a positional argument, or its default. nullopt forwards the call to pybind11.
 template <typename T>
 struct QuickArgument;
 
@@ -59,7 +57,7 @@ struct QuickArgument<const Reducing&> {
     }
 };
 
-/// An integer that a call may leave out.
+/// An optional integer argument.
 template <int Default>
 struct Or;
 
@@ -79,7 +77,7 @@ struct QuickArgument<bool> {
     }
 };
 
-/// Of seconds.
+/// Conversion of seconds.
 template <>
 struct QuickArgument<std::optional<double>> {
     static std::optional<std::optional<double>> read(PyObject* given) {
@@ -91,9 +89,9 @@ struct QuickArgument<std::optional<double>> {
     }
 };
 
-/// The names of a method's first `positional` parameters after self, and of those of CallOptions;
-/// null: it has no such. `signature` is as "($self, x, root=0, *, async_op=False, timeout=None)".
-/// For good, and interned, as those of a call's keywords are.
+/// Returns the names of a method's first `positional` parameters after self, and of those of
+/// CallOptions; null: not present. `signature` is like "($self, x, root=0, *, async_op=False,
+/// timeout=None)". The names live forever, and are interned, as the keywords of calls are.
 [[nodiscard]] std::vector<PyObject*> names_in(std::string_view signature, std::size_t positional);
 
 template <typename Result, typename Class, typename... Arguments>
@@ -121,20 +119,20 @@ class QuickCall {
 
    private:
     static constexpr std::size_t kPositional = sizeof...(Arguments);
-    /// Theirs, async_op and timeout.
+    /// The positional arguments, async_op and timeout.
     using Places = std::array<PyObject*, kPositional + 2>;
 
     static std::string signature() {
         return pybind11::str(pybind11::handle(general).attr("__text_signature__"));
     }
-    /// What pybind11 was given, but for "$" before self, which is how CPython finds that a bound
-    /// method takes it no more.
+    /// Returns pybind11's documentation with "$" before self, by which CPython recognises that a
+    /// bound method takes no self.
     static std::string documentation(const char* name) {
         const std::string text = pybind11::str(pybind11::handle(general).attr("__doc__"));
         return concat(name, "($", signature().substr(1), "\n--\n\n", text);
     }
 
-    /// Null before __init__, and where pybind11 has to look for it among several bases.
+    /// Returns null before __init__, and where pybind11 must search several bases.
     static Self* called_of(PyObject* self) {
         auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
         if (!instance->simple_layout) return nullptr;
@@ -155,7 +153,7 @@ class QuickCall {
         return result ? *result : call_general(self, arguments, positional, keywords);
     }
 
-    /// False where a keyword is none of them, or of what has come before.
+    /// Returns false where a keyword is unknown or repeats a positional argument.
     static bool place(PyObject* const* values, PyObject* keywords, Places& given) {
         const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
         for (Py_ssize_t i = 0; i < count; ++i) {
@@ -198,11 +196,11 @@ class QuickCall {
         return PyObject_Vectorcall(general, all.data(), positional + 1, keywords);
     }
 
-    static inline PyObject* general = nullptr;  // for good, as the class
+    static inline PyObject* general = nullptr;  // never released, like the class
     static inline Places names{};
 };
 
-/// In place of the method `name` that pybind11 made of `Method`, which takes `Arguments` and
+/// Replaces the method `name`, which pybind11 made of `Method`. It takes `Arguments` and
 /// CallOptions.
 template <auto Method, typename... Arguments>
 void make_quick(pybind11::handle type, const char* name) {

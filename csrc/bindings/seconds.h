@@ -1,5 +1,6 @@
-// Times as Python users write them: seconds, as a number or a datetime.timedelta. The one place
-// that converts them; needs the GIL, for it raises InvalidArgumentError, which names the argument.
+// Times as Python users write them: seconds, as a number or a datetime.timedelta. No other file
+// converts them. Requires the GIL, because errors raise InvalidArgumentError, which contains the
+// argument's name.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,11 +17,12 @@ namespace pccl::bindings {
 
 inline constexpr std::string_view kTimeout = "timeout";
 
-/// What a function that pybind11 calls takes for a time.
+/// Time argument of a function that pybind11 calls.
 class Seconds {
    public:
     Seconds() = default;
-    // Both implicit, as this stands for a number but for how it is read.
+    // Both conversions are implicit, since the type represents a number and differs only in its
+    // parsing.
     Seconds(double count) : count_(count) {}    // NOLINT(google-explicit-constructor)
     operator double() const { return count_; }  // NOLINT(google-explicit-constructor)
 
@@ -29,37 +31,37 @@ class Seconds {
 };
 using OptionalSeconds = std::optional<Seconds>;
 
-/// From 0 s on.
+/// Accepts 0 s and more.
 inline Duration duration_of(double seconds, std::string_view argument = kTimeout) {
     return value_or_throw(limit_of(seconds, argument));
 }
 
-/// The same, above 0 s.
+/// Accepts more than 0 s.
 inline Duration positive_duration_of(double seconds, std::string_view argument = kTimeout) {
     const Duration limit = duration_of(seconds, argument);
     if (seconds > 0) return limit;
     throw_status(Status::invalid_argument(concat(argument, " is 0: it must be above 0 s")));
 }
 
-/// Rounded up, so that a short time is not none.
+/// Rounds up, so that a short time does not become 0.
 inline std::chrono::milliseconds in_milliseconds(Duration limit) {
     return std::chrono::ceil<std::chrono::milliseconds>(limit);
 }
 
-/// Of one call; None is that of the group.
+/// Converts the timeout of one call; None selects the group's timeout.
 inline std::optional<std::chrono::milliseconds> timeout_of(std::optional<double> seconds) {
     if (!seconds) return std::nullopt;
     return in_milliseconds(duration_of(*seconds));
 }
 
-/// None is never.
+/// Converts a timeout to a deadline; None means never.
 inline Deadline deadline_after(std::optional<double> seconds) {
     return seconds ? Deadline::after(duration_of(*seconds)) : Deadline::never();
 }
 
 }  // namespace pccl::bindings
 
-/// Takes numbers, and what has total_seconds().
+/// Accepts numbers, and objects with total_seconds().
 template <>
 class pybind11::detail::type_caster<pccl::bindings::Seconds> {
    public:

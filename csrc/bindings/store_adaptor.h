@@ -1,4 +1,4 @@
-// A Python object as the communicator's rendezvous store.
+// Adaptor from a Python object to the communicator's rendezvous store.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,25 +11,26 @@
 
 namespace pccl::bindings {
 
-/// Any object with set(key, value), get(key) and add(key, number), such as torch's stores;
-/// wait(keys, timedelta), check(keys) and delete_key(key) are used where they exist. Without
-/// wait(), get() must raise KeyError or return None while the key is missing; one that blocks holds
-/// up whoever looks whether a rank has left. Takes the GIL for each call.
+/// Adapts any object with set(key, value), get(key) and add(key, number), such as torch's stores.
+/// Uses wait(keys, timedelta), check(keys) and delete_key(key) where they exist. Without wait(),
+/// get() must raise KeyError or return None while the key is missing; a blocking get() delays the
+/// detection of ranks that have left. Takes the GIL for each call.
 [[nodiscard]] std::shared_ptr<bootstrap::Store> adapt_store(pybind11::object store);
 
-/// Which rank this process is, and of how many.
+/// Rank of this process, and number of ranks.
 struct Place {
     Rank rank = 0;
     int world_size = 1;
 };
-/// What users have left out is the environment's where they meet at "env://", else one rank alone;
-/// who gives nothing at all is refused where a launcher has started several processes.
+/// Completes the arguments: missing values are those of the environment if the rendezvous is
+/// "env://", and those of a single rank otherwise. Throws if all are missing although a launcher
+/// has started several processes.
 [[nodiscard]] Place place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
                              std::optional<int> world_size);
 
-/// What users give as rendezvous: "env://" (the store that the environment names, with a part for
-/// groups of that name), a URL for open_store(), a store object, or None (null here). Where it may
-/// hold nothing, the part of "env://" is for this group alone, by its number in this process and
+/// Opens the user's rendezvous: "env://" (the store of the environment, with a prefix for groups of
+/// that name), a URL for open_store(), a store object, or None (returns null). Where the store must
+/// be empty, the prefix of "env://" also contains the group's number in this process and the
 /// attempt.
 [[nodiscard]] std::shared_ptr<bootstrap::Store> store_at(const pybind11::object& rendezvous,
                                                          const Place& place,

@@ -1,4 +1,4 @@
-// What a rank tells the others about how to reach it.
+// Endpoint of a rank: the information that the other ranks need to reach it.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,29 @@
 
 namespace pccl::bootstrap {
 
-/// A plain value, comparable. Its serialised form stays below 8 KiB, so that it fits a value of any
-/// Store.
+/// Comparable value. Its serialised form is below 8 KiB, so that it fits a value of any Store.
 struct PCCL_API Endpoint {
     Rank rank = 0;
-    std::string host;      // name of the machine (management plane), for messages
+    std::string host;      // name of the machine (management plane), for error messages
     std::int64_t pid = 0;  // in its own pid namespace
     transport::TransportFlags transports;
     transport::PeerAddress address;
-    std::string machine;         // the same on all ranks of a host, and nowhere else
-    int numa = -1;               // node of the cores that it may run on; -1: several, or unknown
-    std::string gpu;             // bus id of the GPU that it uses; empty: none, or unknown
-    std::uint64_t capsules = 0;  // stands for those that it was given to use; 0: none
-    std::uint64_t nonce = 0;     // made up for one exchange_roster(), to know the answer to it by
+    std::string machine;         // equal on all ranks of a host, and unique to it
+    int numa = -1;               // NUMA node of its allowed cores; -1: several, or unknown
+    std::string gpu;             // bus id of its GPU; empty: none, or unknown
+    std::uint64_t capsules = 0;  // digest of the capsules that it was given; 0: none
+    std::uint64_t nonce = 0;     // random for one exchange_roster(), to identify the answer to it
 
     bool operator==(const Endpoint&) const = default;
 
-    /// Takes away these transports, and their addresses.
+    /// Removes these transports and their addresses.
     void drop(transport::TransportFlags kinds);
 
-    /// Address and host must keep the bounds that deserialise() checks.
+    /// Serialises the endpoint. Address and host must keep the bounds that deserialise() checks.
     [[nodiscard]] std::string serialise() const;
-    /// From bytes of any origin. kInvalidArgument names the field and the place.
+    /// Parses untrusted bytes. Returns kInvalidArgument with the field and the place.
     static Result<Endpoint> deserialise(std::string_view bytes);
-    /// "rank 3 on node7 (pid 812, shm,tcp)"
+    /// Returns, for example, "rank 3 on node7 (pid 812, shm,tcp)".
     [[nodiscard]] std::string to_string() const;
 };
 

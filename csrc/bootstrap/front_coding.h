@@ -1,5 +1,5 @@
-// Texts of which each differs little from the one before, in few bytes: of the endpoints of a host,
-// numbers.
+// Compact coding of texts that differ little from their predecessors, such as the endpoints of one
+// host, which differ in numbers only.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace pccl::bootstrap {
 
-/// At most 64 KiB - 1 each.
+/// Writes the texts, each of at most 64 KiB - 1.
 void write_front_coded(std::span<const std::string> texts, ByteWriter& out);
 
-/// `count` of them from bytes of any origin. kInvalidArgument where one is longer than `longest`,
-/// or differs from the one before behind its end.
+/// Reads `count` texts from untrusted bytes. Returns kInvalidArgument where a text is longer than
+/// `longest`, or refers to bytes beyond the end of its predecessor.
 [[nodiscard]] Result<std::vector<std::string>> read_front_coded(ByteReader& in, std::size_t count,
                                                                 std::size_t longest);
 

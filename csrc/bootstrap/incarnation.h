@@ -1,29 +1,30 @@
-// Which incarnation of a group meets now: groups of one name come about again and again at one
-// store, which may hold what earlier ones left, whole or in part, and what strangers put there.
+// Incarnations of a group: groups of one name meet repeatedly at one store, which may contain
+// complete or partial remains of earlier ones, and entries of strangers.
 //
-//     rank 0:   opens an incarnation with an id of 128 random bits, under one key that it
-//     overwrites others:   read that key, and answer under a key that the id is part of
-//     (exchange_roster()) rank 0:   has all answers to this id, and publishes the roster, under the
-//     id, too others:   find their own nonce in the roster: this group is theirs
+//   rank 0:  opens an incarnation with an id of 128 random bits, under a key that it overwrites
+//   others:  read that key, and answer under a key that contains the id (exchange_roster())
+//   rank 0:  collects all answers to this id, and publishes the roster, also under the id
+//   others:  find their own nonce in the roster, and so have joined this group
 //
-// Why no rank ends up in a group that others are not in, whatever the store held before:
-//  - Rank 0 reads answers to its own id alone. Nobody can have given one before it was made up, so
-//    each comes from a process that joins at the same time.
-//  - Another rank goes on only with a roster that holds the nonce which it made up for this call,
-//  so
-//    that roster was made of its answer, by a rank 0 that took it for this call.
-//  - An incarnation may be over, or its rank 0 may have ended: the store does not tell. A rank
-//    that waits for a roster therefore looks now and then whether another incarnation has been
-//    opened, and answers that one, too. It looks for the roster once more first: rank 0 publishes
-//    that before it can open another, so a rank that is slow to read its roster, while rank 0 has
-//    left the group and joins the next, still joins the first.
-//  - One that has a roster already when a rank first meets it was made without that rank's answer,
-//    and is passed over.
-// So a generation counted up by all is not needed: ranks need not agree on a number that some of
-// them (killed, restarted, or started late) have counted differently.
+// No rank ends up in a group without the others, whatever the store contained before:
 //
-// What ended incarnations have left is removed once all ranks have answered a later one; they have
-// no more use for it.
+//  - Rank 0 reads answers to its own id only. No answer can be older than the id, so each one
+//    comes from a process that joins at the same time.
+//  - Another rank accepts only a roster with the nonce that it made for this call. Rank 0 made
+//    that roster from its answer, and has accepted it for this call.
+//  - An incarnation may be over, or its rank 0 may have ended; the store does not show it. A rank
+//    that waits for a roster therefore checks periodically for a newer incarnation, and answers
+//    that one, too. Before that it checks for the roster once more: rank 0 publishes the roster
+//    before it can open another incarnation. A slow rank thus still joins the first one, even if
+//    rank 0 has left it already and joins the next.
+//  - An incarnation that has a roster when a rank first finds it was made without that rank's
+//    answer, and is skipped.
+//
+// There is no common generation counter, because ranks that were killed, restarted or started late
+// would count differently.
+//
+// The remains of ended incarnations are removed once all ranks have answered a later one, because
+// no rank needs them then.
 #pragma once
 
 #include <memory>
@@ -39,7 +40,7 @@
 namespace pccl::bootstrap {
 
 struct PCCL_API Incarnation {
-    /// What an ended one has left in the store.
+    /// Entries that an ended incarnation has left in the store.
     struct Remains {
         transport::GroupId group{};
         int size = 1;
@@ -49,44 +50,46 @@ struct PCCL_API Incarnation {
 
     GroupIdentity identity;
     int size = 1;
-    Announcement root;  // rank 0's, which has opened it
+    Announcement root;  // of rank 0, which has opened it
     std::vector<Remains> remains{};
 
     [[nodiscard]] std::string serialise() const;
-    /// From bytes of any origin: kInvalidArgument names the place.
+    /// Parses untrusted bytes. Returns kInvalidArgument with the place.
     static Result<Incarnation> deserialise(std::string_view bytes);
 };
 
-/// A rank among the incarnations of its group. One call of open() or next() after the other.
+/// Incarnations of a group, for one of its ranks. Calls of open() and next() must not overlap.
 class PCCL_API Incarnations final : public CurrentIncarnation {
    public:
-    /// `rendezvous` outlives it, and has a pre-join store.
+    /// `rendezvous` must outlive it, and have a pre-join store.
     Incarnations(const Announcement& own, const RendezvousContext& rendezvous)
         : own_(own), rendezvous_(rendezvous) {}
 
-    /// Rank 0 opens one.
+    /// Opens an incarnation, on rank 0.
     [[nodiscard]] Result<GroupIdentity> open();
-    /// Other ranks wait for one that the last call has not returned. Errors: kTimeout when rank 0
-    /// has not come, kPeerLost when it is gone, kMismatch when it makes a group of another size.
+    /// Waits, on other ranks, for an incarnation that the last call has not returned. Returns
+    /// kTimeout when rank 0 has not come, kPeerLost when it is gone, kMismatch when it makes a
+    /// group of another size.
     [[nodiscard]] Result<GroupIdentity> next();
 
-    /// The part of the store that belongs to the current one alone.
+    /// Returns the part of the store that belongs to the current incarnation alone.
     [[nodiscard]] std::shared_ptr<Store> store() const;
     [[nodiscard]] Status check_current() override;
     [[nodiscard]] bool counts() const override;
-    /// Whether there is one that this rank has passed over, or that does not count.
+    /// Returns whether there is an incarnation that this rank has skipped, or that does not count.
     [[nodiscard]] bool is_of_another_time() const { return current_ && !counts(); }
-    /// The process that has opened the current one.
+    /// Returns the announcement of the process that has opened the current incarnation.
     [[nodiscard]] const Announcement& root() const { return current_->root; }
-    /// Names rank 0, which `late` (kTimeout) has waited for, and what was there instead.
+    /// Returns the error for a wait for rank 0 that ended with `late` (kTimeout), with the store's
+    /// contents.
     [[nodiscard]] Status timeout_cause(const Status& late) const;
-    /// To be called once all have joined the current one: removes what earlier ones left, of which
-    /// every rank has its part. What cannot be removed stays.
+    /// Removes this rank's remains of earlier incarnations. Call it once all ranks have joined the
+    /// current one. Ignores failures to remove an entry.
     void remove_remains() const;
 
    private:
     [[nodiscard]] Result<std::optional<Incarnation>> read();
-    /// nullopt for an entry of another time that cannot be used, else why it cannot be used.
+    /// Returns nullopt for an unusable entry of another attempt, otherwise its error.
     [[nodiscard]] Result<std::optional<Incarnation>> judged(const Status& unusable) const;
     [[nodiscard]] Result<std::optional<GroupIdentity>> take(Incarnation found);
     [[nodiscard]] Status wait_for_change();
@@ -96,8 +99,8 @@ class PCCL_API Incarnations final : public CurrentIncarnation {
     const RendezvousContext& rendezvous_;
     std::optional<Incarnation> current_;
     bool has_looked_ = false;
-    bool is_there_ = false;        // an entry, of whatever use
-    bool is_passed_over_ = false;  // the current one
+    bool is_there_ = false;        // an entry exists, usable or not
+    bool is_passed_over_ = false;  // the current incarnation
     Duration pause_{};
     TimePoint looked_around_ = system_clock().now();
 };

@@ -1,5 +1,5 @@
-// How the ranks of a group lie on its hosts, as schedules and the cost model count on it. A pure
-// function of the roster: all ranks have the same.
+// Layout of a group's ranks on its hosts, for schedules and the cost model. It is a pure function
+// of the roster, and thus the same on all ranks.
 #pragma once
 
 #include <memory>
@@ -15,24 +15,24 @@ namespace pccl::bootstrap {
 
 class Layout {
    public:
-    /// kInvalidArgument where Roster::job cannot be used, or PCCL_GRAPH_FILE does not fit.
+    /// Returns kInvalidArgument where Roster::job is unusable, or PCCL_GRAPH_FILE does not match.
     [[nodiscard]] static Result<std::shared_ptr<const Layout>> make(const Roster& roster);
-    /// Of so many ranks, with what Roster::job holds.
+    /// Makes the layout of `ranks` ranks from the content of Roster::job.
     [[nodiscard]] static Result<std::shared_ptr<const Layout>> make(int ranks,
                                                                     std::string described);
 
-    /// Ranks by position: neighbours next to each other.
+    /// Returns the ranks by position; neighbours are adjacent.
     [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
-    /// Rings that run side by side.
+    /// Returns the number of parallel rings.
     [[nodiscard]] int lanes() const { return lanes_; }
-    /// Null where nothing is known but that all ranks share a host.
+    /// Returns null where nothing is known except that all ranks share a host.
     [[nodiscard]] const topo::JobLinks* links() const { return links_ ? &*links_ : nullptr; }
     [[nodiscard]] bool is_on_one_host() const;
-    /// What predictions count on: "eth0 of node7: 1.25 GB/s, measured", one for each host's
-    /// network, or the host's memory.
+    /// Returns the links that predictions assume: "eth0 of node7: 1.25 GB/s, measured", one for
+    /// each host's network, or the host's memory.
     [[nodiscard]] std::vector<std::string> describe_links() const;
     [[nodiscard]] std::string digest() const;
-    /// What it was made from: Roster::job.
+    /// Returns the Roster::job from which it was made.
     [[nodiscard]] const std::string& job() const { return job_; }
 
    private:

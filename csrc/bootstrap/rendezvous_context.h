@@ -1,4 +1,4 @@
-// How ranks wait for each other at a store, and pass on texts that are longer than its values.
+// Waits of ranks for each other at a store, and the exchange of texts that exceed its values.
 #pragma once
 
 #include <functional>
@@ -14,85 +14,87 @@ namespace pccl::bootstrap {
 
 struct Roster;
 
-/// The incarnation of a group in which a rank waits, and which may not come about.
+/// The incarnation of a group that a rank waits for, and which may never be completed.
 class CurrentIncarnation {
    public:
     virtual ~CurrentIncarnation() = default;
-    /// superseded() once another one is open; on rank 0 kMismatch, which names the process that
-    /// opened it.
+    /// Returns superseded() once another incarnation is open; on rank 0, kMismatch with the process
+    /// that opened it.
     [[nodiscard]] virtual Status check_current() = 0;
-    /// Whether the ends of processes in it, and what they failed of, concern this rank: not where
-    /// it has passed it over, or an earlier attempt has left it.
+    /// Returns whether ended processes and failures in it concern this rank. They do not if the
+    /// rank has skipped it, or an earlier attempt has left it.
     [[nodiscard]] virtual bool counts() const = 0;
 };
 
 struct RendezvousContext {
     int size = 1;
     Deadline deadline;
-    /// Where ranks announce themselves before they know their group; null: in the store they wait
-    /// at.
+    /// Store in which ranks announce themselves before they join; null: the store at which they
+    /// wait.
     std::shared_ptr<Store> pre_join{};
-    /// Whose end counts; null: everybody's.
+    /// Decides which ended processes count; null: all do.
     std::shared_ptr<Contemporaries> contemporaries{};
-    /// While it is not known whether it will come about; null: it will.
+    /// Set until the incarnation is certain to be completed; null: it is.
     CurrentIncarnation* incarnation = nullptr;
-    /// Rank 0, for those who look at it; null: nobody does.
+    /// Endpoint of rank 0, which waiting ranks check; null: no check.
     const Endpoint* root = nullptr;
-    /// Called now and then with the ranks known to be there and the one that is waited for:
+    /// Called periodically with the ranks that are known and the one that is awaited. Returns
     /// kPeerLost when one of the group is gone.
     std::function<Status(std::span<const Endpoint>, Rank)> lost{};
-    /// Whether a rank that has announced itself is still there: kPeerLost when not.
+    /// Returns kPeerLost when a rank that has announced itself is gone.
     std::function<Status(const Endpoint&)> probe{};
-    // Rank 0's, for all: Roster::tuning and costs, and Roster::job where that needs no other rank's
-    // word.
+    // Rank 0's values for all: Roster::tuning and costs, and Roster::job where that depends on rank
+    // 0 alone.
     std::string tuning{};
     std::string costs{};
     std::function<Result<std::string>(const Roster&)> describe{};
 };
 
-/// Where a text is, and who is to put it there.
+/// Location of a text, and the ranks that must set it.
 struct Awaiting {
     std::string key;
     Rank from = 0;
     std::span<const Endpoint> present{};
-    Rank until = from + 1;  // ranks behind `from` that are awaited, too
+    Rank until = from + 1;  // end of the ranks that are awaited, which begin at `from`
 };
 
-/// How long a store is waited for before looking whether all is lost.
+/// Longest wait at a store before the checks for lost ranks.
 inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
 
-/// What waits end with where another incarnation of the group has been opened meanwhile.
+/// Returns the error of waits after another incarnation of the group has been opened.
 [[nodiscard]] Status superseded();
 [[nodiscard]] bool is_superseded(const Status& status);
 
-/// Waits for a key in slices, and looks between them whether all is lost, or superseded.
+/// Waits for a key in slices, and checks between them for lost ranks and for a newer incarnation.
 [[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what,
                                         const RendezvousContext& rendezvous);
 
-/// Looks at those who are awaited and have announced themselves: kPeerLost where one has ended, and
-/// what one says that cannot join.
+/// Checks the awaited ranks that have announced themselves. Returns kPeerLost where one has ended,
+/// and the error of one that cannot join.
 [[nodiscard]] Status look_for_lost(Store& pre_join, const Awaiting& what,
                                    const RendezvousContext& rendezvous);
 
-/// A store's values are bounded: a long text takes several, with keys that begin with `key`.
+/// Publishes a text. Values of a store are bounded, so a long text takes several, under keys that
+/// begin with `key`.
 [[nodiscard]] Status publish_text(Store& store, const std::string& key, const std::string& text);
-/// kInvalidArgument for a text of more than `most` bytes.
+/// Returns kInvalidArgument for a text of more than `most` bytes.
 [[nodiscard]] Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
                                              const RendezvousContext& rendezvous);
-/// Whether it has been published; does not wait.
+/// Returns whether the text is published; does not wait.
 [[nodiscard]] bool has_text(Store& store, const std::string& key);
-/// Of one that nobody awaits any more. What cannot be removed stays.
+/// Removes a text that no rank awaits any more. Ignores failures to remove an entry.
 void remove_text(Store& store, const std::string& key);
 
-/// What a rank that could not join has left in the store; ok while none has.
+/// Returns the error of a rank that could not join; ok while there is none.
 [[nodiscard]] Status failure_in(Store& store);
-/// To be called when nobody needs it any more.
+/// Removes that error. Call it when no rank needs it any more.
 void remove_failure(Store& store);
-/// How the others are told of that: what `self` lacks itself (kResourceExhausted, kUnavailable), or
-/// that it was interrupted (kAborted), makes it the lost one to them.
+/// Converts an error for the other ranks. If it is caused by the resources of `self`
+/// (kResourceExhausted, kUnavailable), or by an interrupt (kAborted), the others report `self` as
+/// lost.
 [[nodiscard]] Status as_told(const Status& why, Rank self);
-/// To be called by a rank that could not join: what the first of them says, so that all blame the
-/// same. What only others are told as a loss stays this rank's own error.
+/// Publishes the error of a rank that could not join, and returns the first such error, so that all
+/// ranks report the same. An error that only others see as a loss remains this rank's own.
 [[nodiscard]] Status agree_on_failure(Store& store, const Status& why, Rank self);
 
 }  // namespace pccl::bootstrap

@@ -1,4 +1,5 @@
-// Who is in a group: agreed through the store when the group is made, the same on every rank.
+// Roster of a group: its members, agreed on through the store when the group is made, the same on
+// every rank.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace pccl::bootstrap {
 
-/// Made up by rank 0.
+/// Random id and secret, which rank 0 makes.
 struct GroupIdentity {
     transport::GroupId group{};
     transport::Secret secret{};
@@ -20,51 +21,52 @@ struct GroupIdentity {
 
 struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
-    std::string tuning;  // rank 0's, so that all choose alike: what Tuning::parse() takes
-    std::string costs;   // rank 0's, likewise: what costs::MachineCosts::parse() takes
-    std::string job;     // what topo::decode_job() takes; empty on one host, unless it has parts
+    std::string tuning;  // rank 0's, so that all choose alike; format of Tuning::parse()
+    std::string costs;   // rank 0's, for the same reason; format of costs::MachineCosts::parse()
+    std::string job;     // format of topo::decode_job(); empty on one host, unless it has parts
 };
 
-/// Returns the roster with these transports taken from all ranks.
+/// Returns the roster without these transports.
 [[nodiscard]] Roster without(transport::TransportFlags kinds, Roster roster);
 
-/// Bytes of Roster::job.
+/// Most bytes of Roster::job.
 inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 inline constexpr std::size_t kMostTuningBytes = 24 * kKiB;
 inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 
-/// `store` for what ranks say before they know the group: as it is, or sealed under
-/// PCCL_SECRET_FILE, where that is set. kInvalidArgument as secret_from_file() has it.
+/// Returns the view of `store` for entries before the group is known: as it is, or sealed under
+/// PCCL_SECRET_FILE, where that is set. Returns the kInvalidArgument errors of secret_from_file().
 [[nodiscard]] Result<std::shared_ptr<Store>> pre_join_at(std::shared_ptr<Store> store);
-/// The same for what they say of it afterwards: sealed under its secret besides.
+/// Returns the view of the store for entries once the group is known, which is also sealed under
+/// its secret.
 [[nodiscard]] std::shared_ptr<Store> group_namespace(std::shared_ptr<Store> pre_join,
                                                      const GroupIdentity& identity);
 
-// In this order, with the group registered in its runtime between the two: whoever holds the roster
-// may connect at once, for every rank in it knows the secret and accepts.
+// Call these in order, with the group registered in its runtime between the two calls: a rank with
+// the roster may connect at once, since every rank in it has the secret and accepts.
 
-/// For a group of one rank, and for rank 0 to publish.
+/// Returns an identity for a group of one rank, or for rank 0 to publish.
 [[nodiscard]] Result<GroupIdentity> fresh_identity();
 
-/// kTimeout when rank 0 has not come, kPeerLost when it is gone.
+/// Returns kTimeout when rank 0 has not come, kPeerLost when it is gone.
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
                                                       const RendezvousContext& rendezvous);
 
-/// The first ranks that have not published, of those worth naming.
+/// Returns the first ranks that have not published, as many as an error lists.
 [[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
 
-/// Whether rank 0 has published it.
+/// Returns whether rank 0 has published the roster.
 [[nodiscard]] bool has_roster(Store& store);
 
-/// Publishes `mine`, with a nonce if it has none, and returns what rank 0 collected from all ranks.
-/// Errors: kTimeout names the ranks that have not published; kPeerLost a rank that is gone or
-/// publishes malformed bytes; kMismatch another process that is in the roster in this one's place;
-/// superseded() where that is this process at an earlier call, or another incarnation of the group
-/// is open; kUnavailable when the store fails.
+/// Publishes `mine`, with a nonce if it has none, and returns the roster that rank 0 has collected.
+/// Returns kTimeout with the ranks that have not published; kPeerLost for a rank that is gone or
+/// publishes malformed bytes; kMismatch if another process takes this one's place in the roster;
+/// superseded() if that is this process at an earlier call, or another incarnation of the group is
+/// open; kUnavailable when the store fails.
 [[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine,
                                              const RendezvousContext& rendezvous);
 
-/// What `self` published for it, once nobody needs it any more.
+/// Removes the entries of `self`. Call it once no rank needs them.
 void remove_roster(Store& store, Rank self, int size);
 
 }  // namespace pccl::bootstrap

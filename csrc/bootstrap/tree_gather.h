@@ -1,6 +1,6 @@
-// What every rank says, brought to rank 0 through the store by way of some of the others: ranks are
-// in groups of about the square root of all, and the first of a group, its gatherer, publishes in
-// one text what its group said. So no rank awaits more than some 2 sqrt(n) entries.
+// Gather of one text per rank to rank 0 through the store. The ranks form subgroups of about the
+// square root of their number. The first rank of a subgroup, its gatherer, publishes the texts of
+// the subgroup as one, so that no rank awaits more than about 2 sqrt(n) entries.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 namespace pccl::bootstrap {
 
 struct TreeGather {
-    std::string key;          // rank 3 speaks under "<key>/3"
-    std::size_t longest = 0;  // bytes of what one rank says
-    /// Called in order of ranks with what each says; an error of it ends the gather.
+    std::string key;          // rank 3 publishes under "<key>/3"
+    std::size_t longest = 0;  // bytes of one rank's text
+    /// Called with each text in rank order. An error of it ends the gather.
     std::function<Status(Rank, const std::string&)> take;
-    /// The ranks to look at while others are awaited.
+    /// Returns the ranks to check while others are awaited.
     std::function<std::span<const Endpoint>()> present = [] { return std::span<const Endpoint>(); };
 };
 
-/// What this rank says itself.
+/// The contribution of this rank.
 struct Contribution {
     Rank self = 0;
     std::string text;
@@ -29,21 +29,23 @@ struct Contribution {
 
 [[nodiscard]] Rank gatherer_of(Rank rank, int size);
 
-/// To be called by all ranks, each with its contribution: a gatherer takes those of its group and
-/// passes them on, rank 0 takes all; the others take none. Errors: kPeerLost a rank that is gone,
-/// or whose entry cannot be read; kTimeout (see silent_in() for whom); what `take` returns.
+/// Gathers the texts. All ranks must call it, each with its contribution. A gatherer takes and
+/// forwards those of its subgroup, rank 0 takes all, and the others take none. Returns kPeerLost
+/// for a rank that is gone or whose entry is malformed, kTimeout (silent_in() returns the late
+/// ranks), and errors of `take`.
 [[nodiscard]] Status gather(Store& store, const TreeGather& what, const Contribution& own,
                             const RendezvousContext& rendezvous);
 
-/// The first ranks that have not spoken under `key`, of those worth naming.
+/// Returns the first ranks that have not published under `key`, as many as an error lists.
 [[nodiscard]] std::vector<Rank> silent_in(Store& store, const std::string& key, int size);
-/// The first gatherer that has not passed on what its group said: rank 0, if all others have.
+/// Returns the first gatherer that has not forwarded its subgroup's texts; rank 0 if all others
+/// have.
 [[nodiscard]] Rank idle_gatherer_in(Store& store, const std::string& key, int size);
 
-/// What `self` said under `key`, and passed on, once nobody needs it any more.
+/// Removes the entries of `self` under `key`. Call it once no rank needs them.
 void remove_contribution(Store& store, const std::string& key, Rank self, int size);
 
-/// kPeerLost: `rank` is to blame for an entry that `why` tells of.
+/// Returns kPeerLost: the entry of `rank` is malformed, with the reason `why`.
 [[nodiscard]] Status unreadable(Rank rank, const Status& why);
 
 }  // namespace pccl::bootstrap

@@ -1,8 +1,8 @@
-// One line that names the argument, its value and what would be right, in place of the list of C++
-// signatures with which pybind11 refuses arguments.
+// One-line errors for wrong arguments, which contain the argument, its value and the expected one.
+// They replace the list of C++ signatures that pybind11 prints.
 //
-// A function's entry is replaced by one that calls it and looks at its error. So a call that
-// succeeds costs a jump more, and one that fails has all its arguments at hand.
+// The entry point of a function is replaced by one that calls it and examines its error. A
+// successful call thus costs one more jump, and a failing one still has all its arguments.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -14,7 +14,8 @@ namespace pccl::extension {
 
 class ArgumentErrors {
    public:
-    /// `function` is one that pybind11 made, or a method of a class, with all its overloads.
+    /// Replaces the entry point of `function`, which pybind11 made, or of a method of a class. All
+    /// its overloads are covered.
     static void explain_in(pybind11::handle function) {
         PyObject* bare = function.ptr();
         if (PyInstanceMethod_Check(bare) != 0) bare = PyInstanceMethod_GET_FUNCTION(bare);
@@ -36,7 +37,7 @@ class ArgumentErrors {
         const auto found =
             reinterpret_cast<Function>(reinterpret_cast<void (*)()>(definition.ml_meth));
         if (found == explained) return;
-        kept = found;  // pybind11's functions have all the same
+        kept = found;  // all functions of pybind11 share it
         definition.ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(explained));
     }
 
@@ -60,7 +61,7 @@ class ArgumentErrors {
         return result;
     }
 
-    /// Positional arguments, and those that have a name.
+    /// Returns the positional and the named arguments.
     static pybind11::tuple given(PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
         pybind11::list positional;
         for (Py_ssize_t i = 0; i < count; ++i) positional.append(pybind11::handle(arguments[i]));
@@ -71,10 +72,10 @@ class ArgumentErrors {
         return pybind11::make_tuple(pybind11::tuple(positional), named);
     }
 
-    /// Replaces the error that is set, if it is pybind11's own; where that fails, it stays.
+    /// Replaces the current error if it is pybind11's own. If that fails, the error stays.
     template <typename Given>
     static void explain(const Given& arguments) {
-        pybind11::error_scope error;  // put back at the end
+        pybind11::error_scope error;  // restored at the end
         try {
             const std::string text = pybind11::str(pybind11::handle(error.value));
             if (text.find("The following argument types are supported") == std::string::npos)

@@ -1,4 +1,4 @@
-// The docstrings of an extension module, which are written in its stub, python/pccl/<module>.pyi.
+// Docstrings of an extension module, which are written in its stub, python/pccl/<module>.pyi.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 namespace pccl::extension {
 
 struct Docstring {
-    std::string_view name;  // inside the module: "Communicator.all_reduce"; "" is the module itself
-    const char* text;       // of a function: "all_reduce(self, x)\n--\n\n", then what it says
+    std::string_view name;  // in the module: "Communicator.all_reduce"; "" is the module itself
+    const char* text;       // of a function: "all_reduce(self, x)\n--\n\n", then the text
 };
 
-/// In the order of names. Each module has its own, which cmake/make_docstrings.py makes of its
-/// stub.
+/// Returns the docstrings, sorted by name. Each module has its own, which cmake/make_docstrings.py
+/// generates from its stub.
 std::span<const Docstring> table();
 
-/// Static memory; null where the stub says nothing.
+/// Returns static memory; null where the stub has no docstring.
 inline const char* docstring_of(std::string_view name) {
     const auto all = table();
     const auto found = std::ranges::lower_bound(all, name, {}, &Docstring::name);

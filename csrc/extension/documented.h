@@ -1,6 +1,6 @@
-// pybind11's modules and classes, whose functions and members show the docstrings and signatures of
-// the stub, so that inspect.signature() works. pybind11 copies the texts. Objects whose __init__
-// has not run are refused by all that takes them, and wrong arguments in one line.
+// Wrappers of pybind11's modules and classes. Their functions and members have the docstrings and
+// signatures of the stub, so that inspect.signature() works. pybind11 copies the texts. Functions
+// refuse objects whose __init__ has not run, and report wrong arguments in one line.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -32,11 +32,11 @@ class Module : public pybind11::module_ {
     }
 
    private:
-    pybind11::options options_;  // count until the end of this
+    pybind11::options options_;  // apply until the module's end
 };
 
-/// Stands for the memory that pybind11 otherwise gives to an object without a value, unset, when a
-/// function takes it: made by __new__ alone, or by a subclass that has not called __init__ yet.
+/// Throws TypeError. It replaces pybind11's allocation of an unset value for an object without one,
+/// which __new__ alone makes, or a subclass that has not called __init__ yet.
 template <typename Type>
 void* refuse_without_value(std::size_t /*nbytes*/) {
     const auto* const info = pybind11::detail::get_type_info(typeid(Type));
@@ -45,7 +45,7 @@ void* refuse_without_value(std::size_t /*nbytes*/) {
                                       "the object, in a subclass by super().__init__()"));
 }
 
-/// `Parts` are those of pybind11::class_: the type, its bases, what holds it.
+/// `Parts` are those of pybind11::class_: the type, its bases, its holder.
 template <typename... Parts>
 class Class : public pybind11::class_<Parts...> {
     using Base = pybind11::class_<Parts...>;
@@ -58,7 +58,7 @@ class Class : public pybind11::class_<Parts...> {
         refuse_pickling();
     }
 
-    /// `make` gives what pybind11::init() takes.
+    /// `make` is an argument of pybind11::init().
     template <typename Function, typename... Extra>
     Class& def_init(Function&& make, const Extra&... extra) {
         Base::def(pybind11::init(std::forward<Function>(make)), extra..., text_of("__init__"));
@@ -101,8 +101,9 @@ class Class : public pybind11::class_<Parts...> {
         return settable(name);
     }
 
-    /// Has __new__ alone refused, with what makes one instead; for a class with a base of another
-    /// library, whose methods would take an object without a value. Subclasses make theirs.
+    /// Makes a lone call of __new__ throw an error that names `instead`. For a class with a base of
+    /// another library, whose methods would accept an object without a value. Subclasses define
+    /// their own __new__.
     Class& refuse_new(const std::string& instead) {
         auto* const refusing = reinterpret_cast<PyTypeObject*>(this->ptr());
         const auto make = [refusing, instead](const pybind11::type& of, const pybind11::args& given,
@@ -118,7 +119,7 @@ class Class : public pybind11::class_<Parts...> {
         const pybind11::cpp_function function(make, pybind11::name("__new__"));
         const auto method =
             pybind11::reinterpret_steal<pybind11::object>(PyStaticMethod_New(function.ptr()));
-        // Not as an attribute: that would have a call of the class come here, too.
+        // An attribute would intercept calls of the class, too.
         if (!method || PyDict_SetItemString(refusing->tp_dict, "__new__", method.ptr()) != 0)
             throw pybind11::error_already_set();
         PyType_Modified(refusing);
@@ -136,7 +137,8 @@ class Class : public pybind11::class_<Parts...> {
         return *this;
     }
 
-    /// What object has in its place calls pybind11's base class, which ends the process by that.
+    /// Makes pickling throw TypeError. The __reduce__ of object calls pybind11's base class, which
+    /// aborts the process.
     void refuse_pickling() {
         const auto refuse = [](pybind11::handle self) -> pybind11::object {
             const std::string name = Py_TYPE(self.ptr())->tp_name;

@@ -1,4 +1,4 @@
-// Names that Python programs may still give, for one release.
+// Former names that Python programs may still use for one release.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,7 +10,7 @@
 namespace pccl::extension {
 
 /// Raises a DeprecationWarning where `given` is a former name of the protocol `name`. `level` is
-/// how many Python frames lie between this function and the call to blame, as for warnings.warn().
+/// the number of Python frames between this function and the call at fault, as for warnings.warn().
 inline void warn_of_former_protocol(std::string_view given, std::string_view name, int level = 1) {
     if (given == name) return;
     const auto text = concat("protocol '", given, "' is now called '", name, "'");

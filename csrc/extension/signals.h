@@ -1,4 +1,4 @@
-// Python's signals, for the main thread while it waits in C++.
+// Handling of Python's signals while the main thread waits in C++.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -8,8 +8,8 @@
 
 namespace pccl::extension {
 
-/// Runs Python's signal handlers, on the main thread only, which alone does so; kAborted where one
-/// has raised. With or without the GIL.
+/// Runs Python's signal handlers, on the main thread only. Returns kAborted where one has raised an
+/// exception. The caller may or may not hold the GIL.
 [[nodiscard]] inline Status check_signals() {
     if (!is_main_thread() || Py_IsInitialized() == 0) return Status::ok();
     const pybind11::gil_scoped_acquire gil;

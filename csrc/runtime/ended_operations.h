@@ -1,4 +1,4 @@
-// The operations of a group that have ended and have callbacks, which run without the group's lock.
+// Ended operations of a group with callbacks, which run without the group's lock.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class EndedOperations {
    public:
     // Under the lock:
 
-    /// Its status is set.
+    /// Adds an operation whose status is set.
     void add(std::shared_ptr<Operation> operation) { untold_.push_back(std::move(operation)); }
     [[nodiscard]] bool is_empty() const { return untold_.empty(); }
     [[nodiscard]] std::size_t size() const { return untold_.size(); }
-    /// Lets go of the lock, and runs their callbacks.
+    /// Releases the lock, and runs the callbacks.
     void tell(std::unique_lock<std::mutex> lock);
 
-    // From any thread:
+    // Thread-safe:
 
-    /// Waits until no other thread runs callbacks; false when `deadline` has passed before.
+    /// Waits until no other thread runs callbacks. Returns false when `deadline` passes first.
     [[nodiscard]] bool await_others(Deadline deadline) {
         return callback_guard_.await_others(deadline);
     }

@@ -1,4 +1,4 @@
-// The handle of an operation in flight.
+// Handle of an operation in flight.
 #pragma once
 
 #include <chrono>
@@ -14,27 +14,26 @@ namespace pccl::runtime {
 
 class Operation;
 
-/// Copyable; all copies speak of one operation, which outlives its communicator's handle if it
-/// must.
+/// Copyable handle; all copies refer to one operation, which may outlive its communicator's handle.
 class PCCL_API Event {
    public:
     Event() = default;
     explicit Event(std::shared_ptr<Operation> operation);
 
     [[nodiscard]] bool is_done() const;
-    /// Waits until everything this rank has to send is handed to its links. The deadline of the
-    /// operation itself still holds.
+    /// Waits until this rank's links have accepted all data that it sends. The deadline of the
+    /// operation itself still applies.
     Status flush() const;
-    /// Waits until the operation is done and returns how it ended; helps it along meanwhile.
-    /// kTimeout after `deadline` leaves it running.
+    /// Makes progress until the operation is done, and returns its outcome. Returns kTimeout after
+    /// `deadline`; the operation continues then.
     [[nodiscard]] Status wait(Deadline deadline = Deadline::never()) const;
-    /// ok while it runs.
+    /// Returns the outcome; ok while the operation runs.
     [[nodiscard]] Status status() const;
     [[nodiscard]] Timing record() const;
-    /// For receives: who sent. kNoRank until done.
+    /// Returns the sender, for receives; kNoRank until done.
     [[nodiscard]] Rank source() const;
-    /// Runs `callback` once when done: at once on this thread if it is, else on the thread that
-    /// finishes it, with no lock of the library held.
+    /// Calls `callback` once the operation is done: immediately on this thread if it is done
+    /// already, otherwise on the thread that finishes it. No lock of the library is held.
     void on_done(std::function<void(const Status&)> callback) const;
 
    private:

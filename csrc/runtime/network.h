@@ -1,4 +1,4 @@
-// What a process has to reach others by.
+// Network of a process: its control plane and transports.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace pccl::runtime {
 
-/// What is asked for.
+/// Options of the network.
 struct NetworkOptions {
     transport::TransportFlags allowed = transport::TransportFlags::all();
-    /// Where to listen for other hosts, in the syntax of PCCL_SOCKET_IFNAME.
+    /// Interface to listen on for other hosts, in the syntax of PCCL_SOCKET_IFNAME.
     std::string interface{};
-    /// Where ranks ask and tell each other; empty: at the same.
+    /// Interface for the control plane between ranks; empty: `interface`.
     std::string management{};
     int tcp_sockets = 0;  // transport::tcp::TcpOptions::data_sockets; 0: PCCL_TCP_SOCKETS
 };

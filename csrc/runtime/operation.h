@@ -1,6 +1,7 @@
-// One operation in flight: its state, its deadline and who wants to hear of its end.
+// An operation in flight: its state, its deadline and its callbacks.
 //
-// A group advances its operations under the group's lock; anybody may ask whether they are done.
+// A group advances its operations under the group's lock; any thread may check whether they are
+// done.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,13 @@ namespace pccl::runtime {
 
 class Operation;
 
-/// What carries an operation on while somebody waits for it: its group.
+/// Interface that makes progress on an operation while a thread waits for it; its group implements
+/// it.
 class ProgressEngine {
    public:
-    /// Advances on this thread until `operation` is done.
+    /// Makes progress on this thread until `operation` is done.
     virtual Status progress(Operation& operation, Deadline deadline) = 0;
-    /// The same until it has sent all it has.
+    /// Makes progress on this thread until the operation has sent all its data.
     virtual Status flush(Operation& operation) = 0;
 
    protected:
@@ -38,20 +40,20 @@ class Operation {
 
     // Under the group's lock:
 
-    /// Everything that this rank has to send is handed to its links.
+    /// Returns whether this rank's links have accepted all its data.
     [[nodiscard]] virtual bool is_flushed() const = 0;
-    /// "all_reduce #12 (sum of 1024 float32)".
+    /// Returns, for example, "all_reduce #12 (sum of 1024 float32)".
     [[nodiscard]] virtual std::string describe() const = 0;
     [[nodiscard]] Deadline deadline() const { return deadline_; }
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);
-    /// For one that has succeeded with nobody to tell.
+    /// Records the success of an operation without callbacks or events.
     void finish_unseen() { flight_recorder().finished(ticket_, {}, system_clock().now()); }
 
-    // From any thread:
+    // Thread-safe:
 
     [[nodiscard]] bool is_done() const { return done_.load(std::memory_order_acquire); }
-    /// How it ended; ok while it runs.
+    /// Returns the outcome; ok while the operation runs.
     [[nodiscard]] Status status() const { return is_done() ? status_ : Status::ok(); }
     [[nodiscard]] Rank source() const { return is_done() ? source_ : kNoRank; }
     [[nodiscard]] Timing timing() const {
@@ -64,8 +66,8 @@ class Operation {
     [[nodiscard]] const std::shared_ptr<ProgressEngine>& engine() const { return engine_; }
 
    protected:
-    /// Makes the object ready for a new run, which is recorded under `ticket`. `engine` is null for
-    /// operations that no event speaks of; these take no times.
+    /// Prepares the object for a new run, which is recorded under `ticket`. `engine` is null for
+    /// operations without an event; these take no times.
     void begin(std::shared_ptr<ProgressEngine> engine, TimePoint now, Deadline deadline,
                FlightRecorder::Ticket ticket);
     void mark_started();

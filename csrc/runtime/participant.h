@@ -1,4 +1,5 @@
-// What takes part in the life of a process: a rank of a group, on links and threads of the runtime.
+// Interface of the participants of a process: ranks of groups, and sessions, that use the runtime's
+// links and threads.
 #pragma once
 
 #include <memory>
@@ -12,35 +13,36 @@
 
 namespace pccl::runtime {
 
-/// One rank of a group as its runtime sees it.
+/// One rank of a group, for its runtime.
 class Participant {
    public:
     virtual ~Participant() = default;
 
-    // On the acceptor: must not wait for a lock that somebody holds while the group is made.
+    // Called by the acceptor. Implementations must not wait for a lock that is held while the group
+    // is made.
 
     virtual void accept_link(const transport::LinkRequest& request,
                              std::unique_ptr<transport::RecvLink> link) = 0;
     virtual void accept_region(const transport::LinkRequest& request,
                                std::unique_ptr<transport::Region> region) = 0;
-    /// A rank tells why it has left.
+    /// Handles the message of a rank that it has left, with its reason.
     virtual void hear(Rank /*from*/, const Status& /*reason*/) {}
-    /// This process lacks what a peer's connection takes.
+    /// Reports that this process lacks resources for a peer's connection.
     virtual void fall_short(const Status& /*why*/) {}
-    /// How this rank fares in the group, for another that asks.
+    /// Returns the state of this rank in the group, for another rank.
     [[nodiscard]] virtual std::string describe(Rank /*asker*/) { return {}; }
-    /// For onlookers; null where it is of no group.
+    /// Returns the view for onlookers; null where it belongs to no group.
     [[nodiscard]] virtual const VisibleGroup* visible() const { return nullptr; }
 
-    // On the progress thread:
+    // Called by the progress thread:
 
-    /// Whether operations are in flight that somebody should carry on.
+    /// Returns whether operations are in flight that need progress.
     [[nodiscard]] virtual bool is_busy() const = 0;
-    /// How long the thread may sleep when nothing moves and nobody wakes it.
+    /// Returns how long the thread may sleep when nothing moves, unless woken.
     [[nodiscard]] virtual Duration longest_sleep() const { return transport::Backoff::kSlice; }
-    /// Carries operations on; true when something moved.
+    /// Makes progress on operations; returns true if anything moved.
     virtual bool progress() = 0;
-    /// What a thread does now and then that has waited for `idle` and seen nothing move.
+    /// Runs periodic checks by a thread that has waited for `idle` without progress.
     virtual void look_around(Duration /*idle*/) {}
 };
 

@@ -1,4 +1,4 @@
-// Who the ranks of a group are, by which transport this one reaches them, and what it asks them.
+// Directory of the ranks of a group: endpoints, routes to them, and queries to them.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@ class PeerDirectory {
     struct Self {
         Rank rank = 0;
         int size = 1;
-        std::string group_name{};  // for messages
+        std::string group_name{};  // for error messages
         transport::TransportFlags allowed{};
-        /// The members' numbers in the whole job, by rank; empty: unknown.
+        /// Ranks of the members in the whole job, by rank; empty: unknown.
         std::vector<std::uint64_t> global_ranks{};
     };
 
-    /// `runtime` outlives it.
+    /// `runtime` must outlive the directory.
     PeerDirectory(const Runtime& runtime, const bootstrap::GroupIdentity& identity, Self self);
 
     [[nodiscard]] const bootstrap::GroupIdentity& identity() const { return identity_; }
@@ -38,35 +38,37 @@ class PeerDirectory {
     [[nodiscard]] const std::string& group_name() const { return self_.group_name; }
     [[nodiscard]] std::span<const std::uint64_t> global_ranks() const { return self_.global_ranks; }
 
-    /// To be called once, before any peer is reached: all ranks, in their order.
+    /// Registers the endpoints of all ranks, in rank order. Call it once, before any peer is
+    /// reached.
     void register_endpoints(std::vector<bootstrap::Endpoint> endpoints);
-    /// False while the group is being made.
+    /// Returns false while the group is being made.
     [[nodiscard]] bool knows_peers() const { return !endpoints_.empty(); }
 
-    // Once the peers are registered, from any thread:
+    // Thread-safe once the peers are registered:
 
     [[nodiscard]] const bootstrap::Endpoint& endpoint(Rank peer) const {
         return endpoints_[static_cast<std::size_t>(peer)];
     }
-    /// kUnavailable, with the reasons, where no transport that is allowed reaches the rank.
+    /// Returns the route to a rank, or kUnavailable, with the reasons, where no permitted transport
+    /// reaches it.
     [[nodiscard]] Result<Runtime::TransportRoute> route_to(Rank peer) const {
         return route_to(peer, {});
     }
-    /// The same, by none of `failed`.
+    /// Returns the route to a rank without the transports `failed`.
     [[nodiscard]] Result<Runtime::TransportRoute> route_to(Rank peer,
                                                            transport::TransportFlags failed) const {
         return runtime_.route_to(endpoint(peer), self_.allowed.without(forbidden() | failed));
     }
-    /// Transports that all ranks have agreed not to use.
+    /// Returns the transports that all ranks have agreed not to use.
     [[nodiscard]] transport::TransportFlags forbidden() const {
         return transport::TransportFlags::from_bits(forbidden_.load());
     }
     void forbid(transport::TransportFlags kinds) { forbidden_.fetch_or(kinds.bits()); }
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
 
-    // As ControlPlane has them; kUnavailable names the rank that no way leads to.
+    // As in ControlPlane; kUnavailable contains the rank that cannot be reached.
 
-    /// How a rank fares that may not have joined yet.
+    /// Returns the state of a rank that may not have joined yet.
     [[nodiscard]] Result<std::string> query(const bootstrap::Endpoint& peer,
                                             Deadline deadline) const;
     Status notify(Rank peer, const Status& reason, Deadline deadline) const;

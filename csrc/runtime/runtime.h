@@ -1,9 +1,10 @@
-// What the groups of one process share: its transports, its sleep, and two background threads.
+// Runtime that all groups of one process share: its transports, its waiter, and two background
+// threads.
 //
-// The acceptor accepts connections whenever peers make them. It never waits for anything else, so
-// that connecting cannot deadlock, however many ranks connect to one another at once. The progress
-// thread, started by the first asynchronous operation, carries on operations that nobody waits for.
-// Both sleep in the kernel while there is nothing to do.
+// The acceptor thread accepts connections whenever peers make them. It never waits for anything
+// else, so connecting cannot deadlock, however many ranks connect to one another at once. The
+// progress thread, which the first asynchronous operation starts, makes progress on operations
+// without a waiting thread. Both sleep in the kernel while there is nothing to do.
 #pragma once
 
 #include <atomic>
@@ -33,44 +34,47 @@ namespace pccl::runtime {
 
 class PCCL_API Runtime final : public transport::ControlHost, public transport::LinkReceiver {
    public:
-    /// The transports that this machine and the options permit. kUnavailable when none is left.
+    /// Creates a runtime with the transports that this machine and the options permit. Returns
+    /// kUnavailable when none is left.
     static Result<std::shared_ptr<Runtime>> create(const NetworkOptions& options);
-    /// At the interface of PCCL_SOCKET_IFNAME.
+    /// Creates a runtime that listens at the interface of PCCL_SOCKET_IFNAME.
     static Result<std::shared_ptr<Runtime>> create(transport::TransportFlags allowed);
-    /// The runtime that all groups of this process share while any of them lives. kUnavailable in a
-    /// child of fork().
+    /// Returns the runtime that all groups of this process share while any of them lives. Returns
+    /// kUnavailable in a child of fork().
     static Result<std::shared_ptr<Runtime>> of_process();
-    /// With a network of the caller's (a loopback fabric, in tests), whose transports take `waiter`
-    /// for their own.
+    /// Creates a runtime with the caller's network (a loopback fabric, in tests), whose transports
+    /// use `waiter`.
     static Result<std::shared_ptr<Runtime>> with(std::shared_ptr<transport::Waiter> waiter,
                                                  Network network);
     ~Runtime() override;
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
-    /// Groups keep it alive: a waiter of an operation may outlast the runtime.
+    /// Returns the waiter. Groups keep it alive: a thread that waits for an operation may outlast
+    /// the runtime.
     [[nodiscard]] const std::shared_ptr<transport::Waiter>& waiter() const { return waiter_; }
     [[nodiscard]] transport::ControlPlane& control() const { return *network_.control; }
-    /// In order of preference.
+    /// Returns the transports in order of preference.
     [[nodiscard]] std::span<const std::unique_ptr<transport::Transport>> transports() const {
         return network_.transports;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
     struct TransportRoute {
         transport::Transport* transport = nullptr;
-        std::string reasons;  // not to take a better one
+        std::string reasons;  // why it is not a better one
     };
-    /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
-    /// without one.
+    /// Returns the route by the best permitted transport that reaches `peer`, or kUnavailable, with
+    /// the reasons.
     [[nodiscard]] Result<TransportRoute> route_to(const transport::PeerAddress& peer,
                                                   transport::TransportFlags allowed) const;
-    /// The same, which names the rank.
+    /// Returns the route to a rank; errors contain the rank.
     [[nodiscard]] Result<TransportRoute> route_to(const bootstrap::Endpoint& peer,
                                                   transport::TransportFlags allowed) const;
-    /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
+    /// Checks whether a process that has not joined yet still exists. Returns kPeerLost, with the
+    /// process, when it does not.
     [[nodiscard]] Status probe(const bootstrap::Endpoint& peer) const;
 
-    /// A rank of a group: several may be in one process, on threads of their own.
+    /// A rank of a group. One process may hold several, on separate threads.
     struct LocalRank {
         transport::GroupId group{};
         Rank rank = 0;
@@ -80,19 +84,20 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     void register_rank(const LocalRank& local_rank, const transport::Secret& secret,
                        std::weak_ptr<Participant> participant);
     void unregister_rank(const LocalRank& local_rank);
-    /// What to answer to ranks that ask after one that has left its group. The last ones are kept.
+    /// Keeps the answer to ranks that inquire about one that has left its group. Old answers are
+    /// dropped.
     void keep_answer(const LocalRank& local_rank, const transport::Secret& secret,
                      std::string answer);
-    /// A participant has work that nobody may be waiting for: the progress thread takes it up.
+    /// Makes the progress thread take up a participant's work that may have no waiting thread.
     void notify();
 
-    /// All that are registered, in the order of their local ranks.
+    /// Returns all registered participants, in the order of their local ranks.
     [[nodiscard]] std::vector<std::shared_ptr<Participant>> participants();
-    /// To be called by threads that wait for a group.
+    /// Registers a thread that waits for a group.
     void note_thread();
     [[nodiscard]] bool has_one_thread() const { return !has_several_threads_.load(); }
 
-    // As ControlHost has them:
+    // ControlHost:
 
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     bool serves(const transport::LinkRequest& request) override;
@@ -102,7 +107,7 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     void arrived(transport::Arrival arrival) override;
     void refused(std::string_view way, const Status& why) override;
 
-    // As LinkReceiver has them:
+    // LinkReceiver:
 
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;
@@ -129,38 +134,38 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     Status start();
     void accept_until_stopped();
     void progress_until_stopped();
-    /// What one look at all busy participants gave.
+    /// Result of one pass over all busy participants.
     struct PassResult {
         bool moved = false;
         Duration longest_sleep{};
     };
-    /// Advances every busy participant once; nullopt when none is busy.
+    /// Advances every busy participant once; returns nullopt when none is busy.
     std::optional<PassResult> progress_busy();
     void let_busy_look_around(Duration idle);
     std::shared_ptr<Participant> participant_at(const LocalRank& local_rank);
-    /// Of the rank that a request is for.
+    /// Returns the participant of the rank that the request addresses.
     std::shared_ptr<Participant> participant_at(const transport::LinkRequest& request) {
         return participant_at(LocalRank{request.group, request.destination});
     }
-    /// Under mutex_; null where there is none.
+    /// Under mutex_: returns null where there is none.
     [[nodiscard]] const FinalAnswer* final_answer_at(const LocalRank& local_rank) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
     Network network_;
-    UniqueFd arrivals_;  // epoll set: the control plane, links half made, and `stop_`
+    UniqueFd arrivals_;  // epoll set: control plane, links in the making, and `stop_`
     UniqueFd stop_;      // eventfd
     std::unique_ptr<FlightSignal> flight_signal_;
     const ForkMark made_in_;
     std::atomic<const void*> first_thread_{nullptr};  // that has waited
     std::atomic<bool> has_several_threads_{false};
     std::atomic<bool> stopping_{false};
-    std::atomic<std::uint32_t> work_{0};  // grows with every notify()
+    std::atomic<std::uint32_t> work_{0};  // incremented by every notify()
     LimitedLog refusals_{"connections refused"};
     std::mutex mutex_;  // guards members_, final_answers_ and the start of progress_
     std::map<LocalRank, RegisteredRank> members_;
     std::deque<FinalAnswer> final_answers_;           // oldest first
-    std::vector<std::shared_ptr<Participant>> busy_;  // of progress_busy, kept for its memory
-    std::unique_ptr<BackgroundThread> acceptor_;      // last: they stop first
+    std::vector<std::shared_ptr<Participant>> busy_;  // of progress_busy(), kept for its memory
+    std::unique_ptr<BackgroundThread> acceptor_;      // last: the threads stop first
     std::unique_ptr<BackgroundThread> progress_;
 };
 

@@ -1,5 +1,5 @@
-// What a process tells onlookers (transport/control/onlooker.h), as JSON of bounded length. The
-// acceptor thread makes it, so that a process answers whatever its user does.
+// Status report of a process for onlookers (transport/control/onlooker.h), as JSON of bounded
+// length. The acceptor thread makes it, so a process answers whatever its user's threads do.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@
 
 namespace pccl::runtime {
 
-/// Of the groups that the process is in, a part of a flight record (docs/failure.md): of each group
-/// what is under way and the last collectives; besides "key", "awaited", "broken" and "whole".
-/// Else, of the group that `question` names, "members": "rank", "host", "pid", "doors".
+/// Returns the status as JSON. Without a group in `question`: for each group of the process, a part
+/// of its flight record (docs/failure.md), with its unfinished and its last collectives, and "key",
+/// "awaited", "broken" and "whole". With a group: its "members", each with "rank", "host", "pid",
+/// "doors".
 ///
-/// "next" is what to ask for after this, or null.
+/// "next" is the argument for the following question, or null.
 [[nodiscard]] std::string status_report(std::span<const std::shared_ptr<Participant>> participants,
                                         const transport::StatusQuestion& question);
 

@@ -4,7 +4,7 @@
 
 namespace pccl::runtime {
 
-/// A mark that record() made: when the operation passed a point.
+/// Points in time at which an operation was issued, started and finished.
 struct Timing {
     TimePoint issued;
     TimePoint started;

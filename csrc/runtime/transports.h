@@ -1,4 +1,4 @@
-// Builds what a process reaches others by: the only place that knows every implementation.
+// Construction of a process's network. No other file depends on all transports.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace pccl::runtime {
 
-/// "shm,tcp": what users ask for by name; empty is all. kInvalidArgument names what there is not,
-/// and what there is.
+/// Parses a list such as "shm,tcp"; empty: all. Returns kInvalidArgument with the unknown name and
+/// the valid ones.
 [[nodiscard]] PCCL_API Result<transport::TransportFlags> transports_named(std::string_view names);
 
-/// Control plane and transports, fastest first. kUnavailable when `options.allowed` leaves none
-/// that this machine has.
+/// Makes the control plane and the transports, fastest first. Returns kUnavailable when this
+/// machine has none of `options.allowed`.
 [[nodiscard]] Result<Network> make_network(const NetworkOptions& options,
                                            transport::Waiter& waiter);
 

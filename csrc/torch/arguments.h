@@ -1,4 +1,4 @@
-// Checks of the arguments that collectives share. What is wrong throws ValueError.
+// Checks of the arguments that collectives share. A bad argument throws ValueError.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,8 @@ namespace pccl::backend {
 /// Element counts of the blocks of a tensor.
 using Parts = c10::SmallVector<std::size_t, 8>;
 
-/// Only one tensor (or list) for each process: lists of several were for several devices a process.
+/// Returns the only tensor (or list) of this process. Lists of several were meant for several
+/// devices per process.
 template <typename Item>
 const Item& only(const std::vector<Item>& items, const char* what) {
     TORCH_CHECK_VALUE(items.size() == 1, "PCCL expects one ", what, ", got ", items.size());
@@ -34,7 +35,7 @@ inline void check_root(std::int64_t root, int size) {
                       size);
 }
 
-/// Of tensors that go together.
+/// Throws unless both tensors of a call are on one device.
 inline void check_one_device(const at::Device& first, const at::Device& other) {
     TORCH_CHECK_VALUE(first == other, "tensors on ", first, " and on ", other, " in one call");
 }

@@ -1,14 +1,13 @@
-// The c10d backend "pccl": turns torch's collectives into the communicator's.
+// The c10d backend "pccl": maps torch's collectives to the communicator's.
 //
 // A synchronous operation (async_op=False) runs from start to end on the caller's thread and
-// returns a finished work. An asynchronous one is submitted, and its work waits for the event.
-// Operations of one group must be issued in the same order on all ranks; tensors must not be
-// touched until their work is done. Strided tensors take part through contiguous copies (see
-// staging.h).
+// returns a finished work. An asynchronous one is submitted, and its work waits for the event. All
+// ranks must issue the operations of a group in the same order; tensors must not be touched until
+// their work is done. Strided tensors take part through contiguous copies (staging.h).
 //
-// CUDA tensors go over NVLink, in the order of streams (gpu_backend.h), or, where GPUs do not reach
-// each other, through pinned memory and as CPU tensors do: their work then ends when the result is
-// on the GPU. One backend serves tensors of all devices that this build knows.
+// CUDA tensors go over NVLink, in stream order (gpu_backend.h). Where GPUs cannot access each
+// other, they go through pinned memory as CPU tensors do, and their work ends when the result is on
+// the GPU. One backend serves tensors of all devices that this build supports.
 #pragma once
 
 #include <memory>
@@ -38,11 +37,11 @@ class PcclBackend final : public c10d::Backend {
     using TensorLists = std::vector<Tensors>;
     using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-    /// Meets the other ranks through `store`, which is of this group alone; returns when all are
-    /// there.
+    /// Joins the other ranks through `store`, which must be used by this group alone. Returns once
+    /// all ranks have joined.
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
-    /// Over a group that exists already; `store` is for its GPUs.
+    /// Wraps an existing group; `store` is for its GPUs.
     PcclBackend(std::shared_ptr<comm::Communicator> communicator,
                 std::shared_ptr<bootstrap::Store> store, c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
@@ -85,9 +84,9 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
                      const c10d::AllToAllOptions& options) override;
     WorkPtr barrier(const c10d::BarrierOptions& options) override;
-    /// As Communicator::explain(), by the collective's name.
+    /// Calls Communicator::explain() for the collective of that name.
     std::vector<Prediction> explain(const std::string& collective, std::size_t bytes);
-    /// The group of GPUs, for the same of CUDA tensors. Throws where there is none (yet).
+    /// Returns the group of GPUs, for explain() of CUDA tensors. Throws where there is none (yet).
     [[nodiscard]] std::shared_ptr<const device::DeviceGroup> gpus_to_explain() const;
 
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
@@ -96,12 +95,12 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr recv(Tensors& tensors, int source, int tag) override;
     WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
-    /// Between the two, asynchronous operations of any kind are started at once and gathered; the
-    /// end returns one work for all of them, finished if there were none.
+    /// Opens a window until endCoalescing(): asynchronous operations of any kind start at once and
+    /// are gathered. The end returns one work for all of them, finished if there were none.
     void startCoalescing() override;
     WorkPtr endCoalescing() override;
 
-    /// Collectives count from 0; messages do not count.
+    /// Collectives count from 0; messages are not counted.
     void setSequenceNumberForGroup() override {}
     std::uint64_t getSequenceNumberForGroup() override;
 
@@ -112,24 +111,25 @@ class PcclBackend final : public c10d::Backend {
     }
     void enableCollectivesTiming() override { observer_->enable_timing(); }
 
-    /// A backend for `ranks` of this one, or null where this rank is not among them. Asking again
-    /// for a group that still lives returns it: torch asks once for every device.
+    /// Returns a backend for `ranks` of this one, or null where this rank is not among them. A
+    /// second call for a group that still exists returns it, because torch calls once per device.
     c10::intrusive_ptr<Backend> split(const StorePtr& store, const std::vector<int>& ranks,
                                       const c10::intrusive_ptr<Options>& options) override;
     bool supportsShrinking() const override { return true; }
-    /// All ranks that stay must call it with the same ranks; operations in flight are aborted.
+    /// Makes a smaller group. All remaining ranks must call it with the same ranks; it aborts
+    /// operations in flight.
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
-    /// As those of comm::Communicator, for CUDA tensors, too.
+    /// Like those of comm::Communicator, for CUDA tensors, too.
     Result<capsule::Capsule> load_capsule(const Result<capsule::CapsuleFile>& file,
                                           const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
     Status record_timeline(std::size_t most);
     Result<schedule::TimedSteps> take_timeline();
     bool supportsTensorAlloc(c10::DeviceIndex) override { return device::has_gpu_driver(); }
-    /// Of `size` elements on a CUDA device; the peers begin to map it at once.
+    /// Allocates `size` elements on a CUDA device; the peers begin to map them at once.
     at::Tensor allocateTensor(long size, at::TensorOptions options) override;
     /// Makes the group of GPUs now instead of with the first CUDA tensor.
     void eagerConnectSingleDevice(at::Device device) override {
@@ -141,22 +141,22 @@ class PcclBackend final : public c10d::Backend {
     void shutdown() override;
 
    private:
-    /// Where the options ask for it.
+    /// Starts the timeline if the options request one.
     void record_from_beginning();
-    /// What was issued since startCoalescing(); messages of CUDA tensors wait for its end.
+    /// Operations issued since startCoalescing(). Messages of CUDA tensors are held until its end.
     struct Window {
         std::vector<WorkPtr> works;
         std::vector<GpuMessage> messages;
     };
 
-    /// Throws in a child of fork(), where threads that hold the locks below may be missing.
+    /// Throws in a child of fork(), where the threads that hold the locks below may be missing.
     void check_process() const;
-    /// Ends what is in flight, and waits for the callbacks of that.
+    /// Ends the operations in flight, and waits for their callbacks.
     void end();
 
     struct Split;
 
-    /// For the calls on tensors like `tensor`.
+    /// Returns the sample for calls on tensors like `tensor`.
     [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
     [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
@@ -179,7 +179,7 @@ class PcclBackend final : public c10d::Backend {
         return profiled(request, [this] { return profiled_group(); }, body);
     }
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
-    /// Gathers the work where a window is open.
+    /// Adds the work to the window if one is open.
     WorkPtr issued(WorkPtr work);
 
     [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input);
@@ -196,11 +196,11 @@ class PcclBackend final : public c10d::Backend {
     GpuBackend gpu_;
     std::atomic<std::uint64_t> sequence_{0};
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards window_
     std::optional<Window> window_;
 
     std::mutex split_mutex_;
-    std::unique_ptr<Split> last_split_;  // guarded by it
+    std::unique_ptr<Split> last_split_;  // guarded by split_mutex_
 };
 
 }  // namespace pccl::backend

@@ -1,4 +1,4 @@
-// Python's view of the backend: the class ProcessGroupPCCL and its Options.
+// Python bindings of the backend: the class ProcessGroupPCCL and its Options.
 #pragma once
 
 #include "csrc/extension/documented.h"

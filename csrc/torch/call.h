@@ -1,4 +1,4 @@
-// A collective over tensors, made ready for the communicator.
+// A collective over tensors, prepared for the communicator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,8 @@ namespace pccl::backend {
 
 class Call {
    public:
-    /// What all tensors of a call share: they are like `tensor`, and take part at `place`.
+    /// Properties that all tensors of a call share: they are like `tensor`, and take part at
+    /// `place`.
     struct Sample {
         const at::Tensor& tensor;
         Staging::Place place = Staging::Place::kDevice;
@@ -24,37 +25,41 @@ class Call {
     Call(CollectiveKind kind, const Sample& sample, Rank root = 0);
     Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root = 0);
 
-    /// One input block: all of `tensor`.
+    /// Adds one input block, all of `tensor`.
     void read(const at::Tensor& tensor);
-    /// One output block.
+    /// Adds one output block.
     void write(const at::Tensor& tensor);
-    /// One for each.
+    /// Adds one output block per tensor.
     void write_all(const std::vector<at::Tensor>& tensors);
-    /// The input block of a broadcast's root, and its output, which is not written.
+    /// Adds the input block of a broadcast's root, and its output, which is not written.
     void give(const at::Tensor& tensor);
-    /// One input and one output block, the same memory where possible.
+    /// Adds one input and one output block, in the same memory where possible.
     void update(const at::Tensor& tensor);
-    /// Consecutive parts of `whole`, one block each; `lengths` are elements.
+    /// Adds consecutive parts of `whole`, one block each; `lengths` are in elements.
     void read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
     void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
 
     void mark_barrier() { is_barrier_ = true; }
-    /// Says that blocks may differ in length on some rank. Of an all_to_all it is the same on all.
+    /// Marks blocks that may differ in length on some rank. For an all_to_all it is the same on all
+    /// ranks.
     void mark_uneven() { is_uneven_ = true; }
 
-    /// Valid as long as this Call is neither moved nor changed.
+    /// Returns the collective. Valid until this Call is moved or changed.
     [[nodiscard]] Collective collective() const;
-    /// How many pieces to run it in: several where elements come from a GPU through the host, so
-    /// that the next piece is copied while one travels. The same on all ranks.
+    /// Returns the number of pieces in which to run the collective, the same on all ranks. There
+    /// are several where elements of a GPU go through the host, so that the next piece is copied
+    /// while one travels.
     [[nodiscard]] std::size_t pieces() const;
-    /// One of them, its input there. Valid as collective() is, until the next piece.
+    /// Returns one piece after its input is in place. Valid until the next piece, or until this
+    /// Call is moved or changed.
     [[nodiscard]] Collective piece(std::size_t index);
     [[nodiscard]] Staging& staging() { return staging_; }
-    /// Whether staging().finish() may fail here while other ranks have taken it for done.
+    /// Returns whether staging().finish() may fail here although other ranks consider the operation
+    /// done.
     [[nodiscard]] bool may_fail_alone() const;
-    /// Of all its tensors.
+    /// Returns the device of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
-    /// Whether its blocks are memory of the host.
+    /// Returns whether its blocks are host memory.
     [[nodiscard]] bool is_on_host() const { return is_on_host_; }
 
    private:
@@ -77,8 +82,8 @@ class Call {
     bool is_barrier_ = false;
     Blocks inputs_;
     Blocks outputs_;
-    std::array<Block, 2> piece_{};  // of the only input, and of the only output
-    Staging staging_;               // whose memory the blocks are
+    std::array<Block, 2> piece_{};  // of the only input and the only output
+    Staging staging_;               // owns the memory of the blocks
 };
 
 }  // namespace pccl::backend

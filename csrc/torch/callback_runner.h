@@ -1,7 +1,7 @@
-// Runs callbacks of users on a thread of their own.
+// Runner of users' callbacks on threads of their own.
 //
-// A future's callback may block, for example in another collective. On the thread that makes
-// collectives progress it would wait for itself.
+// A future's callback may block, for example in another collective. On the progress thread it would
+// deadlock.
 #pragma once
 
 #include <condition_variable>
@@ -21,16 +21,16 @@ namespace pccl::backend {
 class CallbackRunner {
    public:
     CallbackRunner() = default;
-    /// Waits for nothing: the last reference may go on a thread that a callback waits for. What was
-    /// given is run all the same.
+    /// Does not wait: a callback may wait for the thread that drops the last reference. Callbacks
+    /// that were passed to run() still run.
     ~CallbackRunner();
     CallbackRunner(const CallbackRunner&) = delete;
     CallbackRunner& operator=(const CallbackRunner&) = delete;
 
-    /// Callbacks start in the order of calls.
+    /// Queues a callback. Callbacks start in the order of the calls.
     void run(std::function<void()> callback);
-    /// Waits until all that was given has run, except for a callback that calls this itself; false
-    /// when `deadline` has passed before.
+    /// Waits until all queued callbacks have run, except one that calls this itself. Returns false
+    /// when `deadline` passes first.
     [[nodiscard]] bool drain(Deadline deadline);
 
    private:

@@ -1,8 +1,8 @@
-// What differs between the releases of torch that one source builds against: 2.11 to 2.15.
+// Differences between the releases of torch that this source supports: 2.11 to 2.15.
 //
-// Only the virtuals that exist under the same name in all of them are overridden: from 2.14 on
-// those of collectives are aliases. What later ones ask for beyond these (reconfigure, windows,
-// hooks) they take for absent; docs/frameworks.md says what that means.
+// Only virtual functions that have the same name in all of them are overridden: from 2.14 on, those
+// of collectives are aliases. Later releases treat additional ones (reconfigure, windows, hooks) as
+// absent; docs/frameworks.md lists the consequences.
 #pragma once
 
 #include <dlfcn.h>
@@ -17,10 +17,10 @@
 
 namespace pccl::backend {
 
-// The name without the prefix came after 2.11; this one stays as an alias.
+// The name without the prefix came after 2.11; this one remains as an alias.
 using PremultiplySupplement = c10d::NCCLPreMulSumSupplement;
 
-/// Whether the caller means to wait later. Options that cannot say so mean yes.
+/// Returns whether the caller waits later. Options without such a field mean yes.
 template <typename Options>
 [[nodiscard]] bool is_async(const Options& options) {
     if constexpr (requires { options.asyncOp; }) {
@@ -30,9 +30,9 @@ template <typename Options>
     }
 }
 
-/// The cudaStream_t of `stream`, on the current device. `streams` is a VirtualGuardImpl: what it
-/// and Stream offer came one after the other, and before that AOTInductor's C interface has it for
-/// the current stream, which `stream` must be.
+/// Returns the cudaStream_t of `stream`, on the current device. `streams` is a VirtualGuardImpl. It
+/// and Stream got this function in different releases; before that, only AOTInductor's C interface
+/// has it, for the current stream, which `stream` must be.
 template <typename Streams, typename Stream>
 [[nodiscard]] void* native_handle(const Streams& streams, const Stream& stream) {
     if constexpr (requires { streams.getStreamNativeHandle(stream); }) {

@@ -1,10 +1,12 @@
-// Status -> the exceptions that torch's users expect, which are also those of pccl.errors.
+// Conversion of Status to the exceptions that torch's users expect, which are also those of
+// pccl.errors.
 //
 //   kInvalidArgument -> ValueError, kUnsupported -> NotImplementedError (a RuntimeError),
 //   everything else  -> torch.distributed.DistBackendError (a RuntimeError);
 //
-// each of a class in pccl.torch_errors that is that and, for example, pccl.PeerLostError. All texts
-// open with the operation, "pccl:all_reduce", and the name of the code.
+// Each has a class in pccl.torch_errors that derives from that exception and, for example, from
+// pccl.PeerLostError. All texts begin with the operation, "pccl:all_reduce", and the name of the
+// code.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
@@ -16,26 +18,26 @@
 
 namespace pccl::backend {
 
-/// `operation` as in profiles: "pccl:all_reduce". Where a signal handler of Python has raised on
-/// this thread, throws what it raised.
+/// Throws `status`. `operation` is the title as in profiles: "pccl:all_reduce". If a Python signal
+/// handler has raised an exception on this thread, throws that one instead.
 [[noreturn]] void throw_status(std::string_view operation, const Status& status);
 
-/// Null when ok.
+/// Returns null when ok.
 [[nodiscard]] std::exception_ptr to_exception(std::string_view operation, const Status& status);
 
 inline void throw_unless_ok(std::string_view operation, const Status& status) {
     if (!status.is_ok()) throw_status(operation, status);
 }
 
-/// For asynchronous operations: throws what is wrong with the call itself, which nothing was sent
-/// for. Other failures are for those who wait.
+/// Throws for an asynchronous operation with an invalid call, of which nothing was sent. Its work
+/// reports other failures.
 inline void throw_if_refused(std::string_view operation, const Status& status) {
     const bool is_refused =
         status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported;
     if (is_refused) throw_status(operation, status);
 }
 
-/// Lets Python see the classes of pccl.torch_errors, wherever torch throws what this made.
+/// Registers the classes of pccl.torch_errors with pybind11, for exceptions that torch rethrows.
 void register_exception_translator();
 
 }  // namespace pccl::backend

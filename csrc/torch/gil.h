@@ -1,4 +1,4 @@
-// Waiting for threads that may want the GIL.
+// Release of the GIL while waiting for threads that may require it.
 #pragma once
 
 #include <Python.h>
@@ -7,8 +7,8 @@
 
 namespace pccl::backend {
 
-/// Where this thread holds the GIL, others may have it until the result goes. Who waits for a
-/// thread that wants it would wait for ever.
+/// Releases the GIL, if this thread holds it, until the result is destroyed. Without that, waiting
+/// for a thread that requires the GIL deadlocks.
 inline auto without_gil() {
     PyThreadState* state =
         Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;

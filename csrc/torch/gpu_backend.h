@@ -1,10 +1,10 @@
-// The GPU side of a backend: launches collectives and messages of CUDA tensors in stream order.
+// GPU side of a backend: launches collectives and messages of CUDA tensors in stream order.
 //
 // A synchronous collective is launched in the caller's current stream. An asynchronous one goes
-// into a stream of the backend, behind what the caller's stream has got so far; its work makes
-// other streams wait for it. Messages are asynchronous, too; sends and receives have a stream each,
-// so that two ranks that both send first do not wait for each other. The group of GPUs comes about
-// with the first of all these, on all ranks.
+// into a stream of the backend, ordered after the caller's stream; its work makes other streams
+// wait for it. Messages are asynchronous, too. Sends and receives have separate streams, so that
+// two ranks that both send first do not wait for each other. The first of these operations makes
+// the group of GPUs, on all ranks.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -30,7 +30,7 @@
 
 namespace pccl::backend {
 
-/// A message to or from `peer`.
+/// Message to or from `peer`.
 struct GpuMessage {
     bool is_sent = false;
     Rank peer = 0;
@@ -40,13 +40,13 @@ struct GpuMessage {
 class GpuBackend {
    public:
     struct GpuBackendOptions {
-        std::shared_ptr<bootstrap::Store> store;  // of this backend alone
+        std::shared_ptr<bootstrap::Store> store;  // used by this backend alone
         std::string name{};
         std::vector<std::uint64_t> global_ranks{};
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
-        std::string algorithms{};  // as DeviceGroupOptions has them
+        std::string algorithms{};  // as in DeviceGroupOptions
         device::Preferences preferences{};
         std::shared_ptr<Observer> observer{};
         std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
@@ -54,39 +54,41 @@ class GpuBackend {
     explicit GpuBackend(GpuBackendOptions options) : options_(std::move(options)) {}
 
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
-    /// All calls in one work. Throws what the launch of one says.
+    /// Launches all calls as one work. Throws if a launch fails.
     WorkPtr launch(const Request& request, std::span<Call> calls);
-    /// All messages at once, in one work; of one device.
+    /// Launches all messages, which are on one device, together as one work.
     WorkPtr exchange(const Request& request, std::span<const GpuMessage> messages);
-    /// Makes the group, if there is none yet; all ranks do. False where GPUs do not reach each
-    /// other: then there is nothing to launch.
+    /// Makes the group if there is none yet; all ranks must do so. Returns false where GPUs cannot
+    /// access each other: there is nothing to launch then.
     [[nodiscard]] bool connect(const at::Device& device);
-    /// Lets the peers map the memory of `tensor` before it is first used.
+    /// Lets the peers map the memory of `tensor` before its first use.
     void announce(const at::Tensor& tensor);
-    /// Waits until the GPU has done the collectives of this backend, and what the current stream
-    /// has got. Throws where the group is over.
+    /// Waits until the GPU has done the collectives of this backend, and the work in the current
+    /// stream. Throws where the group has failed.
     void synchronize();
-    /// ok, or why the group of GPUs is over.
+    /// Returns ok, or why the group of GPUs has failed.
     [[nodiscard]] Status health() const;
-    /// The group of GPUs; null before all ranks have made it, and where GPUs do not reach each
-    /// other.
+    /// Returns the group of GPUs; null before all ranks have made it, and where GPUs cannot access
+    /// each other.
     [[nodiscard]] std::shared_ptr<const device::DeviceGroup> group() const { return group_.load(); }
-    /// Whether it is known that GPUs do not reach each other.
+    /// Returns whether GPUs are known to have no access to each other.
     [[nodiscard]] bool goes_through_host() const { return route_.load() == Route::kHost; }
-    /// Of later launches, as the communicator chooses; all ranks come here between the same two.
+    /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
+    /// call it between the same two launches.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
-    /// As DeviceGroup's; until there is a group, of the next one.
+    /// As DeviceGroup::record_timeline(). Without a group, applies to the next one.
     [[nodiscard]] Status record_timeline(std::size_t most);
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
-    /// Of later launches.
+    /// Sets the timeout of later launches.
     void set_timeout(std::chrono::milliseconds timeout);
-    /// For the backend of a group that is made of this one, by a name that is used once.
+    /// Returns the store for the backend of a group that is split from this one. The name must be
+    /// used once only.
     [[nodiscard]] std::shared_ptr<bootstrap::Store> store_for(const std::string& child) const {
         return bootstrap::prefixed(options_.store, child);
     }
-    /// Makes what waits end, a group that is being made, too; until close(), nothing is launched.
+    /// Aborts waiting operations, also a group in the making. Nothing is launched until close().
     void abort();
-    /// Waits for what was launched, and releases the group. Later launches make another.
+    /// Waits for everything launched, and releases the group. Later launches make another one.
     void close();
 
    private:
@@ -95,13 +97,13 @@ class GpuBackend {
 
     enum class Channel { kCollectives, kSends, kReceives };
 
-    /// Calls body(group, stream), with `stream` current, which is the work's.
+    /// Calls body(group, stream), where `stream` is current and belongs to the work.
     template <typename Body>
     WorkPtr issue(const Request& request, const at::Device& device, Channel channel, Body body);
-    /// Lets the observer know when the GPU has done the work of `request`.
+    /// Reports to the observer when the GPU has done the work of `request`.
     void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
     std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
-    /// Null where GPUs do not reach each other.
+    /// Returns null where GPUs cannot access each other.
     std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);
     [[nodiscard]] device::DeviceGroupOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, Channel channel);
@@ -109,8 +111,8 @@ class GpuBackend {
     const ForkMark made_in_;
     const GpuBackendOptions options_;
     std::atomic<std::chrono::milliseconds> timeout_{options_.timeout};
-    // One launch at a time; guards what follows, but for reads of group_. Signal handlers run under
-    // it while a group is made.
+    // Serialises launches; guards the members below, except reads of group_. Signal handlers run
+    // under it while a group is made.
     std::recursive_mutex mutex_;
     bool is_connecting_ = false;
     std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
@@ -119,9 +121,9 @@ class GpuBackend {
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
     int rendezvous_count_ = 0;
-    std::size_t timed_steps_ = 0;                        // that a group, once it is made, records
+    std::size_t timed_steps_ = 0;  // length of the timeline of a group, once it is made
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
-    std::unique_ptr<Poller, LeaveToParent> poller_;      // once a work is watched
+    std::unique_ptr<Poller, LeaveToParent> poller_;      // null until a work is watched
 };
 
 }  // namespace pccl::backend

@@ -1,4 +1,4 @@
-// The handle of a launch on a GPU: what waits for it is a stream, not the host.
+// Handle of a launch on a GPU, for which streams wait instead of the host.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -17,18 +17,18 @@
 
 namespace pccl::backend {
 
-/// When a launch began and ended on its GPU.
+/// Begin and end of a launch on its GPU.
 class GpuTimer {
    public:
-    /// Begins with what `stream` gets next.
+    /// Begins with the next work in `stream`.
     explicit GpuTimer(const c10::Stream& stream);
-    /// Ends with what `stream`, the same, has got; to be called once, before what follows.
+    /// Ends with the work that `stream`, the same one, has got so far. Call it once.
     void stop(const c10::Stream& stream) { end_.record(stream); }
 
     [[nodiscard]] bool is_over() const { return end_.query(); }
-    /// Throws before it is over.
+    /// Throws before the launch is over.
     [[nodiscard]] std::chrono::duration<float, std::milli> elapsed() const;
-    /// When the host made it.
+    /// Returns when the host made the launch.
     [[nodiscard]] TimePoint issued() const { return issued_; }
 
    private:
@@ -41,18 +41,20 @@ class GpuWork final : public c10d::Work {
    public:
     GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroup> group);
 
-    /// For works that are timed: to be called before the launch, with its stream.
+    /// Starts the timer of a timed work. Call it before the launch, with its stream.
     void start_timer(const c10::Stream& stream) { timer_ = std::make_shared<GpuTimer>(stream); }
-    /// Null unless it is timed.
+    /// Returns null unless the work is timed.
     [[nodiscard]] const std::shared_ptr<GpuTimer>& timer() const { return timer_; }
-    /// To be called once, with what was launched in the current `stream`. Of an asynchronous one,
-    /// wait() makes other streams wait for it.
+    /// Records the launch in the current `stream`. Call it once. For an asynchronous work, wait()
+    /// makes other streams wait for it.
     void launched(const c10::Stream& stream);
 
-    /// Whether the GPU has done it. Not to be asked while the launch is being captured.
+    /// Returns whether the GPU has done the work. Must not be called while the launch is being
+    /// captured.
     bool isCompleted() override;
     bool isSuccess() const override;
-    /// Makes the current stream wait; returns at once, whatever the timeout. Throws outcome().
+    /// Makes the current stream wait; returns at once, and ignores the timeout. Throws outcome()
+    /// unless ok.
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override { wait(kNoTimeout); }
     std::vector<at::Tensor> result() override { return outputs_; }
@@ -62,7 +64,7 @@ class GpuWork final : public c10d::Work {
     std::uint64_t getSequencenumber() const override { return sequence_; }
 
    private:
-    /// ok, or why this work has failed, as far as that is known now.
+    /// Returns ok, or why this work has failed, as far as is known now.
     [[nodiscard]] Status outcome() const;
 
     const char* const title_;
@@ -71,9 +73,9 @@ class GpuWork final : public c10d::Work {
     const std::vector<at::Tensor> outputs_;
     const std::weak_ptr<device::DeviceGroup> group_;
     std::shared_ptr<GpuTimer> timer_;
-    std::optional<c10::Event> end_;                   // of asynchronous ones
-    std::optional<c10::Stream> stream_;               // likewise
-    c10::intrusive_ptr<c10::ivalue::Future> future_;  // made when asked for; guarded by mutex_
+    std::optional<c10::Event> end_;                   // of an asynchronous work
+    std::optional<c10::Stream> stream_;               // of an asynchronous work
+    c10::intrusive_ptr<c10::ivalue::Future> future_;  // made on first use; guarded by mutex_
 };
 
 }  // namespace pccl::backend

@@ -1,5 +1,5 @@
-// What the works of one backend report to: completion hook, timing, works in flight. Works share
-// it, so that they may outlive their backend.
+// Observer of the works of one backend: completion hook, timing, works in flight. Works share it,
+// so that they may outlive their backend.
 #pragma once
 
 #include <atomic>
@@ -17,20 +17,20 @@ class Observer {
    public:
     using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
 
-    /// For works that start from now on.
+    /// Sets the hook for works that start from now on.
     void set_hook(Hook hook);
     void enable_timing() { timing_ = true; }
     [[nodiscard]] bool has_hook();
-    /// Whether works should note their times.
+    /// Returns whether works must record their times.
     [[nodiscard]] bool wants_times() const { return timing_.load(std::memory_order_relaxed); }
 
-    /// Where callbacks of users run that the caller's thread must not run.
+    /// Returns the runner of users' callbacks that must not run on the caller's thread.
     [[nodiscard]] CallbackRunner& runner() { return runner_; }
 
     void work_started();
-    /// Runs the hook, with no lock held.
+    /// Runs the hook without holding a lock.
     void work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>()>& info);
-    /// Returns when the hook has run for every work that started before.
+    /// Waits until the hook has run for every work that started before.
     void wait_for_works();
 
    private:

@@ -1,4 +1,4 @@
-// pccl.Options: what init_process_group(pg_options=...) takes.
+// pccl.Options: the argument of init_process_group(pg_options=...).
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,19 @@ namespace pccl::backend {
 
 inline constexpr const char* kBackendName = "pccl";
 
-/// The base class holds timeout, group_name, group_desc and global_ranks_in_group.
+/// Options of a group. The base class holds timeout, group_name, group_desc and
+/// global_ranks_in_group.
 struct PcclOptions final : c10d::Backend::Options {
     PcclOptions() : Options(kBackendName) {}
 
-    std::string transports;  // "shm,tcp": restricts this group; empty = all that the process has
-    std::string algorithm;   // "all_reduce=ring": empty = as PCCL_ALGORITHM has it
-    std::optional<bool> copy_engines;  // nullopt = as PCCL_GPU_COPY_ENGINES has it; rank 0's counts
+    std::string transports;            // "shm,tcp": restricts this group; empty: all of the process
+    std::string algorithm;             // "all_reduce=ring"; empty: PCCL_ALGORITHM
+    std::optional<bool> copy_engines;  // nullopt: PCCL_GPU_COPY_ENGINES; rank 0's value applies
     std::string gpu;                   // as CommunicatorOptions::gpu
-    std::optional<int> max_blocks;     // of GPUs, as the next: Preferences
+    std::optional<int> max_blocks;     // of GPUs, as the next member: Preferences
     std::optional<kernels::Protocol> protocol;
     std::optional<int> least;                     // as ShrinkOptions::least
-    std::size_t timeline = 0;                     // steps that the group records from its beginning
+    std::size_t timeline = 0;                     // steps to record from the group's beginning
     std::shared_ptr<comm::PhaseNetwork> network;  // as CommunicatorOptions::network
     bool switches_phases = true;
 

@@ -1,5 +1,5 @@
-// What profilers see of operations, while one is running: the operation by its title, which works
-// open (work.h, gpu_work.h), and what it passes on among whom.
+// Profiler events of operations: the operation by its title, which works open (work.h, gpu_work.h),
+// and the metadata of its data and group.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,21 @@
 namespace pccl::backend {
 
 [[nodiscard]] bool is_profiling();
-/// What torch's Work takes: it allocates for them, and for a title, even while nobody profiles.
+/// Returns the inputs for torch's Work while a profiler runs, else nullopt: Work allocates memory
+/// for them even without a profiler.
 [[nodiscard]] std::optional<std::vector<at::Tensor>> inputs_if_profiling(
     const std::vector<at::Tensor>& inputs);
 
-/// Who takes part in an operation.
+/// Group of an operation.
 struct ProfiledGroup {
     std::string name;
     std::string description;
     Rank rank = 0;
     int size = 1;
-    std::vector<std::uint64_t> global_ranks;  // empty: those of the job
+    std::vector<std::uint64_t> global_ranks;  // empty: the ranks of the job
 };
 
-/// The first of `ranks` and how far each is from the next; 0 where they are not evenly spaced.
+/// First rank, and the stride of the others; 0 where they are not evenly spaced.
 struct RankSpacing {
     int first = 0;
     int stride = 1;
@@ -38,11 +39,11 @@ struct RankSpacing {
 
 [[nodiscard]] std::int64_t elements_of(const std::vector<at::Tensor>& tensors);
 [[nodiscard]] at::ScalarType type_of(const Request& request);
-/// "all_reduce" of "pccl:all_reduce".
+/// Returns "all_reduce" for "pccl:all_reduce".
 [[nodiscard]] std::string collective_of(const char* title);
 
-/// Returns body(), within an event that says what `request` passes on in group(), as groups of NCCL
-/// tell it: analyzers of traces read sizes and ranks there.
+/// Returns body(), inside an event with the data sizes of `request` and the ranks of group(), in
+/// NCCL's format, which trace analyzers read.
 template <typename Group, typename Body>
 auto profiled(const Request& request, Group group, Body body) {
     if (!is_profiling()) return body();

@@ -1,4 +1,4 @@
-// What every operation says of itself, from its call to its work.
+// Description of an operation, from its call to its work.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +15,13 @@ namespace pccl::backend {
 
 struct Request {
     c10d::OpType type = c10d::OpType::UNKNOWN;
-    const char* title = "";                 // "pccl:all_reduce", for profiles and errors; static
+    const char* title = "";  // "pccl:all_reduce", for profiles and errors; static memory
     const std::vector<at::Tensor>& inputs;  // borrowed for the call
     std::vector<at::Tensor> outputs;        // the result
     std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
     bool async = true;
     std::optional<Rank> peer{};  // of a message
-    std::uint64_t sequence = 0;  // of collectives; a message has that of the one before
+    std::uint64_t sequence = 0;  // of collectives; a message has that of the collective before it
 };
 
 }  // namespace pccl::backend

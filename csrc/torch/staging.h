@@ -1,12 +1,12 @@
 // Contiguous memory for the tensors of one operation.
 //
-// A tensor whose memory is not its elements in order (strided, conjugated) takes part through a
-// contiguous stage: filled before the operation, copied back after it by finish(). So results are
-// right for every layout, at the price of a copy. So do CUDA tensors through host memory, where
-// GPUs do not reach each other.
+// A tensor whose elements are not contiguous in memory in their order (strided, conjugated) takes
+// part through a contiguous stage. The stage is filled before the operation, and finish() copies it
+// back. Results are thus right for every layout, at the cost of a copy. CUDA tensors go through
+// host memory likewise, where GPUs cannot access each other.
 //
-// Where elements of a tensor share memory (expanded ones do), finish() copies one of each, given
-// that what came for all of them is the same.
+// Where elements of a tensor share memory (as in expanded ones), finish() copies one element per
+// location, provided that the results for that location are equal.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,27 +24,26 @@ namespace pccl::backend {
 class Staging {
    public:
     enum class Place { kDevice, kHost };
-    /// With kHost, CUDA tensors take part through pinned memory, once their GPU has done what the
-    /// current stream holds.
+    /// With kHost, CUDA tensors take part through pinned memory, after the work in the GPU's
+    /// current stream.
     explicit Staging(Place place = Place::kDevice) : place_(place) {}
 
-    /// The tensor, or a copy; of CUDA tensors through the host, only once load() was called. The
-    /// Staging keeps what it returns alive.
+    /// Returns the tensor or a copy; the Staging keeps it alive. A copy of a CUDA tensor in host
+    /// memory is filled by load().
     at::Tensor readable(const at::Tensor& tensor);
-    /// The tensor, or memory that finish() copies into it.
+    /// Returns the tensor, or memory that finish() copies into it.
     at::Tensor writable(const at::Tensor& tensor);
-    /// Memory of its own, which finish() copies nowhere: it refuses the call instead.
+    /// Returns separate memory. finish() does not copy it, and returns the error `why` instead.
     at::Tensor refused(const at::Tensor& tensor, std::string why);
-    /// The same as writable(), with the tensor's elements in it as in what readable() returns.
+    /// Returns memory as writable() does, filled with the tensor's elements as by readable().
     at::Tensor updatable(const at::Tensor& tensor);
-    /// Copies elements [begin, end) of what is read from GPUs; they are there on return. Those of a
-    /// strided tensor come all at once, with the first.
+    /// Copies the elements [begin, end) of inputs from GPUs; they are in place on return. A strided
+    /// tensor is copied as a whole with its first elements.
     void load(std::size_t begin, std::size_t end) const;
     void load() const { load(0, std::numeric_limits<std::size_t>::max()); }
     void hold(at::Tensor tensor) { held_.push_back(std::move(tensor)); }
 
-    /// Calls body(tensor) for all memory that the operation uses, and that copies to and from it
-    /// do.
+    /// Calls body(tensor) for all memory that the operation and its copies use.
     template <typename Body>
     void for_each(Body body) const {
         for (const at::Tensor& tensor : held_) body(tensor);
@@ -54,24 +53,25 @@ class Staging {
         }
     }
 
-    /// What finish() does where elements of what is written share memory: compares what came for
-    /// them, takes the first, given that the others are the same but for rounding, or refuses.
+    /// Handling of outputs whose elements share memory: finish() compares their results and takes
+    /// the first if they agree; takes the first without comparing, where results differ by rounding
+    /// only; or returns an error.
     enum class Repeats { kCompared, kTrusted, kRefused };
     void set_repeats(Repeats repeats) { repeats_ = repeats; }
-    /// A digest of which elements of what is written share memory; 0: none do.
+    /// Returns a digest of the output elements that share memory; 0: none do.
     [[nodiscard]] std::uint64_t overlap() const { return overlap_; }
-    /// Of an operation that ended with `status`: where ranks differ as this one refuses memory,
-    /// why.
+    /// Returns the local reason where an operation ended with `status` because ranks disagree, and
+    /// this rank refuses memory.
     [[nodiscard]] Status own_reason(const Status& status) const {
         const bool is_own = status.code() == StatusCode::kMismatch && !why_refused_.is_ok();
         return is_own ? why_refused_ : status;
     }
-    /// What finish() will return whatever comes; ok: that depends.
+    /// Returns the error that finish() will return in any case, or ok.
     [[nodiscard]] const Status& why_refused() const { return why_refused_; }
 
-    /// Once, after success. What it copied to GPUs is there on return, where the place is the host.
-    /// kInvalidArgument, and nothing is copied, where one memory would be written with different
-    /// elements.
+    /// Copies the results back; call it once, after success. Copies to GPUs are complete on return,
+    /// where the place is the host. Returns kInvalidArgument, and copies nothing, where one
+    /// location would get different elements.
     [[nodiscard]] Status finish() const;
 
    private:
@@ -92,7 +92,7 @@ class Staging {
     std::vector<Copy> copies_back_;
     std::uint64_t overlap_ = 0;
     Repeats repeats_ = Repeats::kCompared;
-    Status why_refused_{};  // by finish()
+    Status why_refused_{};  // returned by finish()
 };
 
 }  // namespace pccl::backend

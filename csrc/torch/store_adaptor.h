@@ -1,4 +1,4 @@
-// torch's rendezvous store as the communicator's.
+// Adaptor from torch's rendezvous store to the communicator's.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -10,9 +10,9 @@
 
 namespace pccl::backend {
 
-/// What torch's store throws becomes a Status. A get looks again and again instead of waiting
-/// inside torch's client, which other users of the same store object would then wait for, and which
-/// logs every wait that times out.
+/// Returns the adaptor. Exceptions of torch's store become a Status. A get polls instead of waiting
+/// inside torch's client: that would block other users of the same store object, and it logs every
+/// wait that times out.
 [[nodiscard]] std::shared_ptr<bootstrap::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store);
 
 }  // namespace pccl::backend

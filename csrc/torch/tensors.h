@@ -1,4 +1,4 @@
-// Tensors as the communicator sees them: element types, reductions, contiguous memory.
+// Properties of tensors for the communicator: element types, reductions, contiguous memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,48 +13,50 @@
 
 namespace pccl::backend {
 
-/// How one element of a tensor travels: as `units` elements of `type`.
+/// Encoding of one element of a tensor: `units` elements of `type`.
 struct Encoding {
     DataType type = DataType::kBytes;
     std::size_t units = 1;
 };
 
-/// A reduction; with a factor, inputs are multiplied by it first (torch's PREMUL_SUM).
+/// A reduction. With a factor, inputs are multiplied by it first (torch's PREMUL_SUM).
 struct Reduction {
     ReduceOp op = ReduceOp::kSum;
     std::optional<double> factor;
 };
 
-/// Every type can be moved: those that cannot be reduced (quantised ones) go as bytes.
+/// Returns the encoding for moves, which support every type: types that cannot be reduced
+/// (quantised ones) travel as bytes.
 [[nodiscard]] Encoding encoding_for_moves(at::ScalarType type);
-/// Throws NotImplementedError for types that cannot be reduced. float8 is reduced on GPUs alone.
+/// Returns the encoding for reductions. Throws NotImplementedError for types that cannot be
+/// reduced. float8 is reduced on GPUs only.
 [[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_host);
 /// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
 [[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
 
-/// Throws unless `tensor` is a dense tensor of the CPU or a CUDA device.
+/// Throws unless `tensor` is a dense tensor on the CPU or a CUDA device.
 void check_tensor(const at::Tensor& tensor);
 
-/// Whether the tensor's memory, read from front to back, is not its elements in order.
+/// Returns whether the tensor's memory differs from its elements in order.
 [[nodiscard]] bool needs_staging(const at::Tensor& tensor);
-/// Uninitialised contiguous memory of the same shape and type.
+/// Returns uninitialised contiguous memory of the same shape and type.
 [[nodiscard]] at::Tensor stage_for(const at::Tensor& tensor);
-/// The same in host memory that GPUs reach.
+/// Returns a stage as stage_for() does, in pinned host memory.
 [[nodiscard]] at::Tensor pinned_stage_for(const at::Tensor& tensor);
-/// Waits until `device` has done what this thread's current stream of it holds.
+/// Waits until `device` has done the work in this thread's current stream.
 void await_current_stream(const at::Device& device);
 /// Copies pinned memory to a GPU, in its current stream.
 void copy_to_gpu(const at::Tensor& to, const at::Tensor& from);
-/// A contiguous copy.
+/// Returns a contiguous copy.
 [[nodiscard]] at::Tensor staged_copy(const at::Tensor& tensor);
-/// A contiguous copy times `factor`, on the tensor's device.
+/// Returns a contiguous copy times `factor`, on the tensor's device.
 [[nodiscard]] at::Tensor scaled_copy(const at::Tensor& tensor, double factor);
-/// to = from, without autograd taking note.
+/// Copies `from` to `to` without recording for autograd.
 void copy_elements(const at::Tensor& to, const at::Tensor& from);
-/// The same for elements [begin, end) of contiguous tensors.
+/// Copies the elements [begin, end) of contiguous tensors, as copy_elements() does.
 void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end);
 
-/// The memory of a contiguous tensor. Reading does not unshare copy-on-write memory.
+/// Returns the memory of a contiguous tensor. Reading does not unshare copy-on-write memory.
 [[nodiscard]] Block block_to_read(const at::Tensor& tensor, Encoding encoding);
 [[nodiscard]] Block block_to_write(const at::Tensor& tensor, Encoding encoding);
 

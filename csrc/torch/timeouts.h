@@ -1,4 +1,4 @@
-// Timeouts as torch gives them: whole milliseconds, made of timedeltas.
+// Timeouts as torch passes them: whole milliseconds, converted from timedeltas.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@
 
 namespace pccl::backend {
 
-/// kNoLimit for what is longer than that. Throws, as `operation`, for negative ones.
+/// Returns the timeout, or kNoLimit for longer ones. Throws, as `operation`, for negative ones.
 [[nodiscard]] inline std::chrono::milliseconds limit_of(std::chrono::milliseconds given,
                                                         std::string_view operation) {
     // A timedelta of more than 292,000 years, such as timedelta.max, overflows in pybind11's
-    // conversion to microseconds, and mostly arrives as less than nobody means.
+    // conversion to microseconds. It mostly arrives as less than any timeout that a user means.
     constexpr std::chrono::milliseconds kLeastMeant = -std::chrono::years(100);
     if (given > kNoLimit || given < kLeastMeant) return kNoLimit;
     if (given >= std::chrono::milliseconds::zero()) return given;
@@ -26,7 +26,7 @@ namespace pccl::backend {
                                        "limit")));
 }
 
-/// None where torch has set none: then the group's counts.
+/// Returns nullopt where torch has set no timeout: the group's timeout applies then.
 [[nodiscard]] inline std::optional<std::chrono::milliseconds> timeout_of(
     std::chrono::milliseconds timeout, std::string_view operation) {
     if (timeout == c10d::kUnsetTimeout) return std::nullopt;

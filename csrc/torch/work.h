@@ -1,8 +1,8 @@
-// The handles that the backend's operations return.
+// Handles that the backend's operations return.
 //
 // A work holds all it needs (events, tensors, the observer), never its backend: torch keeps works
-// that nobody waited for until the process ends. Futures and hooks run code of users, which may
-// take the GIL or wait for another collective: never under a lock, and only on the thread that
+// without a waiter until the process ends. Futures and hooks run users' code, which may take the
+// GIL or wait for another collective. They never run under a lock, and only on the thread that
 // issued the work or on the observer's.
 #pragma once
 
@@ -23,10 +23,10 @@ namespace pccl::backend {
 
 class PcclWork final : public c10d::Work {
    public:
-    /// Memory of an operation, for when it is done.
+    /// Memory of an operation, which is finished once the operation is done.
     struct Stage {
         Staging staging;
-        bool may_fail_alone = false;  // while other ranks have taken the operation for done
+        bool may_fail_alone = false;  // while other ranks consider the operation done
     };
 
     /// Opens the profiler's event, with the shapes of the inputs; takes the outputs of `request`.
@@ -35,14 +35,13 @@ class PcclWork final : public c10d::Work {
 
     [[nodiscard]] const char* title() const { return title_; }
 
-    /// Finishes a stage. An error that this rank alone may have ends the group, so that the others
-    /// get one, too.
+    /// Finishes a stage. An error that this rank alone may have aborts the group, so that the
+    /// others fail, too.
     [[nodiscard]] Status keep(const Staging& staging, bool may_fail_alone) const;
     /// Ends an operation that ran on the caller's thread.
     void finish_now(const Status& status);
-    /// Ends when all `events` have, and finishes the `stages` then. Until then it keeps them and
-    /// itself alive.
-    /// With a `failure`, that is how it ends then.
+    /// Ends when all `events` have ended, and finishes the `stages` then. Until then, keeps them
+    /// and itself alive. A `failure` becomes the outcome.
     void finish_after(std::vector<runtime::Event> events, std::vector<Stage> stages,
                       Status failure = {});
 
@@ -68,18 +67,17 @@ class PcclWork final : public c10d::Work {
     std::vector<at::Tensor> outputs_;
     std::vector<runtime::Event> events_;
     std::vector<Stage> stages_;
-    Status failure_;  // before anything could be waited for
+    Status failure_;  // before any event existed
     std::atomic<std::size_t> running_{0};
-    c10::intrusive_ptr<c10::ivalue::Future>
-        future_;             // made when first asked for; guarded by mutex_
-    bool resolved_ = false;  // guarded by mutex_
+    c10::intrusive_ptr<c10::ivalue::Future> future_;  // made on first use; guarded by mutex_
+    bool resolved_ = false;                           // guarded by mutex_
     const bool timed_;
     const pthread_t issuer_ = ::pthread_self();
     TimePoint started_{};
     TimePoint finished_{};
 };
 
-/// The operations of a coalescing window as one.
+/// Work of all operations of a coalescing window.
 class BatchWork final : public c10d::Work {
    public:
     BatchWork(Rank rank, std::vector<c10::intrusive_ptr<c10d::Work>> works);

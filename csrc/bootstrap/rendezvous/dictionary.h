@@ -1,4 +1,4 @@
-// The content of a store: texts and counters by key, bounded.
+// Content of a store: texts and counters by key, bounded in size.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace pccl::bootstrap {
 
 class Dictionary {
    public:
-    /// Who has set an entry last; 0: nobody in particular.
+    /// The client that has set an entry last; 0: none in particular.
     using Owner = std::uint64_t;
 
-    /// Errors: kInvalidArgument (too long), kResourceExhausted (256 MiB or a million keys in all,
-    /// 64 MiB of one owner).
+    /// Sets an entry. Returns kInvalidArgument for one that is too long, kResourceExhausted beyond
+    /// 256 MiB or a million keys in total, or 64 MiB of one owner.
     Status set(const std::string& key, std::string_view value, Owner owner = 0);
-    /// Null when there is none; valid until the next change.
+    /// Returns null when there is none; valid until the next change.
     [[nodiscard]] const std::string* find(const std::string& key) const;
-    /// What the counter `key` would be after adding `delta`; a missing one is 0. Changes nothing.
-    /// kInvalidArgument when the value is no number, or the sum does not fit.
+    /// Returns the value of counter `key` plus `delta`; a missing counter is 0. Changes nothing.
+    /// Returns kInvalidArgument when the value is no number, or the sum overflows.
     [[nodiscard]] Result<std::int64_t> sum(const std::string& key, std::int64_t delta) const;
     void remove(const std::string& key);
 
@@ -33,12 +33,12 @@ class Dictionary {
     };
     using Entries = std::unordered_map<std::string, StoredValue>;
     [[nodiscard]] std::size_t bytes_of(Owner owner) const;
-    /// From what is counted.
+    /// Subtracts an entry from the totals.
     void take_off(const Entries::value_type& entry);
 
     Entries entries_;
     std::size_t bytes_ = 0;
-    std::unordered_map<Owner, std::size_t> bytes_of_;  // without 0; of those that have any
+    std::unordered_map<Owner, std::size_t> bytes_of_;  // without owner 0; owners that have any
 };
 
 }  // namespace pccl::bootstrap

@@ -1,4 +1,4 @@
-// The bounds of keys and values, which every store checks.
+// Bounds of keys and values, which every store checks.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// A store in a file that all ranks see: a log of records, which every process replays.
+// Store in a shared file: a log of records, which every process replays.
 //
-// Writers append under flock(), so no rank hosts anything and ranks may come and go. Waiting polls,
-// with pauses from 1 to 50 ms. A child of fork() must open its own. The file is never deleted, it
-// belongs to whoever named it. Who can write to the file can forge what ranks say, so one of
-// another user is refused.
+// Writers append under flock(), so no rank is a server, and ranks may come and go. Waits poll at
+// intervals of 1 to 50 ms. A child of fork() must open its own store. The file is never deleted,
+// since it belongs to the user who named it. A process that can write to the file can forge
+// entries, so a file of another user is refused.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace pccl::bootstrap {
 
 class PCCL_API FileStore final : public Store {
    public:
-    /// Rank 0 makes the file, for this user alone (an empty one will do), the others wait for that:
-    /// kTimeout after `deadline`. kInvalidArgument when it is no store, or holds something that
-    /// `content` does not admit, is a symbolic link or no regular file, belongs to another user
-    /// than this one or root, or others may write to it.
+    /// Opens the store. Rank 0 creates the file, for this user alone (an empty file is accepted);
+    /// the others wait for it, and return kTimeout after `deadline`. Returns kInvalidArgument when
+    /// the file is no store, has content that `content` does not permit, is a symbolic link or no
+    /// regular file, belongs to a user other than this one or root, or is writable by others.
     static Result<std::shared_ptr<FileStore>> open(const std::string& path, Rank rank,
                                                    Deadline deadline,
                                                    StoreContent content = StoreContent::kNone);
@@ -39,10 +39,10 @@ class PCCL_API FileStore final : public Store {
     [[nodiscard]] Status check_owner() const;
     Status create(StoreContent content);
     Status await_creation(Deadline deadline);
-    /// Writes one record behind the last whole one. With the exclusive lock held and the log
-    /// replayed.
+    /// Appends one record after the last complete one. Requires the exclusive lock and a replayed
+    /// log.
     Status append(std::string_view record);
-    /// Takes in what was appended since the last time. With a lock held.
+    /// Reads the records since the last replay. Requires a lock.
     Status replay();
     Status apply(std::string_view record);
     [[nodiscard]] Result<std::size_t> size() const;
@@ -51,7 +51,7 @@ class PCCL_API FileStore final : public Store {
     const ForkMark made_in_;
     std::string path_;
     UniqueFd file_;
-    std::size_t replayed_ = 0;  // bytes
+    std::size_t replayed_ = 0;  // in bytes
     Dictionary entries_;
 };
 

@@ -1,4 +1,4 @@
-// A part of a store: the same store with a prefix before every key.
+// Part of a store: every key gets a prefix.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class PrefixStore final : public Store {
     std::string prefix_;
 };
 
-/// The same store with "<prefix>/" before every key.
+/// Returns a view of the store with "<prefix>/" before every key.
 [[nodiscard]] PCCL_API std::shared_ptr<Store> prefixed(std::shared_ptr<Store> store,
                                                        std::string prefix);
 

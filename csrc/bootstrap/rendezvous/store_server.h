@@ -1,10 +1,11 @@
-// The server half of TcpStore: a dictionary behind sockets, on a thread of its own.
+// Server of TcpStore: a dictionary behind sockets, on a thread of its own.
 //
-// Nothing of a connection is read before its handshake, which has the bounds of every handshake
-// (transport/control/handshake_server.h). A client that sends malformed bytes, half a request, or
-// requests whose answers it does not take costs at most two frames of memory, for a minute, and is
-// dropped with a line in the log. Clients take at most three quarters of the descriptors of this
-// process, which has other uses for some; more wait in the kernel's queue.
+// The server reads nothing of a connection before its handshake, which is bounded like every
+// handshake (transport/control/handshake_server.h). A client that sends malformed bytes or partial
+// requests, or does not read its answers, costs at most two frames of memory for a minute. It is
+// then dropped with a line in the log. Clients use at most three quarters of this process's file
+// descriptors, so that some are left for other purposes; further clients wait in the kernel's
+// queue.
 #pragma once
 
 #include <atomic>
@@ -32,20 +33,20 @@ class StoreServer final : private transport::HandshakeHost {
     struct StoreServerOptions {
         transport::Secret secret = kNoStoreSecret;
         Duration request_timeout = kStoreTimeout;
-        std::size_t most_clients = 0;  // 0: by the limit of this process
+        std::size_t most_clients = 0;  // 0: from the limit of this process
     };
 
-    /// Listens at all of `addresses` (port 0: any free one). Errors: those of sys::listen_on.
+    /// Listens at all of `addresses` (port 0: any free port). Errors are those of sys::listen_on.
     static Result<std::unique_ptr<StoreServer>> start(std::span<const sys::Address> addresses,
                                                       const StoreServerOptions& options);
-    /// Sends what it has answered, for a second at most, and closes all connections.
+    /// Sends the pending answers, for at most one second, and closes all connections.
     ~StoreServer() override;
     StoreServer(const StoreServer&) = delete;
     StoreServer& operator=(const StoreServer&) = delete;
 
-    /// False in a child of fork(), which has no thread of it.
+    /// Returns false in a child of fork(), in which the server's thread does not exist.
     [[nodiscard]] bool is_of_this_process() const { return !made_in_.is_child(); }
-    /// With the ports that the system chose.
+    /// Returns the addresses with the ports that the system has chosen.
     [[nodiscard]] const std::vector<sys::Address>& addresses() const { return addresses_; }
 
    private:
@@ -60,7 +61,7 @@ class StoreServer final : private transport::HandshakeHost {
         std::string out;
         bool writing = false;                // watched for output instead of input
         std::optional<Parked> parked;        // until the key exists
-        std::optional<Deadline> unfinished;  // for the rest of a frame, either way
+        std::optional<Deadline> unfinished;  // for the rest of a frame in either direction
     };
     using Connections = std::map<int, Connection>;  // by descriptor
 
@@ -101,10 +102,10 @@ class StoreServer final : private transport::HandshakeHost {
     std::multimap<std::string, int> waiters_;  // key to descriptor
     Dictionary entries_;
     Dictionary::Owner last_owner_ = 0;
-    std::size_t unfinished_ = 0;                              // connections with such a frame
-    Deadline next_look_ = Deadline::after(Duration::zero());  // at those
+    std::size_t unfinished_ = 0;  // connections with an unfinished frame
+    Deadline next_look_ = Deadline::after(Duration::zero());  // at the unfinished frames
     LimitedLog log_{"connections of the rendezvous store refused or dropped"};
-    std::unique_ptr<BackgroundThread> thread_;  // last: stops first
+    std::unique_ptr<BackgroundThread> thread_;  // last: the thread stops first
 };
 
 }  // namespace pccl::bootstrap

@@ -1,8 +1,8 @@
-// A store that rank 0 serves to the others over TCP: to those who prove the job's secret, where it
-// has one (PCCL_SECRET_FILE), else to whoever can reach the port (docs/security.md).
+// Store that rank 0 serves over TCP. Where the job has a secret (PCCL_SECRET_FILE), clients must
+// prove it; otherwise any process that reaches the port has access (docs/security.md).
 //
-// Rank 0's store must outlive the others' use of theirs. Requests of one process go over one
-// connection, one at a time; a child of fork() opens its own.
+// Rank 0's store must outlive the use by the other ranks. A process sends its requests over one
+// connection, one at a time; a child of fork() opens its own connection.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,22 @@ struct StoreLocation {
     std::string host;  // name or IP address
     std::uint16_t port = 0;
 
-    /// "tcp://[fd00::1]:29500"
+    /// Returns, for example, "tcp://[fd00::1]:29500".
     [[nodiscard]] std::string to_string() const;
 };
 
 class PCCL_API TcpStore final : public Store {
    public:
-    /// Rank 0: serves the store on this machine and joins it. Listens at those addresses of a name
-    /// that are of this machine, and nowhere else. kUnavailable when none is, or the port is taken.
-    /// One that may hold anything may also be one that this process serves there already; and a
-    /// port that is taken is waited for, for some seconds: its process may be about to end.
+    /// Serves the store on this machine (rank 0) and joins it. Listens only at those addresses of
+    /// the name that belong to this machine. Returns kUnavailable when none does, or the port is in
+    /// use. If `content` permits any content, a store that this process already serves there is
+    /// shared. Waits some seconds for a port in use, whose process may be about to end.
     static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline,
                                                   const transport::Secret& secret = kNoStoreSecret,
                                                   StoreContent content = StoreContent::kNone);
-    /// Tries until `deadline`, since rank 0 may come later; then kTimeout, which names rank 0 and
-    /// the address. kInvalidArgument where somebody else serves there, or with another secret.
+    /// Joins the store. Retries until `deadline`, because rank 0 may start later, and returns
+    /// kTimeout with rank 0 and the address then. Returns kInvalidArgument where another service
+    /// listens there, or the secret differs.
     static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline,
                                                   const transport::Secret& secret = kNoStoreSecret);
 
@@ -49,7 +50,7 @@ class PCCL_API TcpStore final : public Store {
 
     [[nodiscard]] std::string server() const override { return location_.host; }
 
-    /// Where it is connected to.
+    /// Returns the location to which it is connected.
     [[nodiscard]] const StoreLocation& location() const { return location_; }
 
    private:
@@ -60,7 +61,7 @@ class PCCL_API TcpStore final : public Store {
     Status connect_once(std::span<const sys::Address> addresses, Deadline deadline);
     Status enter(const sys::Address& address, Deadline deadline);
     Result<std::string> call(StoreRequest request, Deadline deadline);
-    /// nullopt when the deadline passed.
+    /// Returns nullopt when the deadline has passed.
     Result<std::optional<StoreAnswer>> await(std::uint32_t id, Deadline deadline);
     Status receive(Deadline deadline);
     Status broken(const Status& why);
@@ -72,7 +73,7 @@ class PCCL_API TcpStore final : public Store {
     UniqueFd socket_;
     std::string in_;
     std::uint32_t last_id_ = 0;
-    Status health_;  // sticks: the stream is in an unknown place after an error
+    Status health_;  // sticky: the stream position is unknown after an error
 };
 
 }  // namespace pccl::bootstrap

@@ -1,4 +1,5 @@
-// The flight recorder as JSON: on demand, in a file when an operation fails, and on SIGUSR1.
+// Output of the flight recorder as JSON: on demand, to a file when an operation fails, and on
+// SIGUSR1.
 #pragma once
 
 #include <memory>
@@ -9,32 +10,32 @@
 
 namespace pccl::runtime {
 
-/// {"version": 1, "host", "pid", "wall_ms", "steady_ns", "reason", "groups": [...], "entries":
-/// [...], "sessions": {...}}; times of entries are on the steady clock. docs/failure.md has the
-/// fields.
+/// Returns {"version": 1, "host", "pid", "wall_ms", "steady_ns", "reason", "groups": [...],
+/// "entries": [...], "sessions": {...}}. Times of entries are on the steady clock. docs/failure.md
+/// describes the fields.
 [[nodiscard]] PCCL_API std::string flight_record_json(const std::string& reason);
 
-/// Writes it to PCCL_FLIGHT_DIR/flight-<host>-<pid>.json, whole or not at all; nothing where the
-/// variable is not set. Logs what goes wrong.
+/// Writes the record atomically to PCCL_FLIGHT_DIR/flight-<host>-<pid>.json. Does nothing where the
+/// variable is not set. Logs errors.
 PCCL_API void dump_flight_record(const std::string& reason);
 
-/// Whether that can be written: a process begins with it, for when a call has failed it is too
-/// late.
+/// Returns whether the folder is writable. A process checks it at its start, because after a failed
+/// call it is too late.
 [[nodiscard]] PCCL_API Status check_flight_folder();
 
-/// While it lives, SIGUSR1 asks for a dump, where PCCL_FLIGHT_DIR is set and the program does
-/// nothing with the signal itself. One in a process.
+/// Handler of SIGUSR1, which requests a dump, while the object lives. Only where PCCL_FLIGHT_DIR is
+/// set and the program does not handle the signal itself. One per process.
 class FlightSignal {
    public:
-    /// Null where there is nothing to do.
+    /// Returns null where no handler is needed.
     static std::unique_ptr<FlightSignal> install();
     ~FlightSignal();
     FlightSignal(const FlightSignal&) = delete;
     FlightSignal& operator=(const FlightSignal&) = delete;
 
-    /// Readable after a signal.
+    /// Returns a descriptor that is readable after a signal.
     [[nodiscard]] int fd() const { return event_.get(); }
-    /// Dumps if there was one.
+    /// Dumps the record if there was a signal.
     void serve();
 
    private:

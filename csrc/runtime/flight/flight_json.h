@@ -1,4 +1,4 @@
-// Groups and operations of the flight recorder as JSON; docs/failure.md has the fields.
+// Groups and operations of the flight recorder as JSON; docs/failure.md describes the fields.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace pccl::runtime {
 
-/// "version", "host", "pid", and one moment on both clocks: "wall_ms", "steady_ns".
+/// Returns "version", "host", "pid", and one moment on both clocks: "wall_ms", "steady_ns".
 [[nodiscard]] nlohmann::json flight_head();
 
-/// What is known of the groups on GPUs, by group.
+/// Progress of the groups on GPUs, by group id.
 using ProgressOnGpus = std::map<std::uint32_t, FlightProgress>;
 [[nodiscard]] ProgressOnGpus progress_of(std::span<const FlightGroup> groups);
 

@@ -1,8 +1,9 @@
-// The last operations of this process, of all its groups: what, when, and how they ended.
+// Recorder of the last operations of this process, over all its groups, with their times and
+// outcomes.
 //
-// Kept always, since nobody knows beforehand which run will hang: a ring of fixed entries that
-// operations write with plain stores, without a lock and without formatting. Text is made when
-// somebody reads.
+// It is always on, because a hang cannot be foreseen. It is a ring of fixed-size entries, which
+// operations write with plain stores, without a lock and without formatting. Readers format the
+// text.
 #pragma once
 
 #include <array>
@@ -28,14 +29,14 @@ namespace pccl::runtime {
 
 enum class FlightKind : std::uint32_t { kCollective, kSend, kReceive };
 
-/// Of a message.
+/// Fields of a message.
 struct FlightMessage {
     std::int32_t peer = kNoRank;
     std::int32_t tag = 0;
     std::uint64_t bytes = 0;
 };
 
-using FlightTicket = std::uint64_t;  // of an operation: counts those of this process, from 1
+using FlightTicket = std::uint64_t;  // of an operation: its number in this process, from 1
 
 /// A kernel that waits for another rank.
 struct FlightWait {
@@ -45,11 +46,11 @@ struct FlightWait {
     Duration waited{};
 };
 
-/// What a GPU does of what was launched there: hosts do not see operations end.
+/// Progress of a GPU on its launches, whose ends the host does not observe.
 struct FlightProgress {
     std::vector<FlightWait> waits{};
-    FlightTicket reached = 0;           // a collective that waits, or gave up; 0: none is known to
-    std::set<FlightTicket> captured{};  // into CUDA graphs, which run them whenever they like
+    FlightTicket reached = 0;  // the collective that waits or has timed out; 0: none is known
+    std::set<FlightTicket> captured{};  // into CUDA graphs, which may run them at any time
 };
 
 class FlightObserver {
@@ -67,25 +68,25 @@ struct FlightGroup {
     int size = 1;
     std::vector<std::uint64_t> global_ranks{};
     bool is_on_gpus = false;
-    std::weak_ptr<const FlightObserver> observer{};  // of one on GPUs, while that lives
+    std::weak_ptr<const FlightObserver> observer{};  // of a group on GPUs, while it lives
 };
 
-/// One operation, as read back.
+/// Copy of one operation's entry.
 struct FlightEntry {
     FlightTicket ticket = 0;
     std::uint32_t group = 0;
     FlightKind kind = FlightKind::kCollective;
-    std::uint32_t calls = 1;             // made together; what follows is the first
-    abi::CollectiveHeader collective{};  // where that is the kind
-    FlightMessage message{};             // else
+    std::uint32_t calls = 1;             // made together; the fields below are those of the first
+    abi::CollectiveHeader collective{};  // if the kind is a collective
+    FlightMessage message{};             // otherwise
     TimePoint issued{};
-    TimePoint started{};   // launched, on a GPU; TimePoint{}: it waits for others before it
-    TimePoint finished{};  // TimePoint{}: it has not
+    TimePoint started{};   // launched, on a GPU; TimePoint{}: waits for operations before it
+    TimePoint finished{};  // TimePoint{}: not finished
     StatusCode outcome = StatusCode::kOk;
     Rank blamed = kNoRank;
 };
 
-/// One in a process, for good.
+/// Process-wide recorder, which is never destroyed.
 class PCCL_API FlightRecorder {
    public:
     static constexpr std::size_t kEntries = 2048;  // a power of two
@@ -96,7 +97,7 @@ class PCCL_API FlightRecorder {
     FlightRecorder& operator=(const FlightRecorder&) = delete;
     ~FlightRecorder() = default;
 
-    /// Groups are forgotten when 1024 younger ones exist.
+    /// Adds a group and returns its id. The oldest group is dropped when 1024 younger ones exist.
     std::uint32_t add_group(FlightGroup group);
     Ticket begin(std::uint32_t group, const abi::CollectiveHeader& collective, TimePoint now,
                  std::size_t calls = 1);
@@ -105,13 +106,13 @@ class PCCL_API FlightRecorder {
     void started(Ticket ticket, TimePoint now);
     void finished(Ticket ticket, const Status& outcome, TimePoint now);
 
-    /// What is still there, oldest first; entries that are being written are left out.
+    /// Returns the recorded entries, oldest first, without those that are being written.
     [[nodiscard]] std::vector<FlightEntry> entries() const;
     [[nodiscard]] std::optional<FlightEntry> find(Ticket ticket) const;
     [[nodiscard]] std::vector<FlightGroup> groups() const;
-    /// Of a group on GPUs that is still there.
+    /// Returns the waits of a living group on GPUs.
     [[nodiscard]] std::vector<FlightWait> waits(std::string_view group, Rank rank) const;
-    /// The last collectives of a group, at most `count`, oldest first.
+    /// Returns the last collectives of a group, at most `count`, oldest first.
     [[nodiscard]] std::vector<abi::CollectiveHeader> recent(std::uint32_t group,
                                                             std::size_t count) const;
 
@@ -129,7 +130,7 @@ class PCCL_API FlightRecorder {
         std::atomic<Rank> blamed{kNoRank};
     };
 
-    /// What an operation is.
+    /// Description of an operation.
     struct Said {
         std::uint32_t group;
         FlightKind kind;
@@ -137,18 +138,18 @@ class PCCL_API FlightRecorder {
         Words words{};
     };
     Ticket write(const Said& said, TimePoint now);
-    /// Null where that group is not on GPUs, or no longer there.
+    /// Returns null where that group is not on GPUs or has ended.
     [[nodiscard]] std::shared_ptr<const FlightObserver> observer_of(std::string_view group,
                                                                     Rank rank) const;
     static FlightEntry read(Ticket ticket, const Fields& fields);
 
     RecordRing<Fields, kEntries> ring_;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::uint32_t last_group_ = 0;
     std::deque<FlightGroup> groups_;
 };
 
-/// That of this process.
+/// Returns the recorder of this process.
 [[nodiscard]] PCCL_API FlightRecorder& flight_recorder();
 
 }  // namespace pccl::runtime

@@ -1,4 +1,4 @@
-// Operations of the flight recorder in words.
+// Text descriptions of the flight recorder's operations.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pccl::runtime {
 
-/// "all_reduce #7 (...)", "send to rank 1 (tag 0, 64 bytes)".
+/// Returns, for example, "all_reduce #7 (...)" or "send to rank 1 (tag 0, 64 bytes)".
 [[nodiscard]] std::string describe(const FlightEntry& entry);
 
-/// What was launched on a GPU, without how it runs: "all_reduce #7 (sum of 1024 float32) and 3
+/// Returns a launch on a GPU without the way it runs: "all_reduce #7 (sum of 1024 float32) and 3
 /// more".
 [[nodiscard]] std::string describe_launch(const FlightEntry& entry);
 

@@ -1,8 +1,8 @@
-// The last entries of a record that is always kept: a ring of slots that threads write with plain
+// Ring of the last entries of a record that is always on. Threads write its slots with plain
 // stores, without a lock.
 //
-// A slot's number is 0 while it is written, and a reader takes what it has read only if the number
-// was the same before and after: so it sees no mixture of two entries (a sequence lock for each
+// A slot's number is 0 while it is written. A reader accepts the fields only if the number was the
+// same before and after, so it never returns a mixture of two entries (a sequence lock for each
 // slot; H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
 #pragma once
 
@@ -21,14 +21,13 @@
 
 namespace pccl::runtime {
 
-/// `Fields` are atomics, which are loaded and stored with std::memory_order_relaxed. Safe from
-/// every thread.
+/// `Fields` are atomics, which are loaded and stored with std::memory_order_relaxed. Thread-safe.
 template <typename Fields, std::size_t Slots>
 class RecordRing {
     static_assert(std::has_single_bit(Slots));
 
    public:
-    /// The number of an entry that `write(fields)` fills in: counts from 1.
+    /// Adds an entry that `write(fields)` fills in, and returns its number, from 1.
     template <typename Write>
     std::uint64_t add(const Write& write) {
         const std::uint64_t number = last_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -39,13 +38,13 @@ class RecordRing {
         slot.number.store(number, std::memory_order_release);
         return number;
     }
-    /// Of an entry, to be changed; null where a later one has taken its place.
+    /// Returns an entry to be changed; null where a later one has replaced it.
     [[nodiscard]] Fields* find(std::uint64_t number) {
         Slot& slot = slots_[number % Slots];
         const bool is_there = slot.number.load(std::memory_order_relaxed) == number;
         return number != 0 && is_there ? &slot.fields : nullptr;
     }
-    /// `read(number, fields)` of an entry, if it is still there, and not being written.
+    /// Returns `read(number, fields)` of an entry if it is still there and complete.
     template <typename Read>
     [[nodiscard]] auto read(std::uint64_t number, const Read& read) const {
         auto entry = read_slot(slots_[number % Slots], read);
@@ -53,7 +52,7 @@ class RecordRing {
                    ? std::optional(std::move(entry->second))
                    : std::nullopt;
     }
-    /// The same of all, oldest first.
+    /// Returns `read(number, fields)` of all such entries, oldest first.
     template <typename Read>
     [[nodiscard]] auto all(const Read& read) const {
         std::vector<Numbered<Read>> entries;

@@ -1,4 +1,4 @@
-// Sessions of the flight record as JSON; docs/failure.md has the fields.
+// Sessions of the flight record as JSON; docs/failure.md describes the fields.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 
 namespace pccl::runtime {
 
-/// {"events": [...], "transfers": [...]}
+/// Returns {"events": [...], "transfers": [...]}.
 [[nodiscard]] nlohmann::json json_of(const SessionRecorder& recorder);
 
 }  // namespace pccl::runtime

@@ -1,8 +1,9 @@
-// What sessions (csrc/p2p) of this process went through last: connections, refusals, transfers.
+// Recorder of the last events of this process's sessions (csrc/p2p): connections, refusals,
+// transfers.
 //
-// Peers have names and incarnations there, not ranks and groups: so these are no entries of
-// flight_recorder.h, and stand beside them in a flight record. Transfers are written with plain
-// stores, as operations are; all else is rare, and has its text.
+// Peers of sessions have names and incarnations instead of ranks and groups. These records are
+// therefore separate from flight_recorder.h, and appear beside them in a flight record. Transfers
+// are written with plain stores, as operations are; all other events are rare and contain text.
 #pragma once
 
 #include <atomic>
@@ -26,36 +27,36 @@ struct SessionEvent {
     TimePoint at{};
     SessionEventKind kind{};
     std::string session{};    // of this process
-    std::string peer{};       // its name, process and host; empty: none is known
-    std::string text{};       // why, the last time
-    std::uint64_t times = 1;  // that it happened, with nothing else of its kind in between
+    std::string peer{};       // name, process and host; empty: unknown
+    std::string text{};       // reason, of the last one
+    std::uint64_t times = 1;  // number of such events without another kind in between
 };
 
-/// Two sessions that have a connection, or try to.
+/// Two sessions that have a connection, or try to make one.
 struct SessionPair {
     std::uint32_t id = 0;
     std::string session{};  // of this process
     std::string peer{};
 };
 
-/// Literals; empty: none was taken.
+/// Path of a transfer, as string literals; empty: none was taken.
 struct SessionPath {
     std::string_view kind{};
     std::string_view how{};
 };
 
 struct SessionTransfer {
-    std::uint64_t number = 0;  // counts those of this process, from 1
+    std::uint64_t number = 0;  // its number in this process, from 1
     std::uint32_t pair = 0;
     bool writes = false;
     std::uint64_t bytes = 0;
     TimePoint posted{};
-    TimePoint ended{};  // TimePoint{}: it has not
+    TimePoint ended{};  // TimePoint{}: not ended
     StatusCode outcome = StatusCode::kOk;
-    SessionPath path{};  // of one that has ended
+    SessionPath path{};  // valid once ended
 };
 
-/// One in a process, for good.
+/// Process-wide recorder, which is never destroyed.
 class PCCL_API SessionRecorder {
    public:
     static constexpr std::size_t kTransfers = 1024;  // a power of two
@@ -67,16 +68,19 @@ class PCCL_API SessionRecorder {
     SessionRecorder& operator=(const SessionRecorder&) = delete;
     ~SessionRecorder() = default;
 
-    /// Those of the oldest pairs are forgotten when kPairs younger ones exist.
+    /// Adds a pair and returns its number. The records of the oldest pair are dropped when kPairs
+    /// younger ones exist.
     std::uint32_t add_pair(std::string session, std::string peer);
-    /// Refusals of a session that follow each other are one, so that they hide nothing.
+    /// Adds an event. Successive refusals of a session are merged, so that they do not displace
+    /// other events.
     void add_event(SessionEvent event);
-    /// One that has ended, or will be told to. Its number; that of `transfer` does not count.
+    /// Adds a transfer that has ended, or that ended() will complete. Returns its number; the
+    /// number in `transfer` is ignored.
     std::uint64_t add(const SessionTransfer& transfer);
-    /// `path` has the kind as the literal of to_string(TransportKind).
+    /// Completes a transfer. The kind in `path` must be the literal of to_string(TransportKind).
     void ended(std::uint64_t number, const Status& outcome, const SessionPath& path, TimePoint now);
 
-    /// What is still there, oldest first; those that are being written are left out.
+    /// Returns the recorded transfers, oldest first, without those that are being written.
     [[nodiscard]] std::vector<SessionTransfer> transfers() const;
     [[nodiscard]] std::vector<SessionEvent> events() const;
     [[nodiscard]] std::vector<SessionPair> pairs() const;
@@ -95,13 +99,13 @@ class PCCL_API SessionRecorder {
     static SessionTransfer read(std::uint64_t number, const Fields& fields);
 
     RecordRing<Fields, kTransfers> ring_;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::uint32_t last_pair_ = 0;
     std::deque<SessionPair> pairs_;
     std::deque<SessionEvent> events_;
 };
 
-/// That of this process.
+/// Returns the recorder of this process.
 [[nodiscard]] PCCL_API SessionRecorder& session_recorder();
 
 }  // namespace pccl::runtime
