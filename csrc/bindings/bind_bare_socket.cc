@@ -1,5 +1,5 @@
-// A ping-pong over a bare socket, timed as time_posts() of bind_p2p.cc times sessions: what
-// `pccl p2p bench` shows beside them. Python connects the sockets, which block in the kernel.
+// A timed ping-pong over a bare socket, like time_posts() in bind_p2p.cc for sessions. `pccl p2p
+// bench` prints it as a reference. Python connects the sockets, which block in the kernel.
 
 #include <pybind11/stl.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// 0 at the end of the stream.
+/// Returns 0 at the end of the stream.
 Result<std::size_t> take_some(int fd, std::span<std::byte> into) {
     for (;;) {
         const ssize_t got = ::recv(fd, into.data(), into.size(), 0);

@@ -1,4 +1,4 @@
-// set_log_level(): what base offers to Python.
+// Bindings of base: set_log_level().
 
 #include <array>
 #include <string>

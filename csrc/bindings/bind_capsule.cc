@@ -1,4 +1,4 @@
-// What pccl.Capsule stands on: programs of collectives in files.
+// Bindings behind pccl.Capsule: programs of collectives in files.
 
 #include <pybind11/stl.h>
 
@@ -52,7 +52,7 @@ Result<CapsuleFile> file_of(const Result<Capsule>& capsule) {
     return CapsuleFile(*capsule);
 }
 
-/// None where `name` is empty.
+/// Returns nullopt where `name` is empty.
 Result<std::optional<schedule::MessageProtocol>> protocol_called(const std::string& name) {
     const auto protocol = schedule::message_protocol_named(name);
     if (protocol || name.empty()) return protocol;
@@ -102,7 +102,7 @@ CapsuleFile read_capsule(const std::string& path) {
     return released([&] { return proven(CapsuleFile::read(path)); });
 }
 
-/// Rounds, messages, bytes sent and bytes added up of the rank with the most.
+/// Returns rounds, messages, bytes sent and bytes reduced of the rank with the most.
 std::tuple<long long, long long, double, double> cost(const CapsuleFile& self, std::size_t nbytes) {
     const Capsule capsule = value_or_throw(self.only());
     const schedule::Shape& shape = capsule.schedule().shape;
@@ -111,7 +111,7 @@ std::tuple<long long, long long, double, double> cost(const CapsuleFile& self, s
     return {cost.rounds, cost.messages, cost.bytes_sent, cost.bytes_reduced};
 }
 
-/// The ways of a job that has loaded it, and what they count on.
+/// Returns the predictions for a job that has loaded the capsule, and their assumptions.
 std::pair<std::vector<Prediction>, py::object> predict(const CapsuleFile& self,
                                                        const topo::JobTopology& job,
                                                        std::size_t nbytes) {
@@ -139,7 +139,7 @@ void check_signer(const CapsuleFile& self, const std::string& keys) {
     throw_unless_ok(value_or_throw(capsule::TrustedKeys::read(keys)).check(self.seal()));
 }
 
-// Programs as they are given: steps, and files of others.
+// Binds programs: steps, and foreign files.
 void bind_programs(extension::Module& module) {
     module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
                arg("root"), arg("chunks"), arg("slots"), arg("programs"),

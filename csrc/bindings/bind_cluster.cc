@@ -1,5 +1,5 @@
-// pccl.Cluster: the controller of phases. Results travel as JSON text, which Python makes values
-// of.
+// Bindings of pccl.Cluster, the controller of phases. Results are passed as JSON text, which Python
+// parses.
 
 #include <pybind11/stl.h>
 
@@ -26,7 +26,8 @@ using py::arg;
 
 namespace {
 
-/// How far a transaction is, for another thread to look at: the one that switches waits for nobody.
+/// Progress of a transaction, which another thread may read. The switching thread never waits for
+/// readers.
 class ProgressBoard {
    public:
     void write(const cluster::Progress& progress) {
@@ -50,7 +51,7 @@ std::unique_ptr<ClusterContext> open_cluster(const std::string& text, const std:
     });
 }
 
-/// Of a step; a switch that takes an hour for one is lost.
+/// Returns the time limit of a step. A switch that needs an hour for one is considered lost.
 Duration time_limit(double seconds) {
     return std::min<Duration>(positive_duration_of(seconds), std::chrono::hours(1));
 }
@@ -59,8 +60,8 @@ std::string plan(const ClusterContext& self, const std::string& source, const st
     return json_of(value_or_throw(self.plan(source, target)));
 }
 
-/// What `work` gives, called without the GIL. Ctrl-C goes on from there, once whatever was begun
-/// has been ended.
+/// Calls `work` without the GIL, and returns its result. Ctrl-C takes effect afterwards, once
+/// everything that was begun has ended.
 template <typename Work>
 auto uninterrupted(const Work& work) {
     auto result = [&] {
@@ -71,8 +72,8 @@ auto uninterrupted(const Work& work) {
     return result;
 }
 
-/// Called between two steps of a transaction. What Python raises in it ends that; Ctrl-C goes on
-/// from there once everything has been ended.
+/// Calls `drain` between two steps of a transaction. A Python exception in it ends the transaction;
+/// Ctrl-C takes effect once everything has ended.
 Status drained(const py::object& drain) {
     const py::gil_scoped_acquire gil;
     try {
@@ -85,7 +86,7 @@ Status drained(const py::object& drain) {
     }
 }
 
-/// What a caller of switch_to wants besides the phase.
+/// Arguments of switch_to besides the phase.
 struct Wanted {
     bool dry_run = false;
     bool adopt = false;

@@ -1,4 +1,4 @@
-// Communicator: collectives and messages over numpy arrays and other buffers.
+// Bindings of Communicator: collectives and messages over numpy arrays and other buffers.
 
 #include <pybind11/stl.h>
 
@@ -68,7 +68,7 @@ void bind_predictions(extension::Module& module) {
         .def("__repr__", &printed_prediction);
 }
 
-/// Where they come from, and a line for each.
+/// Returns the source of the costs, and one line per cost.
 std::pair<std::string, std::vector<std::string>> machine_costs() {
     const py::gil_scoped_release released;
     const costs::MachineCosts& costs = costs::process_costs();
@@ -207,7 +207,7 @@ PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded,
     return PyOperator(self, {shape.kind, shape.root, name});
 }
 
-/// A pccl.switched_operator.SwitchedOperator of phases and operators.
+/// Returns a pccl.switched_operator.SwitchedOperator of phases and operators.
 py::object switched_operator(const py::object& self, const capsule::Capsule& loaded) {
     const schedule::Shape& shape = loaded.schedule().shape;
     py::list parts;
@@ -265,7 +265,7 @@ void bind_operators(extension::Class<PyCommunicator>& cls) {
         arg("op") = kDefaultOp, arg("root") = kDefaultRoot, arg("algorithm") = "");
 }
 
-/// Of the cluster, or of the one that PCCL_CLUSTER names; null: none.
+/// Returns the network of `cluster`, or of the cluster in PCCL_CLUSTER; null: none.
 std::shared_ptr<comm::PhaseNetwork> network_for(Object cluster, int world_size) {
     if (cluster.is_none() && process_config().cluster.empty()) return nullptr;
     return py::module_::import("pccl.phases")
@@ -278,7 +278,7 @@ Status shut_down(PyCommunicator& self) {
     return (*self).shutdown();
 }
 
-/// The end of a with block: an exception goes on, and its name is what peers hear.
+/// Ends a with block. An exception propagates, and peers receive its name.
 void leave_block(PyCommunicator& self, const py::object& type, const py::object& /*error*/,
                  const py::object& /*traceback*/) {
     if (type.is_none()) return throw_unless_ok(shut_down(self));
@@ -290,7 +290,7 @@ void leave_block(PyCommunicator& self, const py::object& type, const py::object&
     static_cast<void>(shut_down(self));
 }
 
-// Barriers, what ends a group or replaces it, and how its ranks are.
+// Binds barriers, the end and the replacement of a group, and the health of its ranks.
 void bind_life(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "barrier",
@@ -345,7 +345,7 @@ void bind_communicator(extension::Module& module) {
                       (*self).size(), (*self).is_over() ? ", over" : "", ">");
     });
     cls.def_property_readonly("memory", [](py::object self) {
-        static_cast<void>(self.cast<PyCommunicator&>());  // has one
+        static_cast<void>(self.cast<PyCommunicator&>());  // throws where __init__ has not run
         return PyMemory(std::move(self));
     });
     bind_predictions(module);

@@ -1,4 +1,5 @@
-// DeviceGroup: collectives on raw GPU addresses and streams, below any tensor library.
+// Bindings of DeviceGroup: collectives on raw GPU addresses and streams, independent of tensor
+// libraries.
 
 #include <pybind11/stl.h>
 
@@ -52,14 +53,13 @@ struct PyDeviceGroup {
     PyDeviceGroup() = default;
     PyDeviceGroup(const PyDeviceGroup&) = delete;
     PyDeviceGroup& operator=(const PyDeviceGroup&) = delete;
-    /// Kernels of the group may take a while to end.
+    /// Releases the GIL: kernels of the group may take a while to end.
     ~PyDeviceGroup() {
         const py::gil_scoped_release released;
         group.reset();
     }
 
-    std::shared_ptr<bootstrap::Store>
-        store;  // outlives the group: it may need the GIL to be destroyed
+    std::shared_ptr<bootstrap::Store> store;  // outlives the group: its destructor may need the GIL
     std::shared_ptr<device::DeviceGroup> group;
 };
 
@@ -88,7 +88,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     return made;
 }
 
-/// Blocks one after the other, as many as that side of the collective has on this rank.
+/// Returns `number` consecutive blocks, as many as the collective has on that side of this rank.
 std::vector<Block> blocks_at(std::uint64_t address, std::size_t count, std::size_t bytes,
                              int number) {
     std::vector<Block> blocks;
@@ -170,7 +170,7 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
     throw_unless_ok(status);
 }
 
-/// May tell the peers what it finds.
+/// Checks the group. It may notify the peers of its finding.
 void check(const PyDeviceGroup& self) {
     const Status health = [&self] {
         const py::gil_scoped_release released;
@@ -179,7 +179,7 @@ void check(const PyDeviceGroup& self) {
     throw_unless_ok(health);
 }
 
-/// Of a group that may exist nowhere.
+/// Returns the GPUs of a hypothetical group.
 kernels::Gpus gpus(int count, int architecture = kernels::kHopper) {
     if (count < 2 || count > abi::kMostDevices)
         throw_status(Status::invalid_argument(

@@ -1,4 +1,4 @@
-// DeviceMemory: buffers on a GPU where no other library has them.
+// Bindings of DeviceMemory: buffers on a GPU for programs without another GPU library.
 
 #include <cstddef>
 #include <memory>
@@ -22,7 +22,7 @@ std::unique_ptr<DeviceMemory> allocate(int device, std::size_t nbytes) {
     return released([&] { return DeviceMemory::allocate(device, nbytes); });
 }
 
-/// The memory of `object`, to be read or written.
+/// Returns the memory of `object` for reads or writes.
 std::span<std::byte> memory_in(Buffers& buffers, const py::object& object, Access access) {
     const Block block = buffers.add(object.ptr(), access);
     return {block.data, block.count * size_of(buffers.type())};

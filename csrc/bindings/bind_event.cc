@@ -1,4 +1,4 @@
-// Event: what asynchronous operations return.
+// Bindings of Event, the result of asynchronous operations.
 
 #include <pybind11/stl.h>
 
@@ -36,14 +36,14 @@ py::dict times_of(const runtime::Event& event) {
 
 void Discarded::put(HeldBuffers& held) {
     const std::lock_guard lock(mutex_);
-    // First: who finds nothing held any more, finds it here.
+    // Set first: a thread that finds the buffers already taken then finds them here.
     has_any_.store(true);
     if (BuffersPtr left = held.take()) buffers_.push_back(std::move(left));
 }
 
 void Discarded::clear() {
     if (!has_any_.load()) return;
-    std::vector<BuffersPtr> buffers;  // released once the lock is
+    std::vector<BuffersPtr> buffers;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
     buffers.swap(buffers_);
     has_any_.store(false);
@@ -85,7 +85,7 @@ namespace {
 
 py::module_ callbacks() { return py::module_::import("pccl.callbacks"); }
 
-/// Puts `number` into the queue once `event` is done, which may be at once.
+/// Queues `number` once `event` is done, which may be immediately.
 void expect(const std::shared_ptr<DoneQueue>& self, const PyEvent& event, std::uint64_t number) {
     const py::gil_scoped_release released;
     (*event).on_done([queue = self, number](const Status&) { queue->put(number); });

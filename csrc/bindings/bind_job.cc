@@ -1,4 +1,4 @@
-// pccl.topology.Job: the hosts of a job, from the bytes that its ranks exchanged.
+// Bindings of pccl.topology.Job: the hosts of a job, from the bytes that its ranks exchanged.
 
 #include <pybind11/stl.h>
 
@@ -29,7 +29,7 @@ JobTopology decode(const py::bytes& blob) {
     return released([&] { return topo::decode_job(bytes); });
 }
 
-/// For tests and for jobs that are only thought of: a host for each name, ranks and machine.
+/// Encodes a job for tests and hypothetical jobs. Each host has a name, ranks and a machine.
 py::bytes encode(
     const std::vector<std::tuple<std::string, std::vector<Rank>, topo::Topology>>& of) {
     std::vector<topo::HostTopology> hosts;
@@ -47,7 +47,7 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
     return links;
 }
 
-/// The ways, and what they count on.
+/// Returns the predictions and their assumptions.
 std::pair<std::vector<Prediction>, py::object> explain_job(const JobTopology& self,
                                                            const std::string& collective,
                                                            std::size_t nbytes) {

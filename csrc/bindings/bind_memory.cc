@@ -1,4 +1,4 @@
-// Memory, Workspace and GpuWorkspace: what Communicator.memory gives.
+// Bindings of Memory, Workspace and GpuWorkspace, for Communicator.memory.
 
 #include <pybind11/stl.h>
 
@@ -13,7 +13,7 @@ using py::arg;
 
 namespace {
 
-/// What workspaces of every kind of memory have.
+/// Binds the common members of workspaces.
 template <typename Workspace>
 extension::Class<Workspace> bind_workspace(extension::Module& module, const char* name) {
     extension::Class<Workspace> bound(module, name);

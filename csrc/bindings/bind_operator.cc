@@ -1,4 +1,4 @@
-// Operator: a collective that is made once and executed again and again.
+// Bindings of Operator: a collective that is made once and executed repeatedly.
 
 #include <pybind11/stl.h>
 
@@ -20,7 +20,7 @@ using py::arg;
 
 namespace {
 
-/// What a call's own buffers make of an operator; itself where the call has none.
+/// Returns the operator with the call's own buffers, or itself where the call has none.
 py::object with_buffers(const py::object& self, const py::object& x, const py::object& out,
                         const py::str& op) {
     if (x.is_none() && out.is_none()) return self;

@@ -1,4 +1,4 @@
-// What pccl.p2p is made of: sessions, memory, plans and transfers as C++ has them.
+// Bindings behind pccl.p2p: sessions, memory, plans and transfers of C++.
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -104,7 +104,7 @@ MemoryPtr register_address(Session& session, std::uint64_t address, std::size_t 
         [&] { return session.register_memory({std::bit_cast<std::byte*>(address), nbytes}); });
 }
 
-/// `owner` keeps it.
+/// `owner` keeps the memory alive.
 MemoryPtr register_gpu(Session& session, std::uint64_t address, std::size_t nbytes, int device,
                        py::object owner) {
     auto buffers = std::make_shared<Buffers>();
@@ -114,7 +114,7 @@ MemoryPtr register_gpu(Session& session, std::uint64_t address, std::size_t nbyt
         [&] { return session.register_gpu_memory(memory, device, std::move(buffers)); });
 }
 
-/// Bytes that keep their registration.
+/// Returns an array of bytes that keeps their registration.
 py::array array_of(const MemoryPtr& memory) {
     const transport::Memory& bytes = memory->memory();
     if (bytes.kind == abi::MemoryKind::kGpu)
@@ -123,7 +123,7 @@ py::array array_of(const MemoryPtr& memory) {
         {bytes.bytes}, {1}, reinterpret_cast<const std::uint8_t*>(bytes.data), py::cast(memory));
 }
 
-/// (base, length, stride, count), or rows of offset and length.
+/// Parses (base, length, stride, count), or rows of offset and length.
 p2p::Extents blocks_of(const py::object& blocks) {
     if (py::isinstance<py::tuple>(blocks)) {
         const auto [base, length, stride, count] =
@@ -145,10 +145,10 @@ PlanPtr prepare(const MemoryPtr& local, const py::object& local_blocks, const Re
     return released([&] { return Plan::make(std::move(here), std::move(there)); });
 }
 
-/// The address of a stream, and its GPU.
+/// Address of a stream, and its GPU.
 using StreamAddress = std::pair<std::uint64_t, int>;
 using StreamOf = std::optional<StreamAddress>;
-/// None: all.
+/// None: all blocks.
 using Indices = std::optional<py::array_t<std::uint32_t, py::array::c_style>>;
 
 p2p::Stream stream_at(const StreamAddress& stream) {
@@ -177,7 +177,7 @@ Work post(Session& session, bool writes, const PlanPtr& plan, const Indices& ind
         plan->remote().owner.name);
 }
 
-/// Waits so many seconds for a connection.
+/// `timeout` limits the wait for a connection, in seconds.
 Work read_in_order(Session& session, const PlanPtr& plan, const Indices& indices,
                    std::string_view notify, const StreamAddress& stream, Seconds timeout) {
     const auto chosen = chosen_by(indices);
@@ -205,8 +205,8 @@ Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uin
         remote.first.owner.name);
 }
 
-/// Seconds of each of so many posts of all blocks, one after the other. An interpreter's own time
-/// would hide that of small ones.
+/// Returns the seconds of each of `rounds` successive posts of all blocks. A loop in Python would
+/// distort the times of small ones.
 std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& plan, int rounds) {
     const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
     return released([&]() -> Result<std::vector<double>> {
@@ -221,7 +221,7 @@ std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& pla
     });
 }
 
-/// A child of fork() finds none; to wait for some there raises.
+/// Returns none in a child of fork(), where waiting for notifications raises.
 NotificationList notifications(Session& session, OptionalSeconds timeout) {
     if (timeout != 0.0) throw_unless_ok(session.check_usable());
     const Deadline deadline = deadline_after(timeout);
@@ -237,7 +237,7 @@ NotificationList notifications(Session& session, OptionalSeconds timeout) {
     return list;
 }
 
-/// Of any peer where there is no name.
+/// Accepts any peer if the name is empty.
 std::string accept(Session& session, const std::string& peer, OptionalSeconds timeout) {
     std::string caller;
     const auto try_until = [&](Deadline deadline) {
@@ -286,8 +286,8 @@ py::dict stats_of(const Work& work) {
     return values;
 }
 
-/// What an entry of a directory holds: whom the info is of, and that one's memories. No session
-/// learns of it.
+/// Parses a directory entry: the name of the info's session, and that session's memories. It
+/// changes no session.
 std::pair<std::string, std::vector<RemoteMemory>> read_entry(
     std::string_view info, const std::vector<std::string>& descriptors) {
     const auto peer = value_or_throw(p2p::ConnectionInfo::deserialise(info));
@@ -300,7 +300,7 @@ std::pair<std::string, std::vector<RemoteMemory>> read_entry(
 
 using SessionClass = ForkBoundClass<Session>;
 
-/// How sessions find each other.
+/// Binds the functions by which sessions connect.
 void bind_meeting(SessionClass& session) {
     session.anywhere()
         .def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
@@ -320,7 +320,7 @@ void bind_meeting(SessionClass& session) {
         .def("peers", &peers_of);
 }
 
-/// What memory they have, and say that they have.
+/// Binds the registration and the publication of memory.
 void bind_memories(SessionClass& session) {
     session.def("register", &register_buffer, arg("buffer"))
         .def("register_address", &register_address, arg("address"), arg("nbytes"))
@@ -360,7 +360,7 @@ void bind_memories(SessionClass& session) {
         .def("fetch", &fetch, arg("peer"), arg("name"), arg("timeout"));
 }
 
-/// What they move, and say to each other.
+/// Binds transfers and notifications.
 void bind_moves(SessionClass& session) {
     session
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),

@@ -1,4 +1,4 @@
-// Transfers with a window, as pccl.p2p has them.
+// Bindings of windowed transfers, for pccl.p2p.
 
 #include <pybind11/stl.h>
 

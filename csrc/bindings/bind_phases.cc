@@ -1,5 +1,5 @@
-// The network of a job, as its groups share it: pccl.phases switches it. The transaction on the
-// switches is Python's, which hands it over as a function.
+// Bindings of a job's network, which its groups share and pccl.phases switches. Python passes the
+// transaction on the switches as a function.
 
 #include <pybind11/stl.h>
 
@@ -25,7 +25,7 @@ using py::arg;
 namespace {
 
 using NetworkPtr = std::shared_ptr<PhaseNetwork>;
-/// Name, links, whether ranks pass on what is not theirs.
+/// Name, links, and whether ranks forward data of others.
 using PhaseTuple = std::tuple<std::string, std::vector<std::pair<Rank, Rank>>, bool>;
 
 NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool has_hosts) {
@@ -38,7 +38,8 @@ NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool h
     return std::make_shared<PhaseNetwork>(std::move(settings));
 }
 
-/// Functions of Python, called without the GIL. What they raise is kept, and raised in the end.
+/// Python functions that are called without the GIL. Their exceptions are kept, and raised at the
+/// end.
 class PythonSwitches {
    public:
     PythonSwitches(py::object transact, py::object read_back)
@@ -56,7 +57,8 @@ class PythonSwitches {
             return {};
         }
     }
-    /// An error of Python is the answer that none can be had; what else it raises, Ctrl-C, too.
+    /// An Exception of Python means that no answer is available. Other exceptions, such as Ctrl-C,
+    /// are also kept.
     Result<bool> read_back() {
         const py::gil_scoped_acquire gil;
         try {
@@ -109,7 +111,7 @@ void release(PyObject* handle) {
     delete static_cast<NetworkPtr*>(PyCapsule_GetPointer(handle, kHandle));
 }
 
-/// For pccl._torch, which knows none of this module's types.
+/// Returns a handle for pccl._torch, which does not have this module's types.
 py::capsule handle(const NetworkPtr& self) {
     return py::capsule(new NetworkPtr(self), kHandle, &release);
 }

@@ -1,4 +1,4 @@
-// pccl.schedule: generates, verifies and prints the programs of collectives.
+// Bindings of pccl.schedule: generates, verifies and prints the programs of collectives.
 
 #include <pybind11/stl.h>
 
@@ -61,7 +61,7 @@ py::tuple dependencies(const py::module_& steps, const schedule::Step& step) {
     return py::tuple(all);
 }
 
-/// A pccl.table.Table of pccl.schedule_steps.Step.
+/// Returns a pccl.table.Table of pccl.schedule_steps.Step.
 py::object steps_of(const Schedule& schedule) {
     const py::module_ steps = py::module_::import("pccl.schedule_steps");
     py::list all;

@@ -1,4 +1,4 @@
-// What pccl.simulator stands on: networks, and schedules that are played through on them.
+// Bindings behind pccl.simulator: networks, and the simulation of schedules on them.
 
 #include <pybind11/stl.h>
 
@@ -32,7 +32,7 @@ using schedule::StepTime;
 
 namespace {
 
-/// For a largest buffer of `nbytes`.
+/// Sets the largest buffer to `nbytes`.
 Piece of_bytes(Piece piece, double nbytes) {
     if (!(nbytes >= 0) || std::isinf(nbytes))
         throw_status(
@@ -56,7 +56,7 @@ Piece of_capsule(const capsule::CapsuleFile& file) {
     return {.source = capsule.source(), .shape = capsule.schedule().shape};
 }
 
-/// By the phases in which they run; None where nothing is done.
+/// Returns the parts by the phase in which they run; None for a phase without work.
 std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
     const capsule::CapsuleFile& file) {
     const capsule::Capsule capsule = value_or_throw(file.only());
@@ -74,7 +74,7 @@ Replay replay(const Piece& piece, const Network& network, double nbytes) {
     return released([&] { return schedule::replay(sized, network); });
 }
 
-/// Seconds, bytes of the longest message and receivers of each.
+/// Returns, for each round, the seconds, the bytes of the longest message, and the receivers.
 std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& piece,
                                                                   const Network& network,
                                                                   double nbytes) {
@@ -87,7 +87,7 @@ std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& p
     return rounds;
 }
 
-/// As pccl.replay_results.StepTime has them.
+/// Returns the fields of pccl.replay_results.StepTime.
 py::list times_of_steps(const std::vector<StepTime>& steps) {
     py::list all;
     for (const StepTime& step : steps)
@@ -97,7 +97,7 @@ py::list times_of_steps(const std::vector<StepTime>& steps) {
     return all;
 }
 
-/// Seconds of a message, seconds of a hop, bytes a second.
+/// Seconds per message, seconds per hop, bytes per second.
 using Speed = std::tuple<double, double, double>;
 
 schedule::LinkSpeed speed_of(const Speed& speed) {
@@ -118,9 +118,9 @@ Speed memory_speed(int ranks_on_host) {
     return {speed.start_seconds, speed.hop_seconds, speed.bandwidth};
 }
 
-/// Seconds of a message, until it is there, and of a byte; whether they are the
-/// receiver's, too; seconds of a byte that is added, and of a run of chunks; of the receiver for a
-/// message and a byte; of a look; bytes that a link holds.
+/// Seconds per message, until its arrival, and per byte; whether the receiver has the same costs;
+/// seconds per reduced byte, and per run of chunks; the receiver's seconds per message and per
+/// byte; seconds per poll; bytes of a link's buffer.
 using Work =
     std::tuple<double, double, double, bool, double, double, double, double, double, std::size_t>;
 

@@ -1,4 +1,4 @@
-// ask_status(): what `pccl status` asks a process.
+// Bindings of ask_status(), the client of `pccl status`.
 
 #include <cstdint>
 #include <string>

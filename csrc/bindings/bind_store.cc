@@ -1,4 +1,4 @@
-// The library's own rendezvous store, for directories of sessions.
+// Bindings of the library's own rendezvous store, for directories of sessions.
 
 #include <pybind11/stl.h>
 
@@ -24,7 +24,7 @@ using py::arg;
 
 namespace {
 
-/// Safe from every thread, which a store is not.
+/// Thread-safe wrapper of a store, which is not.
 class SharedStore {
    public:
     explicit SharedStore(std::shared_ptr<bootstrap::Store> store) : store_(std::move(store)) {}
@@ -33,7 +33,7 @@ class SharedStore {
         const std::lock_guard lock(mutex_);
         return store_->set(key, value);
     }
-    /// nullopt, at once, where there is no such key.
+    /// Returns nullopt immediately where there is no such key.
     Result<std::optional<std::string>> look_up(const std::string& key) {
         const std::lock_guard lock(mutex_);
         auto value = store_->get(key, Deadline::after(Duration::zero()));
@@ -58,7 +58,7 @@ class SharedStore {
 std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, Seconds timeout) {
     throw_unless_ok(check_settings());
     const Deadline deadline = deadline_after(timeout);
-    // Of a store that two share: rank 0 makes it, or serves it.
+    // Opens a store that two processes share; rank 0 creates or serves it.
     const auto attempt = [&](const Cancellation& cancellation) {
         return bootstrap::open_store(url, hosts ? 0 : 1, 2, deadline.unless(cancellation.is_set()));
     };

@@ -1,4 +1,4 @@
-// pccl.topology: machines, their graphs and paths, and plans.
+// Bindings of pccl.topology: machines, their graphs and paths, and plans.
 
 #include <pybind11/stl.h>
 
@@ -28,7 +28,7 @@ namespace {
 
 using Assumed = std::map<std::string, int>;
 
-/// A plan, and the machine that it is for.
+/// A plan and its machine.
 struct PlanOf {
     topo::Plan plan;
     Topology topology;

@@ -18,7 +18,8 @@ namespace pccl::bindings {
 
 namespace {
 
-// Exactly numpy's class, found by name: this module works without numpy.
+// Returns whether the class is exactly numpy's. It is found by name, so that this module works
+// without numpy.
 bool is_numpy_array(PyObject* object) {
     static const PyTypeObject* known = nullptr;  // guarded by the GIL
     if (Py_TYPE(object) == known) return true;
@@ -27,14 +28,15 @@ bool is_numpy_array(PyObject* object) {
     return true;
 }
 
-constexpr int kFirstExtension = 256;  // of numpy's numbers of types: those that it does not know
+constexpr int kFirstExtension = 256;  // of numpy's type numbers: types that numpy itself does not
+                                      // define
 
 std::optional<DataType> extension_of(PyObject* array) {
     const std::string name = pybind11::str(pybind11::handle(array).attr("dtype").attr("name"));
     return type_of_extension(name);
 }
 
-/// "numpy.ndarray of dtype >f4", "memoryview of format O".
+/// Returns, for example, "numpy.ndarray of dtype >f4" or "memoryview of format O".
 std::string described(PyObject* object, const char* format) {
     const pybind11::handle handle(object);
     const std::string_view code = format == nullptr ? "" : format;
@@ -45,12 +47,12 @@ std::string described(PyObject* object, const char* format) {
     return concat(name, " of dtype ", dtype, code.ends_with('g') ? " (longdouble)" : "");
 }
 
-/// Why an object that has the buffer protocol gives no buffer, in its own words.
+/// Returns why an object with the buffer protocol provides no buffer, in its own words.
 std::string reason(PyObject* object, const pybind11::error_already_set& error) {
     if (PyObject_CheckBuffer(object) == 0) return {};
     const std::string words = pybind11::str(error.value());
     std::string said = concat(": ", words.substr(0, words.find('\n')));
-    // Of times, and of types that extend numpy.
+    // For times, and for types that extend numpy.
     if (words.starts_with("cannot include dtype")) {
         const std::string bytes = pybind11::str(pybind11::handle(object).attr("itemsize"));
         said += concat("; send x.view('i", bytes, "')");
@@ -58,7 +60,7 @@ std::string reason(PyObject* object, const pybind11::error_already_set& error) {
     return said;
 }
 
-/// What a user can pass instead of an object that gives no buffer as it is; empty: who knows.
+/// Returns advice on an object to pass instead of one without a usable buffer; empty: none.
 std::string_view remedy(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
     if (PyObject_CheckBuffer(object) == 0)
@@ -75,7 +77,7 @@ std::string_view remedy(PyObject* object, Access access) {
     return {};
 }
 
-/// Takes Python's error.
+/// Converts and clears Python's error.
 Status refusal(PyObject* object, Access access) {
     const pybind11::error_already_set error;
     const std::string_view instead = remedy(object, access);
@@ -115,7 +117,7 @@ std::byte* Buffers::make(std::size_t bytes) {
     return own_.back().get();
 }
 
-// The buffer protocol takes numpy longer than a small collective takes.
+// numpy's buffer protocol takes longer than a small collective, so this avoids it.
 std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
     if (!is_numpy_array(object)) return std::nullopt;
@@ -139,7 +141,7 @@ std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Acce
     if (!found) return std::nullopt;
     if (!found->complaint.empty())
         return stand_in(found->bytes, found->type, Status::invalid_argument(found->complaint));
-    // torch's tensors do not tell that they are mapped read-only.
+    // torch's tensors do not report a read-only mapping.
     const bool is_refused = access == Access::kWrite &&
                             !(found->is_writable && is_writable({found->data, found->bytes}));
     if (is_refused)

@@ -24,7 +24,7 @@ void DoneQueue::put(std::uint64_t number) {
         numbers_.push_back(number);
     }
     constexpr std::uint64_t kOne = 1;
-    // It blocks only at 2^64 - 2 numbers that nobody has taken.
+    // The write blocks only at 2^64 - 2 pending numbers.
     static_cast<void>(::write(fd_.get(), &kOne, sizeof kOne));
 }
 

@@ -12,7 +12,7 @@
 namespace pccl::bindings {
 namespace {
 
-constexpr int kNumpyHalf = 23;  // pybind11 does not name it
+constexpr int kNumpyHalf = 23;  // not named by pybind11
 
 std::optional<DataType> signed_type(std::size_t bytes) {
     switch (bytes) {
@@ -68,7 +68,7 @@ std::optional<DataType> complex_type(std::size_t bytes) {
     }
 }
 
-/// nullopt where no number of ours has that code, or not so many bytes.
+/// Returns nullopt for an unsupported code, or a different number of bytes.
 std::optional<DataType> type_of_code(char code, std::size_t item_bytes) {
     const auto of_bytes = [item_bytes](std::size_t bytes, DataType type) {
         return item_bytes == bytes ? std::optional(type) : std::nullopt;
@@ -98,7 +98,7 @@ std::optional<DataType> type_of_code(char code, std::size_t item_bytes) {
             return of_bytes(8, DataType::kInt64);
         case 'Q':
             return of_bytes(8, DataType::kUint64);
-        // Of 4 bytes in the standard sizes, and on some machines.
+        // 4 bytes in the standard sizes, and on some machines.
         case 'l':
             return item_bytes == 4 ? DataType::kInt32 : of_bytes(8, DataType::kInt64);
         case 'L':
@@ -113,7 +113,8 @@ bool is_number(std::string_view code) {
     return code.size() == 1 && kNumbers.find(code.front()) != std::string_view::npos;
 }
 
-/// Of a number of another size. ctypes has "B" for packed structures and for unions.
+/// Returns the error for a code whose size differs. ctypes uses "B" for packed structures and for
+/// unions.
 Status contradiction(std::string_view code, std::size_t item_bytes) {
     return Status::invalid_argument(
         concat("has elements of ", item_bytes, " bytes, which its format '", code,
@@ -121,8 +122,8 @@ Status contradiction(std::string_view code, std::size_t item_bytes) {
                "numpy.frombuffer(x, dtype) with the type of what they hold, or 'u1' for bytes"));
 }
 
-/// Codes, perhaps after a count, of what has neither pointers nor parts: its bytes mean the same
-/// wherever they go.
+/// Returns whether the format is a code, perhaps after a count, without pointers or parts. Such
+/// bytes have the same meaning everywhere.
 bool is_plain(std::string_view code) {
     code.remove_prefix(std::min(code.find_first_not_of("0123456789"), code.size()));
     constexpr std::string_view kPlain[] = {"c", "s", "p", "x", "u", "w", "g", "Zg"};
@@ -200,7 +201,7 @@ std::optional<DataType> type_of_extension(std::string_view name) {
     return std::nullopt;
 }
 
-// Codes of the struct module, and what numpy adds to them.
+// Accepts the codes of the struct module and numpy's extensions.
 Result<DataType> type_of_format(const char* format, std::size_t item_bytes) {
     std::string_view code = format == nullptr ? "B" : format;
     if (code.starts_with('>') || code.starts_with('!'))

@@ -7,7 +7,7 @@ namespace pccl::bindings {
 namespace py = pybind11;
 
 void throw_status(const Status& status, std::string_view session) {
-    // What a signal handler raised while this thread waited comes first.
+    // An exception of a signal handler during the wait has priority.
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
     const py::object error =
         py::module_::import("pccl.errors")

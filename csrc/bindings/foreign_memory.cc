@@ -46,7 +46,8 @@ std::string strided(py::handle object) {
 }
 
 std::size_t count_of(py::handle object, std::span<const std::int64_t> shape) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;  // of any type
+    // for an element of any type
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
     std::int64_t elements = 1;
     for (const std::int64_t length : shape) {
         if (length < 0 || (length > 0 && elements > kMost / length))
@@ -56,7 +57,8 @@ std::size_t count_of(py::handle object, std::span<const std::int64_t> shape) {
     return static_cast<std::size_t>(elements);
 }
 
-/// Strides are of one element each, in units of `unit`. Lengths of 1 have any stride.
+/// Returns whether strides match a C-contiguous array. They are in units of `unit` per element.
+/// Dimensions of length 1 may have any stride.
 bool is_contiguous(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
                    std::int64_t unit) {
     if (strides.empty() || std::ranges::find(shape, 0) != shape.end()) return true;
@@ -92,13 +94,14 @@ std::optional<DataType> type_of(const dlpack::ElementType& type) {
     return std::nullopt;
 }
 
-/// The first line of what Python says.
+/// Returns the first line of Python's error text.
 std::string words_of(const py::error_already_set& error) {
     const std::string words = py::str(error.value());
     return words.substr(0, words.find('\n'));
 }
 
-/// Of version 1 where the array has heard of it: that one says what is read-only.
+/// Returns a capsule of version 1 where the array supports it, since only that one reports
+/// read-only memory.
 py::object capsule_of(py::handle object) {
     const py::object export_array = object.attr("__dlpack__");
     try {
@@ -149,7 +152,7 @@ ForeignMemory memory_of(py::handle object, const dlpack::Tensor& tensor) {
 
 // --- __array_interface__
 
-/// As the user's object has it: anything may be there, or missing.
+/// Fields of the user's object, any of which may be missing or malformed.
 struct Interface {
     std::string type;
     std::vector<std::int64_t> shape;
@@ -176,7 +179,7 @@ Interface interface_of(py::handle object) {
     }
 }
 
-/// "<f4": byte order, kind, bytes of an element.
+/// Parses "<f4": byte order, kind, bytes per element.
 DataType type_of(py::handle object, const std::string& code) {
     const bool is_plain = code.size() >= 3 && code.size() <= 4;
     if (is_plain && code.front() == '>' && code[2] != '1')
@@ -200,7 +203,8 @@ std::optional<ForeignMemory> memory_by_dlpack(py::handle object) {
         return std::nullopt;
     require_host_memory(object);
     py::object capsule = capsule_of(object);
-    // It keeps the memory, and gives it back when it goes: nobody has taken it over.
+    // The capsule keeps the memory alive, and releases it at its end, because its content was not
+    // moved.
     if (PyCapsule_IsValid(capsule.ptr(), kVersioned) != 0) {
         const auto* const managed = static_cast<const dlpack::VersionedTensor*>(
             PyCapsule_GetPointer(capsule.ptr(), kVersioned));

@@ -26,7 +26,7 @@ std::chrono::milliseconds timeout_of_group(double seconds) {
     return in_milliseconds(positive_duration_of(seconds));
 }
 
-/// What is not asynchronous is waited for on the caller's thread.
+/// The caller's thread waits for a synchronous message.
 comm::MessageOptions message_options(DataType type, const CallOptions& options) {
     return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
 }
@@ -108,7 +108,7 @@ PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buf
 
 template <typename Run>
 PyCommunicator::Outcome PyCommunicator::wait_here(Run run) {
-    // What py::gil_scoped_release does besides takes as long as a small collective.
+    // The additional work of py::gil_scoped_release takes as long as a small collective.
     PyThreadState* const state = PyEval_SaveThread();
     const Status status = run();
     PyEval_RestoreThread(state);
@@ -129,7 +129,7 @@ PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOpti
     const runtime::Event event = released(post);
     if (options.async_op) return hand_out(event, std::move(buffers));
     const Status status = wait_for(event, std::nullopt);
-    // A wait that was interrupted leaves the message on its way.
+    // An interrupted wait leaves the message in flight.
     if (event.is_done())
         buffers.release();
     else

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kCuda = "cuda";
 
-/// The GPU that "cuda" (the only one) or "cuda:N" names, as CUDA numbers them in this process.
+/// Returns the CUDA ordinal for "cuda" (the only GPU) or "cuda:N".
 Result<int> gpu_named(std::string_view device) {
     PCCL_ASSIGN_OR_RETURN(const int count, device::count_gpus());
     const auto refused = [&](std::string_view why) {
@@ -39,7 +39,7 @@ Result<int> gpu_named(std::string_view device) {
     return *number;
 }
 
-/// What a consumer of DLPack holds: all of one part.
+/// Memory of a DLPack consumer: the whole of one part.
 struct Exported {
     explicit Exported(const PyGpuMemory& of, int device);
     Exported(const Exported&) = delete;
@@ -68,7 +68,7 @@ Exported::Exported(const PyGpuMemory& of, int device)
               .context = this,
               .deleter = end_export} {}
 
-constexpr const char* kUnused = "dltensor";  // a consumer gives it another name
+constexpr const char* kUnused = "dltensor";  // a consumer renames it
 
 void drop_unused(PyObject* capsule) {
     if (PyCapsule_IsValid(capsule, kUnused) == 0) return;

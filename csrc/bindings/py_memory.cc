@@ -15,7 +15,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// Bytes that stay mapped as long as the array, and those made of it.
+/// Returns bytes that stay mapped until the array and its views are gone.
 py::array array_over(comm::HeldMemory held) {
     auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
     const auto bytes = static_cast<py::ssize_t>(held.memory.size());

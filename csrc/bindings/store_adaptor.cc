@@ -24,7 +24,7 @@ namespace py = pybind11;
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{5};
-// How much sooner than asked a store may give up waiting.
+// Tolerance for stores that time out early.
 constexpr Duration kEarly = std::chrono::milliseconds(20);
 constexpr Duration kShortest = std::chrono::milliseconds(1);
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
@@ -73,7 +73,7 @@ class PythonStore final : public bootstrap::Store {
 
     [[nodiscard]] std::string server() const override {
         std::string host;
-        // Torch's stores; others may have the same attributes, or none.
+        // torch's stores have these attributes; other stores may not.
         static_cast<void>(guarded("name", "its host", [&] {
             py::object store = store_;
             for (int depth = 0; depth < kMostNested && py::hasattr(store, "underlying_store");
@@ -103,7 +103,7 @@ class PythonStore final : public bootstrap::Store {
     }
 
     std::optional<std::string> try_get(const std::string& key, Deadline deadline) {
-        // Torch's stores take no time at all for no limit.
+        // torch's stores treat a timeout of 0 as unlimited.
         const Duration patience = std::clamp<Duration>(deadline.remaining(), kShortest, kLongest);
         const std::vector keys{key};
         if (patience == kShortest && py::hasattr(store_, "check")) {
@@ -142,7 +142,7 @@ bool is_environment(const py::object& rendezvous) {
 
 py::module_ environment() { return py::module_::import("pccl._environment"); }
 
-/// There is one, so that a process has its groups meet there one after the other, as with torch.
+/// A process has one such store, at which its groups meet one after the other, as with torch.
 std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, Deadline deadline) {
     static auto& store = *new std::shared_ptr<bootstrap::Store>;  // guarded by the GIL
     if (store == nullptr) {
@@ -157,7 +157,7 @@ std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, Deadl
     return store;
 }
 
-/// For groups of this name, or for one of them.
+/// Returns the prefix for all groups of this name, or for one of them.
 std::string part_of_environment(const std::string& group, StoreContent content) {
     if (content == StoreContent::kAny) return group;
     static auto& groups = *new std::map<std::string, int>;  // guarded by the GIL

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestReason = 4 * kKiB;
 constexpr std::size_t kLongestEndpoint = 8 * kKiB;
-constexpr std::int64_t kClocksDiffer = 1000;  // milliseconds, of two machines
+constexpr std::int64_t kClocksDiffer = 1000;  // milliseconds between two machines
 
 std::string presence_key(Rank rank) { return concat("pccl/presence/", rank); }
 
@@ -92,7 +92,7 @@ bool Contemporaries::counts(const Announcement& other) const {
     const auto seen = seen_.find(endpoint.rank);
     const bool was_here = seen != seen_.end() && (seen->second.alive == endpoint.nonce ||
                                                   seen->second.first != endpoint.nonce);
-    // Who lacks what it takes to know its machine says none.
+    // A process that lacks the resources to detect its machine leaves it empty.
     const bool shares_clock = endpoint.machine == machine_ || endpoint.machine.empty();
     const std::int64_t slack = shares_clock ? 0 : kClocksDiffer;
     return was_here || other.at_ms - slack > since_ms_;

@@ -7,7 +7,7 @@
 namespace pccl::bootstrap {
 namespace {
 
-// Place and length of what differs take four bytes.
+// Position and length of a difference take four bytes.
 constexpr std::size_t kShortestGap = 4;
 
 struct DifferingRun {
@@ -15,7 +15,7 @@ struct DifferingRun {
     std::size_t end = 0;
 };
 
-/// Where two texts of one length differ.
+/// Returns the differences of two texts of equal length.
 std::vector<DifferingRun> differences(std::string_view before, std::string_view text) {
     std::vector<DifferingRun> runs;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -17,7 +17,8 @@ namespace pccl::bootstrap {
 namespace {
 
 constexpr const char* kIncarnationKey = "pccl/incarnation";
-constexpr const char* kCleanKey = "pccl/clean";  // the one whose ranks have removed what was before
+constexpr const char* kCleanKey = "pccl/clean";  // the last incarnation whose ranks have removed
+                                                 // earlier remains
 constexpr std::uint16_t kIncarnationMagic = 0xE9D6;
 constexpr std::size_t kLongestRoot = 16 * kKiB;
 constexpr std::uint32_t kMostMembers = 1U << 24;
@@ -38,7 +39,7 @@ Status read_members(ByteReader& in, int& size) {
     return Status::ok();
 }
 
-/// Half of the id tells the incarnations of one store apart.
+/// Half of the id distinguishes the incarnations in one store.
 std::string prefix_of(const transport::GroupId& group) {
     std::uint64_t half = 0;
     static_assert(sizeof group >= sizeof half);
@@ -110,7 +111,7 @@ Result<std::optional<Incarnation>> Incarnations::read() {
     PCCL_TRY(blob.status());
     if (const Status sealed = check_unsealed(*blob); !sealed.is_ok()) return judged(sealed);
     auto found = Incarnation::deserialise(*blob);
-    if (!found.is_ok()) return std::optional<Incarnation>();  // a stranger's
+    if (!found.is_ok()) return std::optional<Incarnation>();  // an entry of a stranger
     PCCL_ASSIGN_OR_RETURN(found->identity, with_job_secret(found->identity));
     return std::optional(std::move(*found));
 }
@@ -158,7 +159,7 @@ Result<GroupIdentity> Incarnations::next() {
     }
 }
 
-/// nullopt for one of another time.
+/// Returns nullopt for an incarnation of another attempt.
 Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
     if (has_looked_) rendezvous_.contemporaries->saw_alive(found.root);
     current_ = std::move(found);
@@ -173,7 +174,7 @@ Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
     return std::optional<GroupIdentity>();
 }
 
-/// One that is there, and of no use, is looked at again and again; else the store waits.
+/// Polls an unusable entry that exists; otherwise waits in the store.
 Status Incarnations::wait_for_change() {
     if (is_there_) {
         system_clock().sleep_for(std::min(pause_, rendezvous_.deadline.remaining()));
@@ -218,7 +219,7 @@ void Incarnations::remove_remains() const {
     for (const Incarnation::Remains& left : current_->remains) {
         const auto store = prefixed(rendezvous_.pre_join, prefix_of(left.group));
         if (self < left.size) remove_part(*store, self, left.size);
-        // Of ranks that there are no more.
+        // Entries of ranks that no longer exist.
         for (Rank rank = rendezvous_.size; self == 0 && rank < left.size; ++rank)
             remove_part(*store, rank, left.size);
     }

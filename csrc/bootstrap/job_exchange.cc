@@ -29,7 +29,8 @@ bool are_bound_apart(const Roster& roster) {
                        [first](const Endpoint& endpoint) { return endpoint.numa != first; });
 }
 
-/// Whoever names a file wants it read or written when groups are made, as with NCCL.
+/// Returns whether files are configured, which are read or written when groups are made, as with
+/// NCCL.
 bool names_files(const Config& config) {
     return !(config.topo_file.empty() && config.topo_dump_file.empty() &&
              config.graph_file.empty() && config.graph_dump_file.empty());

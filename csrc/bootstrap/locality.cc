@@ -20,7 +20,7 @@
 namespace pccl::bootstrap {
 namespace {
 
-/// Of "0000ffff,ffffffff": groups of 32 cores, the last ones first.
+/// Parses "0000ffff,ffffffff": groups of 32 cores, the highest first.
 sys::CoreSet cores_of_mask(std::string_view mask) {
     sys::CoreSet cores;
     for (std::size_t base = 0; !mask.empty() && base < cores.size(); base += 32) {
@@ -36,7 +36,7 @@ sys::CoreSet cores_of_mask(std::string_view mask) {
     return cores;
 }
 
-/// -1 where this thread may run on cores of several nodes.
+/// Returns -1 where this thread may run on cores of several nodes.
 int own_numa_node(const sys::Sysfs& sysfs) {
     const sys::CoreSet own = sys::usable_cores();
     int found = -1;
@@ -48,7 +48,7 @@ int own_numa_node(const sys::Sysfs& sysfs) {
     return found;
 }
 
-/// The interface with the address that peers try first.
+/// Returns the interface with the address that peers try first.
 topo::Network own_network(const transport::PeerAddress& own) {
     const auto interfaces = sys::list_interfaces();
     const auto first = own.first_of(transport::TransportKind::kTcp);
@@ -65,7 +65,7 @@ topo::Network own_network(const transport::PeerAddress& own) {
             .provenance = megabits > 0 ? topo::Provenance::kMeasured : topo::Provenance::kAssumed};
 }
 
-/// The port of the network, as this host's own topology has it.
+/// Sets the speed from this host's own topology.
 void look_up_speed(topo::HostTopology& host) {
     for (const topo::Cpu& cpu : host.topology.machine().cpus) {
         topo::Machine one{.name = {}, .cpus = {cpu}};
@@ -82,7 +82,7 @@ void look_up_speed(topo::HostTopology& host) {
     }
 }
 
-/// To PCCL_GRAPH_DUMP_FILE; nothing for a machine without GPUs, which has no plan.
+/// Writes to PCCL_GRAPH_DUMP_FILE. Does nothing for a machine without GPUs, which has no plan.
 Status dump_plans(const topo::Topology& topology, std::size_t hosts) {
     if (process_config().graph_dump_file.empty()) return Status::ok();
     for (const topo::Pattern pattern : {topo::Pattern::kRing, topo::Pattern::kTree}) {
@@ -98,8 +98,8 @@ bool names_ranks(const topo::Graph& graph) {
     return std::ranges::any_of(graph.gpus(), [&](int gpu) { return graph.node(gpu).rank >= 0; });
 }
 
-/// Which rank uses which GPU: several of one where they share it. Ranks that a file names are those
-/// of another job.
+/// Assigns ranks to GPUs, which several ranks may share. Ranks in a topology file belong to another
+/// job and are ignored.
 Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& roster,
                                   const std::vector<Rank>& ranks) {
     const auto gpu_of = [&](Rank rank) -> const std::string& {
@@ -124,7 +124,8 @@ Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& 
     topo::LoadOptions options;
     options.assume = topology.assumptions();
     PCCL_ASSIGN_OR_RETURN(topo::Topology placed, topo::Topology::make(std::move(machine), options));
-    // What was repaired once needs no repair now: its warnings count, and what sharing adds.
+    // The graph was repaired before, so earlier warnings still apply; only those of shared GPUs are
+    // new.
     topo::Warnings warnings = topology.warnings();
     for (const topo::Warning& warning : placed.warnings())
         if (warning.name == "shared_gpu") warnings.push_back(warning);
@@ -193,8 +194,7 @@ bool is_on_one_host(const Roster& roster) {
 }
 
 std::string why_memory_is_apart(const Roster& roster) {
-    std::map<std::string, const Endpoint*>
-        firsts;  // of each host, of those that have the transport
+    std::map<std::string, const Endpoint*> firsts;  // first rank of each host with the transport
     for (const Endpoint& endpoint : roster.endpoints) {
         if (!has_memory(endpoint)) continue;
         const Endpoint& first = *firsts.emplace(endpoint.machine, &endpoint).first->second;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFailureKey = "failure";
 constexpr std::string_view kSuperseded = "another incarnation of the group has been opened";
-constexpr Rank kMostKnocks = 16;  // in one look
+constexpr Rank kMostKnocks = 16;  // per check
 constexpr std::size_t kLongestText = 4 * kKiB;
 constexpr std::size_t kPartBytes = 32 * kKiB;
 constexpr std::size_t kLongestToRemove = 128 * kMiB;
@@ -26,7 +26,7 @@ bool counts(const RendezvousContext& rendezvous, const Announcement& other) {
     return rendezvous.contemporaries == nullptr || rendezvous.contemporaries->counts(other);
 }
 
-/// Knocks at a rank that has announced itself.
+/// Checks a rank that has announced itself.
 Status look_at(const Announcement& other, const RendezvousContext& rendezvous) {
     if (rendezvous.contemporaries)
         rendezvous.contemporaries->note(other.endpoint.rank, other.endpoint.nonce);
@@ -37,14 +37,14 @@ Status look_at(const Announcement& other, const RendezvousContext& rendezvous) {
     return end.is_ok() || counts(rendezvous, other) ? end : Status::ok();
 }
 
-/// Why an announcement cannot be used, unless it is of another time.
+/// Returns the error of an unusable announcement, or ok for one of another attempt.
 Status judged(Store& pre_join, Rank rank, const Status& unusable,
               const RendezvousContext& rendezvous) {
     const auto other = unproven_announcement(pre_join, rank);
     return other.is_ok() && counts(rendezvous, *other) ? unusable : Status::ok();
 }
 
-/// Of ranks that have announced themselves and not come since.
+/// Checks the ranks that have announced themselves but have not joined since.
 Status look_for_ended(Store& pre_join, const Awaiting& what, const RendezvousContext& rendezvous) {
     const Rank last = std::min(what.until, what.from + kMostKnocks);
     for (Rank rank = what.from; rank < last; ++rank) {
@@ -60,19 +60,19 @@ Status look_for_ended(Store& pre_join, const Awaiting& what, const RendezvousCon
     return Status::ok();
 }
 
-/// Whether what failed in the incarnation that this rank waits in concerns it.
+/// Returns whether failures in the awaited incarnation concern this rank.
 bool is_concerned(const RendezvousContext& rendezvous) {
     return rendezvous.incarnation == nullptr || rendezvous.incarnation->counts();
 }
 
-/// Between two looks at what is awaited.
+/// Runs all checks between two slices of a wait.
 Status look_around(Store& store, const Awaiting& what, const RendezvousContext& rendezvous) {
     if (rendezvous.incarnation) PCCL_TRY(rendezvous.incarnation->check_current());
     if (is_concerned(rendezvous)) PCCL_TRY(failure_in(store));
     return look_for_lost(pre_join_of(rendezvous, store), what, rendezvous);
 }
 
-/// What a rank lacks itself.
+/// Returns whether the rank itself lacks a resource.
 bool is_own_lack(const Status& why) {
     return why.code() == StatusCode::kResourceExhausted || why.code() == StatusCode::kUnavailable ||
            why.code() == StatusCode::kAborted;
@@ -93,7 +93,8 @@ Status look_for_lost(Store& pre_join, const Awaiting& what, const RendezvousCont
 
 Status failure_in(Store& store) {
     const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
-    // One that does not prove the job's secret (SealedStore) tells of a rank that has another.
+    // An entry that does not prove the job's secret (SealedStore) comes from a rank with another
+    // secret.
     if (blob.status().code() == StatusCode::kInvalidArgument) return blob.status();
     if (!blob.is_ok()) return Status::ok();
     PCCL_TRY(check_unsealed(*blob));
@@ -114,7 +115,7 @@ Status agree_on_failure(Store& store, const Status& why, Rank self) {
     if (Status first = failure_in(store); !first.is_ok()) return is_own_lack(why) ? why : first;
     ByteWriter out;
     out.status(as_told(why, self), kLongestText);
-    // Who can no longer reach the store has nothing to tell through it.
+    // A rank that cannot reach the store any more cannot publish its error either.
     static_cast<void>(store.set(kFailureKey, out.take()));
     return why;
 }
@@ -127,7 +128,8 @@ Result<std::string> await(Store& store, const Awaiting& what, const RendezvousCo
             return value;
         const Status lost = look_around(store, what, rendezvous);
         if (lost.is_ok()) continue;
-        // What it told before it left, or opened another incarnation, still counts.
+        // A value that the rank published before it left, or opened another incarnation, still
+        // counts.
         if (lost.code() == StatusCode::kPeerLost || is_superseded(lost))
             value = store.get(what.key, Deadline::after(Duration::zero()));
         if (value.is_ok()) return value;
@@ -135,7 +137,7 @@ Result<std::string> await(Store& store, const Awaiting& what, const RendezvousCo
     }
 }
 
-/// The first part is published last, so that whoever finds it finds them all.
+/// Publishes the first part last, so that a reader that finds it finds all parts.
 Status publish_text(Store& store, const std::string& key, const std::string& text) {
     ByteWriter first;
     first.u32(static_cast<std::uint32_t>(text.size()));

@@ -36,8 +36,8 @@ Status nobody_came(Store& store, int size) {
         idle);
 }
 
-/// Rank 0, as far as it is for this rank to look whether it is there. Rank 0 would not bear to be
-/// looked at by all: gatherers do, and those for whom it gathers itself.
+/// Returns rank 0 where this rank must check that it is alive. Checks by all ranks would overload
+/// rank 0, so only gatherers and the ranks of rank 0's own subgroup check it.
 std::vector<Endpoint> root_seen_by(Rank self, const RendezvousContext& rendezvous) {
     const Rank gatherer = gatherer_of(self, rendezvous.size);
     const bool looks = rendezvous.root != nullptr && (gatherer == 0 || gatherer == self);
@@ -83,7 +83,7 @@ Result<Roster> parse(const std::string& text, int size) {
     return roster;
 }
 
-/// Rank 0 answers to what this process has published just now, and to no other.
+/// Checks that rank 0's roster contains the entry that this process has just published.
 Status check_own_place(const Roster& roster, const Endpoint& mine) {
     const Endpoint& other = roster.endpoints[static_cast<std::size_t>(mine.rank)];
     if (other.nonce == mine.nonce) return Status::ok();
@@ -102,10 +102,10 @@ Result<Endpoint> endpoint_in(const std::string& blob, Rank rank) {
     return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
 }
 
-/// What a rank has of the others before it has the roster; most ranks have nothing.
+/// Endpoints that a rank has before the roster; most ranks have none.
 struct Gathered {
-    std::vector<Endpoint> endpoints;  // on rank 0 of all
-    std::vector<Endpoint> watched;    // of the own group, and on rank 0 of those who gather
+    std::vector<Endpoint> endpoints;  // on rank 0: of all ranks
+    std::vector<Endpoint> watched;    // of the own subgroup; on rank 0 also the gatherers
 };
 
 Result<Gathered> gather_endpoints(Store& store, const Endpoint& mine,

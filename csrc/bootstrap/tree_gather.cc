@@ -10,7 +10,7 @@ namespace pccl::bootstrap {
 namespace {
 
 constexpr Rank kMostNamed = 16;
-// Of so many ranks the detour costs more than it saves.
+// With at most this many ranks, the tree costs more than it saves.
 constexpr int kSmallestGroup = 16;
 
 std::string word_key(const std::string& key, Rank rank) { return concat(key, "/", rank); }
@@ -30,11 +30,11 @@ Status blamed(Rank rank, const Status& why) {
     return why.code() == StatusCode::kInvalidArgument ? unreadable(rank, why) : why;
 }
 
-/// What a gatherer's own group says, as it passes it on.
+/// Returns the texts of a gatherer's own subgroup, in the form that it forwards.
 Result<std::string> receive_group(Store& store, const TreeGather& what, const Contribution& own,
                                   const RendezvousContext& rendezvous) {
     const Rank end = end_of_group(own.self, rendezvous.size);
-    // Rank 0 waits for all others in turn, so it looks at those behind, too.
+    // Rank 0 waits for all other ranks in turn, so it checks the later ones, too.
     const Rank until = own.self == 0 ? rendezvous.size : end;
     ByteWriter heard;
     for (Rank rank = own.self; rank < end; ++rank) {

@@ -26,7 +26,7 @@ Result<bool> ConnectRequest::is_answered(SessionCore& core) {
     if (question_ == nullptr) {
         PCCL_ASSIGN_OR_RETURN(question_, core.inquiries().ping(connection_));
     }
-    // The loss of the connection answers it as well.
+    // A lost connection completes the ping as well.
     return question_->is_answered() && connection_->is_usable();
 }
 

@@ -7,21 +7,24 @@
 namespace pccl::p2p {
 namespace {
 
-/// What begin() moves by itself: a fraction of a millisecond's work, by messages or by copies.
+/// Largest transfer for which begin() makes progress itself: a fraction of a millisecond, by
+/// messages or by copies.
 constexpr std::uint64_t kSmall = 1 * kMiB;
-// For deadlines, and for a peer of this host that was killed: only who looks sees that.
+// Interval of checks for deadlines, and for a killed peer of this host, of which there is no
+// notification.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
-// What has come by the end of a connection is received in milliseconds; a peer may send more
-// meanwhile.
+// Limit for receiving the rest of an ended connection, which takes milliseconds; a peer may keep
+// sending.
 constexpr Duration kLastMessages = std::chrono::seconds(2);
-// While others make progress on a connection, one small transfer after the other: to be woken by
-// the news of each would take their cores.
+// While other threads make progress on a connection, one small transfer after the other: wake-ups
+// by each of them would use their cores.
 constexpr Duration kIdleSleep = std::chrono::microseconds(100);
-// While engines of GPUs copy: nobody rings when these are done.
+// While GPU copy engines run, whose completion rings no doorbell.
 constexpr Duration kBetweenCopyLooks = std::chrono::microseconds(20);
 
-/// What has ended for want of time has ended: who waits takes kTimeout for "not yet".
+/// Converts a timeout, because kTimeout means "not yet" to waiting callers, whereas this connection
+/// has ended.
 Status as_loss(const Status& why) {
     if (why.code() != StatusCode::kTimeout) return why;
     return Status::peer_lost(why.peer(), why.message()).with_process(why.process());
@@ -86,7 +89,7 @@ void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
 
 void Connection::drain_idle() {
     const bool is_idle = is_whole() && waiting_.empty() && in_flight_.empty();
-    // Copies need nothing of the peer but its memory, and look at that themselves.
+    // Copies need only the peer's memory, and check it themselves.
     if (is_idle && !route_.is_direct) progress_locked(nullptr);
 }
 
@@ -95,7 +98,7 @@ void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request)
     if (!posted.is_ok()) request->fail(described(posted));
     request->end_posting();
     if (request->is_over()) finish(request);
-    waiter().wake();  // nobody rings when engines are done
+    waiter().wake();  // copy engines ring no doorbell at their end
 }
 
 Status Connection::post_in_order(const std::shared_ptr<TransferRequest>& request) {
@@ -132,13 +135,13 @@ void Connection::progress_once(const TransferRequest* awaited) {
 bool Connection::is_at_rest() const {
     if (is_lost()) return true;
     if (!is_whole() || !waiting_.empty() || !link_->is_flushed() || may_receive_more_) return false;
-    // What this process copies itself waits for nobody.
+    // Copies by this process need no event to continue.
     return route_.is_direct ? in_flight_.empty() : !link_->has_moved() && !link_->awaits_copies();
 }
 
 bool Connection::try_progress() {
-    // In this order: who holds a ProgressGuard looks whether it was passed over after it has ended
-    // that.
+    // The order matters: a ProgressGuard's destructor checks passed_over_ after it has decremented
+    // guards_.
     passed_over_.store(true);
     if (guards_.load() > 0) return false;
     passed_over_.store(false);
@@ -181,7 +184,7 @@ Duration Connection::idle_sleep() {
 }
 
 void Connection::look() {
-    // Not even the lock: who finds it held has its holder wake this process.
+    // Not even with the lock: its holder wakes this process if another thread finds it held.
     if (guards_.load() > 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock()) look_locked();
@@ -338,13 +341,15 @@ void Connection::complete(const transport::RmaCompletion& completion) {
     const std::shared_ptr<TransferRequest> request = std::move(found->second);
     in_flight_.erase(found);
     request->post_ended(cause_of(completion.status));
-    // Messages wait for no read that keeps the order of a stream: of these none is dropped.
+    // Messages are not ordered after reads in stream order, whose failures therefore drop no
+    // messages.
     if (!completion.status.is_ok() && !request->args().in_order_of)
         messages_.failed(completion.ticket);
     if (request->is_over()) finish(request);
 }
 
-/// A peer that goes ends its registrations: of the two, its going is the cause.
+/// Returns the root cause of a failure: a leaving peer ends its registrations, so its end takes
+/// precedence.
 Status Connection::cause_of(const Status& failure) {
     if (failure.is_ok()) return failure;
     const Status gone = link_->look();
@@ -355,7 +360,8 @@ Status Connection::cause_of(const Status& failure) {
 
 Result<bool> Connection::receive_messages() {
     std::size_t received = 0;
-    // A peer that goes on and on keeps nobody in here, who may have a deadline.
+    // The limit keeps a peer that sends continuously from holding this thread, which may have a
+    // deadline.
     while (received < kBatch && parts_.inbox->has_room_for(peer_.id.name)) {
         PCCL_ASSIGN_OR_RETURN(const bool more, receive_message());
         if (!more) break;
@@ -424,11 +430,11 @@ void Connection::record(runtime::SessionEventKind kind, std::string text) const 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
     timed_out_ = !is_whole() && why.code() == StatusCode::kTimeout;
-    half_close();  // whoever learns of it by a transfer does not find it among the peers
+    half_close();  // before any transfer fails: its waiter must not find the connection usable
     record(runtime::SessionEventKind::kLost, why.message());
     receive_last_messages();
-    link_.reset();  // engines of GPUs are done with the memory of transfers before these end
-    // What had completed before counts as it did.
+    link_.reset();  // copy engines finish with the transfers' memory before these end
+    // Transfers that completed before keep their outcome.
     for (const auto& [post, request] : in_flight_) {
         request->post_ended(why_lost_);
         if (request->is_over()) end(*request);
@@ -440,7 +446,7 @@ void Connection::lose(const Status& why) {
         end(*request);
     }
     waiting_.clear();
-    messages_ = {};  // they hold their requests, which hold this connection
+    messages_ = {};  // messages_ holds requests, which hold this connection
     setup_.reset();
     lost_.store(true, std::memory_order_release);
     parts_.receiver->lost(*this, why_lost_);

@@ -9,10 +9,10 @@
 namespace pccl::p2p {
 namespace {
 
-/// Both ends of a connection.
+/// Number of ends of a connection.
 constexpr int kEnds = 2;
 
-/// Whether this process copies from and to the peer's memory by itself.
+/// Returns ok where this process can copy from and to the peer's memory by itself.
 Status reaches(transport::Transport& transport, const ConnectionInfo& peer) {
     if (transport.kind() != transport::TransportKind::kShm)
         return Status::unsupported("another host's memory is reached with its help");
@@ -61,7 +61,7 @@ Result<std::unique_ptr<ConnectionSetup>> ConnectionSetup::begin(Attempt attempt,
             concat("no transport leads there from here", chosen.status().message()));
     const Status reachable = wanted.is_ok() ? reaches(*chosen->transport, peer) : wanted;
     Route route{.kind = chosen->transport->kind(), .is_direct = reachable.is_ok()};
-    if (chosen->reasons.size() > 2) route.reasons = chosen->reasons.substr(2);  // behind "; "
+    if (chosen->reasons.size() > 2) route.reasons = chosen->reasons.substr(2);  // skips "; "
     if (!attempt.failure.is_ok()) route.reasons = joined(route.reasons, attempt.failure.message());
     if (!reachable.is_ok()) route.reasons = joined(route.reasons, reachable.message());
     PCCL_ASSIGN_OR_RETURN(auto setup,
@@ -132,7 +132,7 @@ Result<bool> ConnectionSetup::advance() {
     }
     PCCL_ASSIGN_OR_RETURN(const bool sent, send_handshake());
     if (sent && streams_.in != nullptr) return true;
-    // Who refuses a connection says why, and goes.
+    // A peer that refuses a connection sends its reason and closes.
     PCCL_TRY(streams_.out->look());
     return false;
 }

@@ -30,7 +30,7 @@ bool DeferredSends::send() {
     const std::size_t before = all.size();
     std::vector<const Connection*> full;
     std::erase_if(all, [&full](const DeferredSend& each) {
-        // Of one peer in their order; those of others do not wait for it.
+        // Messages to one peer stay in order; those to other peers do not wait for them.
         if (std::ranges::find(full, each.to.get()) != full.end()) return false;
         if (each.to->send(each.message).code() != StatusCode::kResourceExhausted) return true;
         full.push_back(each.to.get());

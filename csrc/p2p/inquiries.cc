@@ -21,7 +21,8 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
         if (count_to(*to) >= kMost)
             return Status::resource_exhausted(
                 concat(kMost, " questions wait for ", to->peer().to_string(), " to answer"));
-        // lost() comes after that: either it finds the inquiry, or this finds the loss.
+        // lost() runs after the flag is set: either it finds the inquiry, or this check finds the
+        // loss.
         if (to->is_lost()) {
             inquiry->end(to->why_lost());
             return std::shared_ptr<const Inquiry>(std::move(inquiry));

@@ -37,7 +37,7 @@ Status Matcher::add(const MessageRequestPtr& request) {
     if ((sends ? waiting_sends_ : receives_.size()) >= kMost)
         return Status::resource_exhausted(concat(kMost, sends ? " sends" : " receives",
                                                  " wait for session \"", peer_.name, "\""));
-    // lost() comes after that: either it finds the request, or this finds the loss.
+    // lost() runs after the flag is set: either it finds the request, or this check finds the loss.
     if (request->through()->is_lost()) {
         end(*request, request->through()->why_lost());
         return Status::ok();
@@ -215,7 +215,7 @@ Status Matcher::handle(const ConnectionPtr& from, const Withdrawn& withdrawn) {
         from->waiter().wake();
         break;
     }
-    // Else the answer is under way already.
+    // Otherwise the answer is already on its way.
     return Status::ok();
 }
 

@@ -20,7 +20,7 @@ LocalMemory::LocalMemory(const transport::Memory& memory, std::shared_ptr<const 
                          std::vector<std::unique_ptr<transport::Registration>> registrations)
     : memory_(memory), owner_(std::move(owner)), registrations_(std::move(registrations)) {
     PCCL_ASSERT(!registrations_.empty());
-    // At most one way needs a key; the others find the memory by its id and nonce.
+    // At most one kind of access needs a key; the others find the memory by its id and nonce.
     for (const auto& registration : registrations_)
         if (registration->descriptor().key_bytes >= descriptor_.key_bytes)
             descriptor_ = registration->descriptor();

@@ -17,7 +17,7 @@ Status keeps_no_order(const ConnectionInfo& peer, std::string_view why) {
         .with_process(peer.process);
 }
 
-/// Empty: nothing.
+/// Returns an empty text where both memories are on GPUs.
 std::string_view what_is_of_host(const Plan& plan) {
     if (plan.local().memory().kind != abi::MemoryKind::kGpu)
         return "the local memory is the host's";
@@ -25,7 +25,7 @@ std::string_view what_is_of_host(const Plan& plan) {
     return {};
 }
 
-/// Errors as of Session::connect().
+/// Errors are those of Session::connect().
 Status await_connection(SessionCore& core, const Connection& connection, Deadline deadline) {
     const auto is_decided = [&] { return connection.is_whole() || connection.is_lost(); };
     if (progress_until(core, deadline, is_decided)) return connection.why_lost();
@@ -38,7 +38,7 @@ Status await_connection(SessionCore& core, const Connection& connection, Deadlin
 Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, TransferArgs args,
                                                             Deadline deadline) {
     const std::string_view of_host = what_is_of_host(*args.plan);
-    // First: while one is captured, the driver opens no memory.
+    // Checked first: the driver cannot open memory while a stream is captured.
     if (of_host.empty()) PCCL_TRY(check_stream(*args.in_order_of));
     PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, core.connection_for(*args.plan));
     const auto& connection = chosen.connection;

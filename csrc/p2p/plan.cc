@@ -16,7 +16,7 @@ Status out_of_bounds(std::uint64_t index, const Extent& block, std::uint64_t byt
                                            block.offset, " of a memory of ", bytes));
 }
 
-/// The last one decides, if no offset wraps around.
+/// Checks only the last block, which has the largest offset unless one overflows.
 Status check_strided(const StridedExtents& blocks, std::uint64_t bytes) {
     if (blocks.count == 0) return Status::ok();
     if (!is_within({blocks.base, blocks.bytes}, bytes))
@@ -37,8 +37,8 @@ std::uint64_t bytes_of_all(const Extents& blocks) {
     return bytes;
 }
 
-/// Of as many: the first one whose length is not that of its counterpart; their number where there
-/// is none.
+/// Returns the first block whose length differs from its counterpart's, or the number of blocks
+/// where there is none. Both lists have the same number.
 std::uint64_t first_unlike(const Extents& here, const Extents& there) {
     const auto* const run = here.strided();
     const auto* const other = there.strided();

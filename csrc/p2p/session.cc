@@ -16,7 +16,7 @@
 namespace pccl::p2p {
 namespace {
 
-/// As PCCL_SOCKET_IFNAME has it, of which an address is none.
+/// Converts an address to the syntax of PCCL_SOCKET_IFNAME, which has prefixes instead.
 std::string interface_of(const std::string& listen) {
     if (listen.empty()) return process_config().socket_ifname;
     if (listen.find('/') != std::string::npos) return listen;
@@ -37,7 +37,7 @@ Status check_sockets(int sockets) {
         concat(sockets, " TCP sockets: 1 to ", most, ", or 0 for PCCL_TCP_SOCKETS"));
 }
 
-/// That of the process, unless the session is to be reached in another way than it is.
+/// Returns the runtime of the process, unless the options request a different network.
 Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& options) {
     if (options.listen.empty() && options.transports.empty() && options.tcp_sockets == 0)
         return runtime::Runtime::of_process();
@@ -45,7 +45,7 @@ Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& opti
         options.transports.empty() ? process_config().transports : options.transports;
     PCCL_ASSIGN_OR_RETURN(const auto allowed, runtime::transports_named(names));
     const std::string interface = interface_of(options.listen);
-    // A network without it would do for this host alone, which is not what was asked for.
+    // Without the interface, the network would serve this host only, contrary to the request.
     if (!options.listen.empty()) PCCL_TRY(check_interface(interface));
     return runtime::Runtime::create(
         {.allowed = allowed, .interface = interface, .tcp_sockets = options.tcp_sockets});

@@ -18,23 +18,22 @@ namespace {
 
 constexpr std::size_t kMostCallers = 1024;
 constexpr std::size_t kMostReachabilities = 4096;
-// To be connected where that is under way, and to have room for what was sent.
-constexpr Duration kShortestDrain = std::chrono::seconds(2);  // since something has moved
-constexpr Duration kLongestDrain = std::chrono::seconds(20);  // of peers that are slow
+// Limits for a pending setup, and for room on the links of queued messages.
+constexpr Duration kShortestDrain = std::chrono::seconds(2);  // since the last progress
+constexpr Duration kLongestDrain = std::chrono::seconds(20);  // for slow peers
 constexpr Duration kBetweenInterruptLooks = std::chrono::milliseconds(50);
 constexpr Duration kLongestSleep = std::chrono::hours(1);
-constexpr Duration kBetweenDeadlines =
-    std::chrono::seconds(1);  // of callers that send no handshake
+constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers without a handshake
 
 Status closed() { return Status::aborted("this session is closed"); }
 
-/// For both sides of the connections to its earlier incarnations.
+/// Returns the error for both sides of connections to an earlier incarnation of `peer`.
 Status restarted(const SessionId& peer) {
     return Status::peer_lost(
         kNoRank, concat("session \"", peer.name, "\" has come back as another incarnation"));
 }
 
-/// One that was not loaded here.
+/// Returns the error for a peer that was not loaded here.
 Status has_gone(const ConnectionInfo& peer) {
     return Status::peer_lost(kNoRank,
                              concat(peer.to_string(), ": its connection has ended, and it was not ",
@@ -156,7 +155,7 @@ std::uint64_t SessionCore::untouched_bytes() const {
 
 Status SessionCore::check_room(std::size_t bytes) const {
     const auto left = sys::memory_left();
-    if (!left.is_ok()) return Status::ok();  // the kernel may say more
+    if (!left.is_ok()) return Status::ok();  // the kernel's own check decides
     if (bytes <= left->bytes && untouched_bytes() <= left->bytes - bytes) return Status::ok();
     return Status::resource_exhausted(
         concat("cannot allocate ", bytes, " bytes: ", left->bytes, " can be had (", left->bound,
@@ -190,7 +189,7 @@ Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
 
 Status SessionCore::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
     PCCL_TRY(check_own(memory.get()));
-    const std::lock_guard lock(mutex_);  // end() comes before or after it
+    const std::lock_guard lock(mutex_);  // excludes the session's end meanwhile
     if (closed_) return closed();
     if (!memories_.contains(memory))
         return Status::invalid_argument("the memory is not registered with this session any more");
@@ -241,7 +240,7 @@ Status SessionCore::check_reach(const abi::MemoryDescriptor& memory) {
         if (known != reachability_.end()) return known->second;
     }
     Status found = direct_->reaches(memory);
-    // What has ended is told by who copies.
+    // The copying side reports memory that has ended.
     if (found.code() == StatusCode::kUnavailable) return Status::ok();
     const std::lock_guard lock(mutex_);
     if (reachability_.size() >= kMostReachabilities) reachability_.clear();
@@ -255,7 +254,7 @@ Result<ChosenConnection> SessionCore::connection_for(const Plan& plan) {
     return connection_to(remote.owner.name, &remote.owner, check_reach(remote.descriptor));
 }
 
-/// The peer writes where it is told: its sends go by the connection of the receive.
+/// The peer writes into announced memory: its sends use the connection of the receive.
 Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
                                                                 const MessageArgs& args) {
     PCCL_TRY(check_own(args.memory.get()));
@@ -368,7 +367,8 @@ Result<std::shared_ptr<TransferRequest>> SessionCore::begin(TransferArgs args) {
         PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_for(*args.plan));
         PCCL_TRY(args.plan->local().begin_use());
         auto request = chosen.connection->begin(std::move(args));
-        // One that was lost before is no answer to this call; one that was made for it is.
+        // A refusal by a connection that was lost earlier does not count; one by a connection for
+        // this call does.
         if (chosen.is_new || !request->was_refused()) return request;
         args = request->args();
     }
@@ -386,7 +386,9 @@ Status SessionCore::send(const std::string& peer, const ControlMessage& message)
 
 std::vector<Notification> SessionCore::take_notifications() {
     auto all = inbox_->take_all();
-    if (all.size() >= Inbox::kMost) waiter_->wake();  // those behind them have room now
+    if (all.size() >= Inbox::kMost)
+        waiter_->wake();  // there is room now for the notifications
+                          // behind them
     return all;
 }
 
@@ -401,7 +403,8 @@ Result<std::optional<SessionId>> SessionCore::take_caller(const std::string& pee
 }
 
 std::shared_ptr<Connection> SessionCore::first_unreported() const {
-    // One that has connected anew before its last connection was found to be lost is told then.
+    // A peer that has reconnected before the loss of its last connection was found is reported
+    // after that.
     const auto is_known = [this](const SessionId& who) {
         return std::ranges::any_of(arrived_, [&who](const Arrival& each) {
             return each.is_reported && each.who() == who && each.is_there();
@@ -512,7 +515,7 @@ void SessionCore::log_refusals() {
 }
 
 void SessionCore::drop_lost() {
-    Connections lost;  // their end is not under the lock
+    Connections lost;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
     for (auto each = connections_.begin(); each != connections_.end();) {
         if (!each->second->is_lost()) {
@@ -598,7 +601,7 @@ Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::Re
     PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::answer(own_side(), hello, std::move(link)));
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
-    // Its successor may have been loaded meanwhile.
+    // A successor may have been loaded meanwhile.
     if (const Status admitted = incarnations_.accept_hello(hello.from); !admitted.is_ok()) {
         setup->give_up(admitted);
         return admitted.with_context(hello.from.to_string());
@@ -657,7 +660,7 @@ Status SessionCore::close(const Interrupted& interrupted) {
     for (const Caller& caller : callers) caller.link->abort(reason);
     for (const auto& connection : all_connections()) connection->close(reason);
     log_refusals();
-    // Nothing uses them any more; peers have received why.
+    // No transfer uses them any more; the peers have received the reason.
     for (const auto& memory : memories) static_cast<void>(memory->deregister());
     const std::lock_guard lock(mutex_);
     connections_.clear();

@@ -22,7 +22,7 @@ std::string text_of(Direction direction) {
     return direction == Direction::kSend ? "send" : "receive";
 }
 
-/// What its program knows from now on, if so.
+/// Returns whether the message has ended; if so, the program has now seen it.
 bool has_ended(MessageRequest& request) {
     if (!request.is_complete()) return false;
     request.consume();
@@ -77,7 +77,8 @@ std::string Message::to_string() const {
 Status Message::wait(Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(MessageRequest* const request, request_.get());
     PCCL_ASSIGN_OR_RETURN(Matcher* const matcher, matcher_.get());
-    progress_message_until(*request, *matcher, deadline);  // may end it even as it leaves
+    progress_message_until(*request, *matcher, deadline);  // its last round may complete the
+                                                           // request
     if (has_ended(*request)) return request->status();
     const ConnectionInfo& peer = request->through()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
@@ -90,7 +91,7 @@ void Message::release() const {
 
 enum class Transfer::Kind : std::uint8_t { kSend, kReceive, kRead, kWrite };
 
-/// One that was posted, of any kind.
+/// One posted message or transfer.
 class Transfer::Posted {
    public:
     Posted(Kind kind, std::variant<Message, Work> handle)
@@ -130,7 +131,7 @@ struct Transfer::State {
         const std::lock_guard lock(mutex);
         all.emplace_back(kind, std::move(handle));
     }
-    /// Those that have not ended. Keeps the first error of those that have.
+    /// Returns those that have not ended. Keeps the first error of those that have.
     std::vector<Posted> under_way() {
         const std::lock_guard lock(mutex);
         std::erase_if(all, [this](const Posted& posted) {
@@ -149,7 +150,7 @@ struct Transfer::State {
     const std::shared_ptr<SessionCore> core;
     const std::string peer;
     const TransferOptions options;
-    std::mutex mutex;         // guards what follows
+    std::mutex mutex;         // guards the members below
     std::vector<Posted> all;  // in the order of their posts
     Status failure;
 };

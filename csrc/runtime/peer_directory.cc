@@ -8,7 +8,7 @@
 namespace pccl::runtime {
 namespace {
 
-/// The errors of connections name the peer by themselves.
+/// Adds the rank to an error, unless the error already names the peer, as those of connections do.
 Status about(Rank peer, const Status& met) {
     if (met.code() != StatusCode::kUnavailable || met.peer() != kNoRank) return met;
     return Status(met.code(), concat("no way to rank ", peer, ": ", met.message()), peer);

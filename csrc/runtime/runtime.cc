@@ -21,10 +21,10 @@ namespace {
 constexpr Duration kProbe = std::chrono::milliseconds(200);
 constexpr std::size_t kMostLastWords = 64;
 
-/// The one that all groups of this process share, while any of them lives.
+/// The runtime that all groups of this process share while any of them lives.
 struct CurrentRuntime {
     std::mutex mutex;
-    std::weak_ptr<Runtime> runtime;  // guarded by it
+    std::weak_ptr<Runtime> runtime;  // guarded by mutex
 };
 
 CurrentRuntime& current_runtime() {
@@ -169,7 +169,7 @@ const Runtime::FinalAnswer* Runtime::final_answer_at(const LocalRank& local_rank
 void Runtime::notify() {
     work_.fetch_add(1);
     work_.notify_one();
-    waiter_->wake();  // it may sleep for others, and long
+    waiter_->wake();  // it may be in a long sleep for other participants
     const std::lock_guard lock(mutex_);
     if (progress_ == nullptr)
         progress_ = std::make_unique<BackgroundThread>("pccl-progress",
@@ -196,8 +196,7 @@ void Runtime::progress_until_stopped() {
         if (round && !round->moved) {
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
-            // Who was woken for something is in a hurry; it is time to look when it was for
-            // nothing.
+            // Only a sleep that no event has ended leaves time for these checks.
             if (backoff.slept()) let_busy_look_around(now - idle_since);
             backoff.pause(round->longest_sleep);
             continue;
@@ -332,7 +331,8 @@ void Runtime::fell_short(const transport::LinkRequest& request, transport::Trans
 }
 
 void Runtime::refused(std::string_view way, const Status& why) {
-    // Who leaves by itself did not like our proof: it asks for a group that is not made here yet.
+    // A peer that closes the connection has rejected the proof: it wants a group that is not made
+    // here yet.
     const bool left = why.code() == StatusCode::kPeerLost;
     refusals_.line(left ? LogLevel::kInfo : LogLevel::kWarning, why.process().host,
                    "refused a connection over ", way, ": ", why.message());

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// With these, the report of one group fits an answer.
+// Limits with which the report of one group fits an answer.
 constexpr std::size_t kMostOpen = 4;
 constexpr std::size_t kMostLast = 2;
 constexpr std::size_t kMostWaits = 4;
@@ -27,7 +27,7 @@ constexpr std::size_t kMostAwaited = 64;
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kLongestText = 240;
 
-// As many members do.
+// Limits with which the same holds for a part of the members.
 constexpr std::size_t kMostMembers = 8;
 constexpr std::size_t kMostDoors = 3;
 
@@ -59,7 +59,7 @@ Seen seen_of(std::span<const std::shared_ptr<Participant>> participants) {
     return seen;
 }
 
-/// Groups that are still there, from that id on.
+/// Returns the groups that still exist, from that id on.
 std::vector<FlightGroup> living(const Seen& seen, std::uint32_t first) {
     std::vector<FlightGroup> groups = flight_recorder().groups();
     std::erase_if(groups, [&](const FlightGroup& group) {
@@ -69,7 +69,8 @@ std::vector<FlightGroup> living(const Seen& seen, std::uint32_t first) {
     return groups;
 }
 
-/// What is under way in a group, what its GPU waits in, and its last collectives.
+/// Returns the unfinished operations of a group, those in which its GPU waits, and its last
+/// collectives.
 std::vector<FlightEntry> telling(const FlightGroup& group, const FlightProgress& progress,
                                  std::vector<FlightEntry> entries) {
     std::erase_if(entries, [&](const FlightEntry& entry) { return entry.group != group.id; });
@@ -136,7 +137,7 @@ std::string report_groups(const Seen& seen, std::uint32_t first) {
         longer["groups"].push_back(std::move(next.group));
         for (json& entry : next.entries) longer["entries"].push_back(std::move(entry));
         const bool is_first = report["groups"].empty();
-        // Room for "next".
+        // Leaves room for "next".
         if (!is_first && text_of(longer).size() + kLongestName > transport::kLongestAnswer) {
             report["next"] = group.id;
             break;

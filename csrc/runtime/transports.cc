@@ -24,7 +24,7 @@ constexpr std::size_t kLongestShown = 64;
 constexpr std::size_t kMostShown = 8;
 using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
 
-/// What a transport is made of.
+/// Parameters for the construction of a transport.
 struct Parts {
     transport::Waiter& waiter;
     const transport::SocketControlPlane& control;
@@ -48,7 +48,7 @@ MadeTransport make_tcp(const Parts& parts) {
     return MadeTransport(std::move(made));
 }
 
-/// How far the peers of a transport are, which is where the control plane must listen for them.
+/// Distance of a transport's peers, by which the control plane must listen for them.
 enum class Reach { kHost, kNetwork };
 
 struct TransportEntry {
@@ -74,8 +74,8 @@ bool is_any_of(transport::TransportFlags allowed, Reach reach) {
     });
 }
 
-/// An interface that somebody has named is used, or the start ends: it would be missed only where a
-/// peer is on another host. One that `listen` names is looked for before.
+/// Checks that the configured interfaces exist. Without this check, a missing one would show only
+/// once a peer is on another host. An interface from `listen` is checked earlier.
 Status check_named_interfaces(const NetworkOptions& options,
                               const transport::SocketControlPlane& control) {
     std::string names = options.interface.empty() ? "" : "PCCL_SOCKET_IFNAME";
@@ -85,8 +85,8 @@ Status check_named_interfaces(const NetworkOptions& options,
     return control.between_hosts().status().with_context(names);
 }
 
-/// A host without a network is common; one without shared memory is slower than it could be, which
-/// is told once.
+/// Returns the log level for a missing transport. Hosts without a network are common; a host
+/// without shared memory is slower than necessary, so that is logged once as a warning.
 LogLevel level_of_absence(Reach reach) {
     static std::atomic<bool> is_told{false};
     const bool is_loud = reach == Reach::kHost && !is_told.exchange(true);

@@ -116,7 +116,7 @@ PcclBackend::~PcclBackend() {
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
-    // split_group writes into what it gets: the parent's options are not for it.
+    // split_group modifies the result, so it must be a copy of the options.
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
@@ -204,7 +204,7 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
         stages.push_back({std::move(call.staging()), may_fail_alone});
         if (!status.is_ok()) break;
     }
-    // Also after a failure: what was submitted needs its memory until it is done.
+    // Even after a failure, submitted operations need their memory until they are done.
     work.finish_after(std::move(events), std::move(stages), status);
     throw_if_refused(request.title, status);
 }
@@ -409,7 +409,7 @@ void PcclBackend::check_process() const { throw_unless_ok("pccl", communicator_-
 void PcclBackend::end() {
     if (!communicator_->check_process().is_ok()) return;
     gpu_.close();
-    // An error here would keep torch from ending the other groups; what it says is in the log.
+    // An exception here would keep torch from ending the other groups; the error is in the log.
     static_cast<void>(communicator_->shutdown());
     if (!observer_->runner().drain(Deadline::after(communicator_->timeout())))
         log(LogLevel::kWarning, "a process group was shut down while a callback of it still runs");

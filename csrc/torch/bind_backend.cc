@@ -33,7 +33,7 @@ namespace {
 using OptionsPtr = c10::intrusive_ptr<PcclOptions>;
 using BackendPtr = c10::intrusive_ptr<PcclBackend>;
 
-// What init_process_group and new_group know of a group, next to the user's options.
+// Arguments of init_process_group and new_group besides the user's options.
 struct GroupArgs {
     c10::intrusive_ptr<c10d::Store> store;
     Rank rank;
@@ -44,8 +44,8 @@ struct GroupArgs {
     std::string gpu;
 };
 
-/// The network of a pccl.Cluster, whose type is the other module's; of None that of the cluster
-/// that PCCL_CLUSTER names, for a group of so many ranks, or null.
+/// Returns the network of a pccl.Cluster, a type of the other module; for None, that of the cluster
+/// in PCCL_CLUSTER, for a group of `ranks` ranks, or null.
 std::shared_ptr<comm::PhaseNetwork> network_of(const py::object& cluster, int ranks) {
     const py::object handle = py::module_::import("pccl.phases").attr("handle_for")(cluster, ranks);
     if (handle.is_none()) return nullptr;
@@ -66,7 +66,7 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
 }
 
-// Not comm::Prediction, whose type is the other module's.
+// Fields of comm::Prediction, which is a type of the other module.
 using Way = std::tuple<std::string, std::string_view, double, std::string, bool, std::string_view>;
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
@@ -82,10 +82,11 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     return ways;
 }
 
-// Not device::PlannedLaunch, for the same reason: kernel, protocol, blocks, threads, bytes, why.
+// Fields of device::PlannedLaunch, for the same reason: kernel, protocol, blocks, threads, bytes,
+// reason.
 using GpuLaunch = std::tuple<std::string, std::string_view, int, int, std::size_t, std::string>;
 
-/// The GPUs' architecture, and the launches.
+/// Returns the GPUs' architecture, and the launches.
 std::pair<int, std::vector<GpuLaunch>> explain_gpus(const PcclBackend& self,
                                                     const std::string& collective,
                                                     std::size_t nbytes) {
@@ -102,13 +103,13 @@ std::pair<int, std::vector<GpuLaunch>> explain_gpus(const PcclBackend& self,
 using CountedOn = std::tuple<std::vector<std::string>, std::vector<Rank>, int, std::string,
                              std::vector<std::string>>;
 
-/// Links, order of ranks, rings side by side, where costs come from, costs.
+/// Returns links, order of ranks, number of parallel rings, source of the costs, costs.
 CountedOn links_counted_on(const PcclBackend& self) {
     const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
     return {found.links, found.order, found.lanes, found.costs_from, found.costs};
 }
 
-/// `content` is a capsule's bytes, or, where `is_path`, the path of its file. Gives name,
+/// Loads `content`, a capsule's bytes, or the path of its file if `is_path`. Returns name,
 /// collective and root.
 std::tuple<std::string, std::string_view, Rank> load_capsule(
     PcclBackend& self, const py::bytes& content, bool is_path,
@@ -133,7 +134,7 @@ void unload_capsule(PcclBackend& self, const std::string& name) {
     throw_unless_ok("pccl:unload_capsule", unloaded);
 }
 
-/// Name, collective and sizes of each.
+/// Returns name, collective and sizes of each loaded capsule.
 std::vector<std::tuple<std::string, std::string_view, std::string, std::string>> loaded_capsules(
     const PcclBackend& self) {
     std::vector<std::tuple<std::string, std::string_view, std::string, std::string>> found;
@@ -148,7 +149,7 @@ void record_timeline(PcclBackend& self, std::size_t steps) {
     throw_unless_ok("pccl:record_timeline", self.record_timeline(steps));
 }
 
-/// The steps, how many had no room, and by how many nanoseconds times may be off.
+/// Returns the steps, the number of dropped steps, and the clock error in nanoseconds.
 std::tuple<std::vector<schedule::TimedStepFields>, std::uint64_t, std::int64_t> take_timeline(
     PcclBackend& self) {
     const schedule::TimedSteps taken = [&] {
@@ -172,7 +173,7 @@ py::bytes describe_job(const PcclBackend& self) {
     return *described;
 }
 
-// The fields of pccl.PeerHealth, but for the rank.
+// The fields of pccl.PeerHealth without the rank.
 using Fares = std::tuple<std::string_view, std::string, std::optional<double>, std::uint64_t,
                          std::string, std::vector<int>, std::string, std::vector<int>>;
 
@@ -199,7 +200,7 @@ std::vector<Rank> missing(const PcclBackend& self) {
     return *found;
 }
 
-/// One for the process: pools keep what it made until that ends.
+/// Returns one allocator per process: pools keep its memory until the process ends.
 py::object mem_allocator() {
     static PyObject* const allocator = [] {
         const py::object pluggable =
@@ -319,7 +320,8 @@ void bind_backend(extension::Module& module) {
         .def("missing", &missing)
         .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
-        // new_group calls it on ranks outside the group, for any backend that can split.
+        // new_group calls this on ranks outside the group, for every backend that supports
+        // splitting.
         .def(
             "perform_nocolor_split", [](const PcclBackend&, const py::object&) {},
             py::arg("device"))

@@ -9,11 +9,12 @@
 namespace pccl::backend {
 namespace {
 
-/// Whether every rank gets what others give, and so learns of their outputs before it has any.
+/// Returns whether every rank receives from all others, and thus detects differing outputs before
+/// it returns results.
 bool all_receive(CollectiveKind kind) { return !schedule::is_rooted(kind); }
 
-/// Alike on all ranks, what comes for elements that share memory is the same for the sums of an
-/// all_reduce, and may be the same, which all ranks see alike, for what is gathered.
+/// Returns the handling of elements that share memory, alike on all ranks. Their results are equal
+/// in an all_reduce. In gathers they may be equal, which all ranks can compare.
 Staging::Repeats repeats_in(CollectiveKind kind, bool is_on_host) {
     if (kind == CollectiveKind::kAllReduce) return Staging::Repeats::kTrusted;
     const bool is_comparable = kind == CollectiveKind::kAllGather || !all_receive(kind);
@@ -120,7 +121,7 @@ Collective Call::piece(std::size_t index) {
         return whole;
     }
     const std::size_t elements = (inputs_.empty() ? outputs_ : inputs_).front().count;
-    // In whole elements of the tensor.
+    // Shares are whole elements of the tensor.
     const std::size_t share = (elements / encoding_.units + all - 1) / all;
     const std::size_t begin = std::min(index * share * encoding_.units, elements);
     const std::size_t count = std::min(share * encoding_.units, elements - begin);

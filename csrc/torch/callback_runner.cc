@@ -20,7 +20,7 @@ CallbackRunner::~CallbackRunner() {
 bool CallbackRunner::drain(Deadline deadline) {
     std::vector<std::unique_ptr<BackgroundThread>> threads;
     std::unique_lock lock(queue_->mutex);
-    queue_->is_closed = true;  // threads that start from now on end when the queue is empty
+    queue_->is_closed = true;  // makes all threads end once the queue is empty
     queue_->changed.notify_all();
     threads.swap(threads_);
     while (!queue_->callbacks.empty() && !deadline.passed())

@@ -14,15 +14,15 @@ namespace py = pybind11;
 
 namespace {
 
-/// What torch turns into the Python class that this names, also where it does not ask translators:
-/// under autograd, for one.
+/// Exception that torch converts to the Python class of python_type(), even where it does not call
+/// translators, for example under autograd.
 class StatusError final : public torch::PyTorchError {
    public:
     StatusError(std::string text, Status status)
         : PyTorchError(std::move(text)), status_(std::move(status)) {}
 
-    /// A class whose instances know the rank to blame, though they are made of the text alone.
-    /// Borrowed: Python keeps it.
+    /// Returns a class whose instances contain the failed rank although they are made from the text
+    /// alone. Borrowed: Python keeps it.
     PyObject* python_type() override {
         const PeerProcess& process = status_.process();
         return py::module_::import("pccl.torch_errors")
@@ -35,7 +35,7 @@ class StatusError final : public torch::PyTorchError {
     Status status_;
 };
 
-// torch's own tests look for " Timed out " in whatever a barrier that timed out says.
+// torch's own tests require " Timed out " in the text of a barrier's timeout.
 std::string text_of(std::string_view operation, const Status& status) {
     if (status.code() == StatusCode::kTimeout) {
         return concat(operation, " Timed out (", status.to_string(), ")");

@@ -29,7 +29,7 @@ c10::impl::VirtualGuardImpl streams_of(const at::Device& device) {
     return c10::impl::VirtualGuardImpl(device.type());
 }
 
-/// What `staging` holds is in use until `stream` has come this far.
+/// Keeps the memory of `staging` until `stream` has done its work so far.
 void keep_until(const Staging& staging, const c10::Stream& stream) {
     const auto streams = streams_of(stream.device());
     staging.for_each([&](const at::Tensor& tensor) {
@@ -37,7 +37,7 @@ void keep_until(const Staging& staging, const c10::Stream& stream) {
     });
 }
 
-/// Messages, and the memory they use.
+/// Messages and their memory.
 struct Staged {
     std::vector<device::DeviceMessage> sends;
     std::vector<device::DeviceMessage> receives;
@@ -57,7 +57,7 @@ struct Staged {
     }
 };
 
-/// Whether there is nothing more to wait for: the GPU has done it, or has failed.
+/// Returns whether the GPU has done the work or has failed.
 bool is_over(const GpuTimer& timer) {
     try {
         return timer.is_over();
@@ -66,7 +66,7 @@ bool is_over(const GpuTimer& timer) {
     }
 }
 
-/// On the GPU; where that cannot say, as the host saw it.
+/// Returns the time on the GPU, or the host's measurement where the GPU has none.
 std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint finished) {
     try {
         return timer.elapsed();
@@ -83,7 +83,7 @@ std::function<Status(const Status&)> explanation_by(
     };
 }
 
-/// Asked while others are waited for: why not to wait on.
+/// Callback of waits for other ranks: returns an error to end the wait.
 class Interruption {
    public:
     Interruption(const std::atomic<bool>& is_aborted,
@@ -102,7 +102,7 @@ class Interruption {
     static constexpr std::chrono::milliseconds kBetweenSurveys{2000};
     static constexpr std::chrono::milliseconds kSurveyTimeout{300};
 
-    /// A rank that is gone has not told anybody.
+    /// Finds ranks that have died without notice.
     [[nodiscard]] Status look_for_lost() const {
         const auto known = communicator_.lock();
         if (known == nullptr) return Status::ok();
@@ -119,7 +119,7 @@ class Interruption {
     Deadline next_survey_ = Deadline::after(kBetweenSurveys);
 };
 
-/// Runs the hook on a thread that it may hold up.
+/// Runs the hook on a thread that it may block.
 void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::uint64_t sequence,
             const GpuTimer& timer) {
     const TimePoint now = system_clock().now();
@@ -275,7 +275,7 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& devi
 
 device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
     const auto communicator = options_.communicator.lock();
-    // What an earlier meeting wrote there is not for this one.
+    // The prefix separates the entries of earlier rendezvous.
     return {.rank = options_.rank,
             .size = options_.size,
             .store = bootstrap::prefixed(options_.store, std::to_string(++rendezvous_count_)),
@@ -322,7 +322,7 @@ c10::Stream GpuBackend::own_stream(const at::Device& device, Channel channel) {
 
 void GpuBackend::abort() {
     is_aborted_ = true;
-    // Not under the lock: a launch may hold it while it waits for peers.
+    // Does not take the lock: a launch may hold it while it waits for peers.
     if (const auto group = group_.load()) group->abort();
 }
 
@@ -332,7 +332,8 @@ void GpuBackend::close() {
     const auto group = group_.load();
     if (group == nullptr) return;
     const c10::OptionalDeviceGuard on_device(device_);
-    // Not for the whole device: another group's kernel may wait there for what comes after this.
+    // Does not synchronise the device: another group's kernel there may wait for work that comes
+    // after this.
     static_cast<void>(group->await_launches(Deadline::after(timeout_.load())));
     if (group->has_given_up())
         log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());

@@ -1,5 +1,5 @@
-// Functions that torch.cuda.CUDAPluggableAllocator finds by name: memory that peers can map, also
-// where torch's own allocator maps it piece by piece (expandable segments).
+// Functions that torch.cuda.CUDAPluggableAllocator finds by name. They allocate memory that peers
+// can map, even where torch's own allocator maps memory in segments (expandable segments).
 
 #include <sys/types.h>
 

@@ -62,7 +62,7 @@ float GpuWork::getDuration() const {
 
 bool GpuWork::isSuccess() const { return outcome().is_ok(); }
 
-// A peer may leave once it has all that it needs: what was done by then is done.
+// A peer may leave once it has all its data: work that was done by then counts as done.
 Status GpuWork::outcome() const {
     const auto group = group_.lock();
     const Status health = group == nullptr ? Status::ok() : group->health();
@@ -83,7 +83,8 @@ void GpuWork::abort() {
     if (const auto group = group_.lock()) group->abort();
 }
 
-// Completed in the order of streams: whoever uses its value waits for what they have got now.
+// The future completes in stream order: users of its value wait for the work that the streams have
+// now.
 c10::intrusive_ptr<Future> GpuWork::getFuture() {
     const std::lock_guard lock(mutex_);
     if (future_) return future_;

@@ -1,4 +1,4 @@
-// pccl._torch: import torch first.
+// The module pccl._torch; torch must be imported before.
 
 #include <pybind11/pybind11.h>
 

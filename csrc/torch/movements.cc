@@ -10,7 +10,7 @@ namespace pccl::backend {
 using c10d::OpType;
 namespace {
 
-// Splits count rows of dimension 0; none given means equal ones.
+// Splits count rows of dimension 0; an empty list means equal splits.
 Parts parts_of(const at::Tensor& whole, const std::vector<std::int64_t>& splits, int size) {
     c10d::checkSplitSizes(splits, whole, size);
     if (splits.empty()) return equal_parts(whole, size);

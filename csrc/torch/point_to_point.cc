@@ -1,5 +1,5 @@
-// Messages between two ranks. They never block: their work does. Those of CUDA tensors have no
-// tags: they meet in the order in which both ranks issue them.
+// Messages between two ranks. The calls never block, only their works do. Messages of CUDA tensors
+// have no tags: they match in the order in which both ranks issue them.
 
 #include <utility>
 
@@ -13,7 +13,7 @@ using c10d::OpType;
 
 namespace {
 
-// A message is bytes; that both sides mean one element type is their agreement.
+// A message is sent as bytes; both sides must agree on the element type.
 std::span<std::byte> bytes_of(const at::Tensor& tensor, void* data) {
     return {static_cast<std::byte*>(data), tensor.nbytes()};
 }

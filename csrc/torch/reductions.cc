@@ -101,7 +101,7 @@ PcclBackend::WorkPtr PcclBackend::reduce_scatter_tensor_coalesced(
 }
 
 PcclBackend::WorkPtr PcclBackend::barrier(const c10d::BarrierOptions& options) {
-    gpu_.synchronize();  // a barrier is also behind what GPUs have been given
+    gpu_.synchronize();  // a barrier also waits for earlier work of the GPUs
     const Tensors none;
     const at::Tensor token = at::zeros({1}, at::kByte);
     Call call(CollectiveKind::kAllReduce, sample(token), {ReduceOp::kMax, {}});

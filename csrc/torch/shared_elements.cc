@@ -18,7 +18,7 @@ struct Dimension {
 };
 using Dimensions = std::vector<Dimension>;
 
-/// Without those of length 1, whose stride means nothing.
+/// Returns the dimensions except those of length 1, whose stride has no meaning.
 Dimensions dimensions_of(const at::Tensor& tensor) {
     Dimensions dimensions;
     for (std::int64_t i = 0; i < tensor.dim(); ++i)
@@ -26,14 +26,15 @@ Dimensions dimensions_of(const at::Tensor& tensor) {
     return dimensions;
 }
 
-/// Elements from the first place to behind the last.
+/// Returns the distance from the first location to the end of the last.
 std::int64_t extent_of(const Dimensions& dimensions) {
     std::int64_t extent = 1;
     for (const Dimension& each : dimensions) extent += (each.size - 1) * each.stride;
     return extent;
 }
 
-/// Calls visit(place), in elements, until it returns false. Recursive over the dimensions.
+/// Calls visit(place) for each location, in elements, until it returns false. Recursive over the
+/// dimensions.
 template <typename Visit>
 bool visit_places(const Dimensions& dimensions, std::size_t from, std::int64_t place,
                   const Visit& visit) {
@@ -44,11 +45,11 @@ bool visit_places(const Dimensions& dimensions, std::size_t from, std::int64_t p
     return true;
 }
 
-/// Places that were visited once.
+/// Set of visited locations.
 class Places {
    public:
     explicit Places(std::int64_t extent) : taken_(static_cast<std::size_t>(extent)) {}
-    /// False where one of them is taken already.
+    /// Returns false where a location is already in the set.
     bool take(const Dimensions& dimensions, std::int64_t begin) {
         return visit_places(dimensions, 0, begin, [this](std::int64_t place) {
             auto taken = taken_[static_cast<std::size_t>(place)];
@@ -62,11 +63,11 @@ class Places {
     std::vector<bool> taken_;
 };
 
-/// Whether every element has a place of its own.
+/// Returns whether every element has a location of its own.
 bool is_injective(Dimensions dimensions) {
     const Dimensions given = dimensions;
     std::ranges::sort(dimensions, {}, &Dimension::stride);
-    std::int64_t inner = 1;  // places from the first to behind the last, of the dimensions so far
+    std::int64_t inner = 1;  // extent of the dimensions so far
     bool is_nested = true;
     for (const Dimension& each : dimensions) {
         is_nested &= each.stride >= inner;
@@ -83,7 +84,8 @@ std::uint64_t digest_of_all(const Dimensions& dimensions) {
     return digest | 1;
 }
 
-/// Of how many elements in a row share memory, or do not: the same for every shape.
+/// Returns a digest of the lengths of runs with and without shared memory, which is independent of
+/// the shape.
 std::uint64_t digest_of_repeats(const Dimensions& dimensions) {
     std::uint64_t digest = 1;
     for (std::size_t i = 0; i < dimensions.size();) {
@@ -96,7 +98,7 @@ std::uint64_t digest_of_repeats(const Dimensions& dimensions) {
     return digest | 1;
 }
 
-/// The memory of a tensor that is not empty.
+/// Memory of a non-empty tensor.
 struct Span {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
@@ -116,7 +118,7 @@ std::vector<Span> spans_of(const std::vector<at::Tensor>& tensors) {
 
 bool is_dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
 
-/// Of tensors whose spans meet, in the order of their memory.
+/// Checks tensors with overlapping spans, in memory order.
 bool share_places(std::span<const Span> spans) {
     if (std::ranges::all_of(spans, [](const Span& each) { return is_dense(*each.tensor); }))
         return true;
@@ -131,7 +133,7 @@ bool share_places(std::span<const Span> spans) {
     });
 }
 
-/// The first of those that share memory.
+/// Returns the first of the elements that share memory.
 at::Tensor first_of_shared(at::Tensor part, const at::Tensor& tensor) {
     for (std::int64_t i = 0; i < tensor.dim(); ++i)
         if (tensor.size(i) > 1 && tensor.stride(i) == 0) part = part.narrow(i, 0, 1);

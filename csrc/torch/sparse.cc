@@ -1,8 +1,8 @@
 // all_reduce of sparse COO tensors: every rank gathers all indices and values, and sums them.
 //
-// The number of entries differs between ranks and only they know it, so the operation takes three
-// collectives, of which the later ones depend on the first. It therefore runs on the caller's
-// thread, also when asked to be asynchronous: the returned work is finished.
+// The number of entries differs between ranks, and each rank has only its own. The operation
+// therefore takes three collectives, of which the later ones depend on the first. It runs on the
+// caller's thread, even if it is asynchronous: the returned work is finished.
 
 #include <ATen/ATen.h>
 

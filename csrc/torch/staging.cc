@@ -19,13 +19,13 @@ constexpr const char* kInstead =
     "; give a tensor whose elements have memory of their own, such as x.contiguous(), and copy the "
     "result back";
 
-/// "a tensor of sizes [2, 3] and strides [0, 1]"
+/// Returns, for example, "a tensor of sizes [2, 3] and strides [0, 1]".
 std::string layout_of(const at::Tensor& tensor) {
     return c10::str("a tensor of sizes ", tensor.sizes(), " and strides ", tensor.strides());
 }
 
-/// Storages of which this thread knows that they can be written: to ask the kernel takes a part of
-/// what a small collective does. While one of these is alive, its memory stays what it was.
+/// Cache of writable storages, per thread, because a query to the kernel takes a noticeable part of
+/// a small collective. The mapping does not change while the storage lives.
 class WritableStorages {
    public:
     bool has(const c10::Storage& storage) {
@@ -48,7 +48,7 @@ class WritableStorages {
     static Known none() { return Known(c10::intrusive_ptr<c10::StorageImpl>()); }
 };
 
-/// False where writing is known to fail. What torch allocates can be written.
+/// Returns false where a write is certain to fail. Memory that torch has allocated is writable.
 bool may_be_written(const at::Tensor& tensor) {
     if (!tensor.is_cpu() || tensor.numel() == 0) return true;
     const c10::Storage& storage = tensor.storage();
@@ -121,7 +121,7 @@ at::Tensor Staging::writable(const at::Tensor& tensor) {
         return refused(tensor,
                        concat("elements of ", layout_of(tensor), " share memory", kInstead));
     if (shared.is_any()) overlap_ = mixed(overlap_, shared.digest) | 1U;
-    // What the GPU still has to do may use the memory that finish() writes, on another stream.
+    // Pending work of the GPU may use the memory that finish() writes, on another stream.
     if (place_ == Place::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
     copies_back_.push_back({stage(tensor), tensor, shared.is_any()});
     return copies_back_.back().stage;

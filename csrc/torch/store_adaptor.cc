@@ -18,7 +18,7 @@ namespace pccl::backend {
 
 namespace {
 
-// Looking often at first and less often later costs little of either time.
+// Frequent polls at first and fewer later keep both latency and load low.
 Duration pause_after(Duration waited) {
     return std::clamp<Duration>(waited / 8, std::chrono::milliseconds(1),
                                 std::chrono::milliseconds(200));
@@ -86,15 +86,16 @@ class StoreAdaptor final : public bootstrap::Store {
         return dynamic_cast<c10d::TCPStore*>(underlying.get()) != nullptr;
     }
 
-    /// Does not wait.
+    /// Looks a key up without waiting.
     std::optional<std::string> look(const std::string& key) {
         if (looks_in_one_trip_) return look_in_one_trip(key);
         if (!store_->check({key})) return std::nullopt;
         return store_->get_to_str(key);
     }
 
-    /// check() and get() take three; this one changes nothing, for no value is the one expected,
-    /// and gives that back where there is none.
+    /// Looks a key up with one request, whereas check() and get() take three. compareSet() changes
+    /// nothing, because no value equals the expected one, and returns the expected one for a
+    /// missing key.
     std::optional<std::string> look_in_one_trip(const std::string& key) {
         static const std::vector<std::uint8_t> none{'p', 'c', 'c', 'l', ' ', 'n', 'o', 'n', 'e'};
         const std::vector<std::uint8_t> found = store_->compareSet(key, none, none);

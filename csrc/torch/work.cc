@@ -16,7 +16,7 @@ namespace {
 
 using Future = c10::ivalue::Future;
 
-/// Of tensors on one device.
+/// The tensors must be on one device.
 c10::intrusive_ptr<Future> make_future(const std::vector<at::Tensor>& outputs) {
     std::vector<c10::Device> devices;
     if (!outputs.empty() && outputs.front().is_cuda()) devices.push_back(outputs.front().device());
@@ -24,7 +24,7 @@ c10::intrusive_ptr<Future> make_future(const std::vector<at::Tensor>& outputs) {
                                        std::move(devices));
 }
 
-/// Without a timeout c10d passes kNoTimeout, which is 0.
+/// c10d passes kNoTimeout, which is 0, for no timeout.
 Deadline deadline_of(std::chrono::milliseconds timeout, std::string_view operation) {
     return timeout == kNoTimeout ? Deadline::never()
                                  : Deadline::after(limit_of(timeout, operation));
@@ -71,7 +71,7 @@ bool PcclWork::wait(std::chrono::milliseconds timeout) {
             const Status status = event.wait(deadline);
             if (!event.is_done()) throw_status(title_, status);
         }
-        // In a child of fork() the thread is missing that completes it.
+        // A child of fork() does not have the thread that completes the work.
         if (const auto communicator = communicator_.lock())
             throw_unless_ok(title_, communicator->check_process());
     }

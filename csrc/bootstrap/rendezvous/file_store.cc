@@ -27,7 +27,7 @@ constexpr Duration kLockTimeout = std::chrono::seconds(30);
 
 enum class RecordKind : std::uint8_t { kSet = 1, kRemove = 2 };
 
-/// Sleeps a little longer each time, but not beyond a deadline.
+/// Pauses of growing length, which end at a deadline.
 class Pause {
    public:
     void operator()(Deadline deadline) {
@@ -39,7 +39,8 @@ class Pause {
     Duration next_ = kFirstPause;
 };
 
-/// A length that counts what follows it, so that a record cut short by a crash shows.
+/// Returns the record with a leading length, so that a record that a crash has cut short is
+/// detected.
 std::string framed_record(std::string_view payload) {
     ByteWriter out;
     out.text(payload);
@@ -63,8 +64,8 @@ std::string remove_record(std::string_view key) {
 
 }  // namespace
 
-/// flock() that gives up: a process stopped while it holds the lock must not stop all others for
-/// good.
+/// flock() with a timeout: a process that is stopped while it holds the lock must not block the
+/// others forever.
 class FileStore::Lock {
    public:
     static Result<Lock> take(const FileStore& store, int mode) {
@@ -118,7 +119,7 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
     }
 }
 
-/// What was there before the job may be anybody's, who could read and forge all that ranks say.
+/// A file from before the job may belong to another user, who could read and forge all entries.
 Status FileStore::check_owner() const {
     constexpr mode_t kWritable = S_IWGRP | S_IWOTH;
     return sys::check_private(file_.get(), concat("the store ", path_),
@@ -185,7 +186,7 @@ Status FileStore::remove(const std::string& key) {
 }
 
 Status FileStore::append(std::string_view record) {
-    // What lies behind the last whole record was left by a process that died while it wrote.
+    // Bytes after the last complete record are remains of a process that died while writing.
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, size());
     if (bytes != replayed_ && ::ftruncate(file_.get(), static_cast<off_t>(replayed_)) != 0)
         return fault(errno, "cannot mend");
@@ -221,7 +222,7 @@ Status FileStore::replay() {
         ByteReader in(rest);
         std::string record;
         const Status whole = in.text(record, kLargestRecord);
-        if (!whole.is_ok() && rest.size() < kLargestRecord) break;  // cut short: its writer died
+        if (!whole.is_ok() && rest.size() < kLargestRecord) break;  // incomplete: its writer died
         if (const Status status = whole.is_ok() ? apply(record) : whole; !status.is_ok())
             return status.with_context(
                 concat("the store ", path_, " is damaged behind byte ", replayed_));

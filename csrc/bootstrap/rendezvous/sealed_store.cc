@@ -17,7 +17,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// An entry: the mark, the proof, the value.
+/// Parts of an entry: the mark, the proof, the value.
 struct Sealed {
     sys::Digest proof{};
     std::string_view value;
@@ -43,7 +43,8 @@ std::optional<Sealed> split(std::string_view entry) {
 
 }  // namespace
 
-// Handshakes prove the same secrets: what one of them says must not count as an entry.
+// Handshakes prove the same secrets, so the key is derived: a proof of a handshake must not be
+// valid for an entry.
 SealedStore::SealedStore(std::shared_ptr<Store> store, const transport::Secret& secret)
     : store_(std::move(store)), key_(sys::hmac_sha256(secret, bytes_of("pccl store entries"))) {}
 

@@ -49,7 +49,7 @@ Result<std::unique_ptr<StoreServer>> StoreServer::start(std::span<const sys::Add
 }
 
 StoreServer::~StoreServer() {
-    if (made_in_.is_child()) return;  // what is here is the parent's
+    if (made_in_.is_child()) return;  // the sockets belong to the parent
     stopping_.store(true);
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
@@ -128,7 +128,7 @@ std::optional<transport::Secret> StoreServer::secret_of(const transport::GroupId
 }
 
 void StoreServer::refused(std::string_view, const Status& why) {
-    // Who leaves by itself did not like our proof, and says so where it runs.
+    // A client that closes the connection has rejected this server's proof, and reports it itself.
     const bool left = why.code() == StatusCode::kPeerLost;
     log_.line(left ? LogLevel::kInfo : LogLevel::kWarning, why.process().host,
               "rendezvous store: refused a connection: ", why.message());
@@ -137,7 +137,7 @@ void StoreServer::refused(std::string_view, const Status& why) {
 void StoreServer::advance(Connection& connection) {
     Status status = connection.out.empty() ? receive(connection) : Status::ok();
     if (status.is_ok()) status = flush(connection);
-    // Frames that came while the last answer was on its way.
+    // Handles frames that arrived while the last answer was being sent.
     while (status.is_ok() && connection.out.empty() && !connection.in.empty()) {
         const std::size_t before = connection.in.size();
         status = obey(connection);

@@ -21,20 +21,20 @@
 namespace pccl::bootstrap {
 namespace {
 
-// For one round of all addresses. Behind strangers who keep the store's door busy, a rank waits for
-// its turn in the kernel's queue, and would lose that by trying again.
+// Limit for one round of all addresses. While strangers occupy the server's handshakes, a rank
+// waits in the kernel's queue; a retry would lose its place.
 constexpr Duration kRound = std::chrono::seconds(30);
 constexpr Duration kFirstDialPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestDialPause = std::chrono::milliseconds(200);
 
-// For a process that serves there and is about to end, as after a restart of its job.
+// Wait for a process that still serves there and is about to end, as after a restart of its job.
 constexpr Duration kPortTimeout = std::chrono::seconds(5);
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// Each once: a name may stand in several places.
+/// Returns each address once, although a name may resolve to it several times.
 Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const auto named, sys::resolve(location.host, location.port, deadline));
     std::vector<sys::Address> addresses;
@@ -43,7 +43,7 @@ Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location, De
     return addresses;
 }
 
-/// Those of this machine, unless nothing would be left.
+/// Returns the addresses of this machine, or all of them where none is.
 Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const auto named, addresses_of(location, deadline));
     std::vector<sys::Address> own;
@@ -53,12 +53,12 @@ Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location, D
     return own.empty() ? named : own;
 }
 
-/// The servers of this process that groups may share, by where and under which secret.
+/// Servers of this process that groups may share, by location and secret.
 struct SharedServers {
     using Key = std::pair<std::string, transport::Secret>;
 
     std::mutex mutex;
-    std::map<Key, std::weak_ptr<StoreServer>> servers;  // guarded by it
+    std::map<Key, std::weak_ptr<StoreServer>> servers;  // guarded by mutex
 };
 
 SharedServers& shared_servers() {
@@ -81,7 +81,7 @@ Result<std::shared_ptr<StoreServer>> start_server(const StoreLocation& location,
                "; rank 0 must run on that host, and the port must be free"));
 }
 
-/// One that this process has already, or a new one as soon as the port is free.
+/// Returns a server of this process, or starts one as soon as the port is free.
 Result<std::shared_ptr<StoreServer>> share_server(const StoreLocation& location,
                                                   const transport::Secret& secret,
                                                   Deadline deadline) {
@@ -136,7 +136,7 @@ Status TcpStore::connect(Deadline deadline) {
     Duration pause = kFirstDialPause;
     while (true) {
         const auto addresses = addresses_of(location_, deadline);
-        // A network, or a name service, may be on its way up; but most often the name is wrong.
+        // The network or the name service may be starting up, but most often the name is wrong.
         if (!addresses.is_ok() && !std::exchange(is_lost, true))
             log(LogLevel::kWarning, where(), ": ", addresses.status().message(), "; trying on");
         Status status = addresses.is_ok() ? connect_once(*addresses, deadline) : addresses.status();

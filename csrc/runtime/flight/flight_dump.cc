@@ -23,7 +23,7 @@ namespace {
 
 std::atomic<int> signalled_fd{-1};
 
-/// Empty where none is to be kept.
+/// Returns an empty path where no record is to be written.
 std::string record_path() {
     const std::string& folder = process_config().flight_dir;
     if (folder.empty()) return {};
@@ -85,7 +85,7 @@ std::unique_ptr<FlightSignal> FlightSignal::install() {
 
 FlightSignal::~FlightSignal() {
     struct sigaction action {};
-    action.sa_handler = SIG_IGN;  // one on its way must not end the process
+    action.sa_handler = SIG_IGN;  // a pending signal must not end the process
     ::sigaction(SIGUSR1, &action, nullptr);
     action.sa_handler = SIG_DFL;
     ::sigaction(SIGUSR1, &action, nullptr);

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Null for a point that has not been passed.
+/// Returns null for a point that was not reached.
 json time_of(TimePoint point) {
     if (point == TimePoint{}) return nullptr;
     return point.time_since_epoch().count();
@@ -29,13 +29,13 @@ const char* state_of(const FlightEntry& entry) {
     return entry.outcome == StatusCode::kOk ? "completed" : "failed";
 }
 
-/// Of a call on a GPU: nothing came of it, and it has no number among those of its group.
+/// Returns whether a call on a GPU was refused, and so has no number in its group.
 bool is_refused(const FlightEntry& entry) {
     return entry.outcome == StatusCode::kInvalidArgument ||
            entry.outcome == StatusCode::kUnsupported;
 }
 
-/// Of what was launched on a GPU: collectives run one after the other there.
+/// Returns the state of a launch on a GPU, where collectives run one after the other.
 const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
     if (is_refused(entry)) return "refused";
     const bool is_launched = entry.finished == TimePoint{} && entry.started != TimePoint{};
@@ -47,7 +47,7 @@ const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
     return entry.ticket < reached ? "completed" : "queued";
 }
 
-/// What was called, as fields.
+/// Returns the fields of the call.
 json call_of(const FlightEntry& entry) {
     if (entry.kind != FlightKind::kCollective)
         return {{"kind", entry.kind == FlightKind::kSend ? "send" : "receive"},
@@ -67,7 +67,7 @@ json call_of(const FlightEntry& entry) {
     return text;
 }
 
-/// Of the members, in the whole job; those of a job's first group are its ranks.
+/// Returns the members' ranks in the whole job; those of a job's first group are its own ranks.
 std::vector<std::uint64_t> global_ranks_of(const FlightGroup& group) {
     if (!group.global_ranks.empty()) return group.global_ranks;
     std::vector<std::uint64_t> ranks(static_cast<std::size_t>(group.size));

@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kUnordered = std::memory_order_relaxed;
 
-/// Of a literal, or none.
+/// Accepts a literal or null.
 std::string_view literal(const char* text) {
     return text == nullptr ? std::string_view() : std::string_view(text);
 }
