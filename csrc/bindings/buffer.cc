@@ -28,8 +28,7 @@ bool is_numpy_array(PyObject* object) {
     return true;
 }
 
-constexpr int kFirstExtension = 256;  // of numpy's type numbers: types that numpy itself does not
-                                      // define
+constexpr int kFirstExtension = 256;  // in numpy: types from extensions
 
 std::optional<DataType> extension_of(PyObject* array) {
     const std::string name = pybind11::str(pybind11::handle(array).attr("dtype").attr("name"));
@@ -52,7 +51,7 @@ std::string reason(PyObject* object, const pybind11::error_already_set& error) {
     if (PyObject_CheckBuffer(object) == 0) return {};
     const std::string words = pybind11::str(error.value());
     std::string said = concat(": ", words.substr(0, words.find('\n')));
-    // For times, and for types that extend numpy.
+    // This concerns times, and types that extend numpy.
     if (words.starts_with("cannot include dtype")) {
         const std::string bytes = pybind11::str(pybind11::handle(object).attr("itemsize"));
         said += concat("; send x.view('i", bytes, "')");

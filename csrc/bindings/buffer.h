@@ -29,7 +29,7 @@ class Buffers {
     /// Throws InvalidArgumentError.
     Block add(PyObject* object, Access access);
     /// Makes add() replace read-only or strided arrays by memory of its own, and record the error
-    /// instead of throwing it. For collectives, in which other ranks wait.
+    /// instead of throwing it. Collectives need this, because other ranks wait in them.
     void stand_in_for_refused() { stands_in_ = true; }
     /// Returns the error of the first refused array; ok: none was refused.
     [[nodiscard]] const Status& why_refused() const { return why_refused_; }

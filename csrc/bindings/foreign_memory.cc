@@ -203,8 +203,8 @@ std::optional<ForeignMemory> memory_by_dlpack(py::handle object) {
         return std::nullopt;
     require_host_memory(object);
     py::object capsule = capsule_of(object);
-    // The capsule keeps the memory alive, and releases it at its end, because its content was not
-    // moved.
+    // The capsule keeps the memory alive and releases it at its end, because no consumer has taken
+    // it over.
     if (PyCapsule_IsValid(capsule.ptr(), kVersioned) != 0) {
         const auto* const managed = static_cast<const dlpack::VersionedTensor*>(
             PyCapsule_GetPointer(capsule.ptr(), kVersioned));

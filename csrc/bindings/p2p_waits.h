@@ -32,8 +32,8 @@ void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const
     throw_unless_ok(ended, session);
 }
 
-/// Returns the outcome unless it is kTimeout. For `ending`, where each wait begins anew, so that
-/// kTimeout concerns its own deadline only.
+/// Returns the outcome unless it is kTimeout. An `ending` uses it where each wait begins anew, so
+/// that kTimeout concerns its own deadline only.
 inline std::optional<Status> unless_timeout(const Status& sent) {
     return sent.code() == StatusCode::kTimeout ? std::nullopt : std::optional(sent);
 }

@@ -51,7 +51,7 @@ PCCL_API void begin_attempt();
 
 class PCCL_API Contemporaries {
    public:
-    /// For a rank on `machine` that reads announcements from now on. Its attempt began with its
+    /// `machine` is that of a rank that reads announcements from now on. Its attempt began with its
     /// process, or at the last begin_attempt().
     explicit Contemporaries(std::string machine);
     Contemporaries(std::string machine, std::int64_t since_ms)

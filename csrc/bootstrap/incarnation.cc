@@ -17,8 +17,7 @@ namespace pccl::bootstrap {
 namespace {
 
 constexpr const char* kIncarnationKey = "pccl/incarnation";
-constexpr const char* kCleanKey = "pccl/clean";  // the last incarnation whose ranks have removed
-                                                 // earlier remains
+constexpr const char* kCleanKey = "pccl/clean";  // its ranks have removed all earlier remains
 constexpr std::uint16_t kIncarnationMagic = 0xE9D6;
 constexpr std::size_t kLongestRoot = 16 * kKiB;
 constexpr std::uint32_t kMostMembers = 1U << 24;

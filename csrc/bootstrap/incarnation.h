@@ -80,8 +80,8 @@ class PCCL_API Incarnations final : public CurrentIncarnation {
     [[nodiscard]] bool is_of_another_time() const { return current_ && !counts(); }
     /// Returns the announcement of the process that has opened the current incarnation.
     [[nodiscard]] const Announcement& root() const { return current_->root; }
-    /// Returns the error for a wait for rank 0 that ended with `late` (kTimeout), with the store's
-    /// contents.
+    /// Returns the error for a wait for rank 0 that ended with `late` (kTimeout). It contains a
+    /// group of another attempt that is in the store, if any.
     [[nodiscard]] Status timeout_cause(const Status& late) const;
     /// Removes this rank's remains of earlier incarnations. Call it once all ranks have joined the
     /// current one. Ignores failures to remove an entry.

@@ -101,9 +101,9 @@ class Class : public pybind11::class_<Parts...> {
         return settable(name);
     }
 
-    /// Makes a lone call of __new__ throw an error that names `instead`. For a class with a base of
-    /// another library, whose methods would accept an object without a value. Subclasses define
-    /// their own __new__.
+    /// Makes a lone call of __new__ throw an error that names `instead`. Classes with a base of
+    /// another library need this, since its methods would accept an object without a value.
+    /// Subclasses define their own __new__.
     Class& refuse_new(const std::string& instead) {
         auto* const refusing = reinterpret_cast<PyTypeObject*>(this->ptr());
         const auto make = [refusing, instead](const pybind11::type& of, const pybind11::args& given,

@@ -184,7 +184,7 @@ Duration Connection::idle_sleep() {
 }
 
 void Connection::look() {
-    // Not even with the lock: its holder wakes this process if another thread finds it held.
+    // This does not even try the lock: a failed attempt would make its holder wake this process.
     if (guards_.load() > 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock()) look_locked();

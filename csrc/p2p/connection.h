@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void drain();
     /// Fails the transfers that are not on their way with `reason`. Call it before close().
     void stop_posting(const Status& reason);
-    /// Returns whether queued notifications have not been sent yet.
+    /// Returns whether queued messages have not been sent yet.
     [[nodiscard]] bool has_unsent();
     /// Fails everything in progress with `reason`, and notifies the peer.
     void close(const Status& reason);
@@ -187,8 +187,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
     std::atomic<bool> left_{false};  // the peer has ended it; its end of stream has not arrived
-    std::atomic<bool> awaits_gpu_{false};   // as of the last progress: copies or a stream are
-                                            // pending
+    std::atomic<bool> awaits_gpu_{false};   // as of the last progress: waits for copies or a stream
     std::atomic<bool> half_closed_{false};  // data that the peer sent before may still arrive
     std::atomic<int> guards_{0};
     std::atomic<std::uint64_t> begun_guards_{0};

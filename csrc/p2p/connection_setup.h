@@ -76,8 +76,7 @@ class ConnectionSetup {
     bool try_next_transport(const Status& failure);
     Result<bool> send_handshake();
 
-    std::unique_ptr<transport::PendingConnect> pending_connect_;  // null once it has given the
-                                                                  // stream
+    std::unique_ptr<transport::PendingConnect> pending_connect_;  // null once connected
     transport::RmaStreams streams_;
     const std::uint64_t number_;
     Route route_;

@@ -24,7 +24,7 @@ struct Hello {
 
     std::uint64_t number = 0;  // random; names the new connection
     bool reaches = false;      // whether the caller reaches the called session's memory by itself
-    bool is_fallback = false;  // for memory that the caller does not reach so
+    bool is_fallback = false;  // for memory that the caller cannot copy by itself
     /// Connections of the two that the caller has ended. The called session may not have received
     /// these ends.
     std::vector<std::uint64_t> ended{};

@@ -52,8 +52,8 @@ struct RemoteMemory {
 
     SessionId owner;
     abi::MemoryDescriptor descriptor;
-    /// Whether processes of this host copy from and to the memory without a system call. Cached,
-    /// since parsing the key takes a noticeable part of a small transfer's time.
+    /// Whether processes of this host copy from and to the memory without a system call. It is
+    /// cached, since parsing the key takes a noticeable part of a small transfer's time.
     bool is_mapped;
 };
 

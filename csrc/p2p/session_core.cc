@@ -386,9 +386,7 @@ Status SessionCore::send(const std::string& peer, const ControlMessage& message)
 
 std::vector<Notification> SessionCore::take_notifications() {
     auto all = inbox_->take_all();
-    if (all.size() >= Inbox::kMost)
-        waiter_->wake();  // there is room now for the notifications
-                          // behind them
+    if (all.size() >= Inbox::kMost) waiter_->wake();  // the others have room now
     return all;
 }
 

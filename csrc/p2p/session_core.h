@@ -207,7 +207,7 @@ class SessionCore final : public runtime::Participant,
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
     EndedConnections ended_;  // connections that are no longer in connections_
     std::list<Arrival> arrived_;
-    /// By incarnation of a peer, while there are connections to it.
+    /// Matchers by incarnation of a peer, while there are connections to it.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
     std::list<Caller> callers_;  // from the acceptor, for the next advance()
     HandoffLock handshake_lock_{

@@ -77,8 +77,7 @@ std::string Message::to_string() const {
 Status Message::wait(Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(MessageRequest* const request, request_.get());
     PCCL_ASSIGN_OR_RETURN(Matcher* const matcher, matcher_.get());
-    progress_message_until(*request, *matcher, deadline);  // its last round may complete the
-                                                           // request
+    progress_message_until(*request, *matcher, deadline);  // its end may complete the request
     if (has_ended(*request)) return request->status();
     const ConnectionInfo& peer = request->through()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))

@@ -61,7 +61,7 @@ class PCCL_API Message {
     [[nodiscard]] MessageStage stage() const;
     /// Returns the outcome; valid once complete. Errors: kAborted for a message that either side
     /// gave up, kInvalidArgument for one that is longer than its receive, kPeerLost, and those of
-    /// transport/rma.h. Never kTimeout: a connection that is not made in time counts as lost.
+    /// transport/rma.h. It is never kTimeout: a connection that is not made in time counts as lost.
     [[nodiscard]] Status status() const;
     /// Returns the length of the message, 0 unless status() is ok. Valid once complete.
     [[nodiscard]] std::uint64_t bytes() const;
@@ -95,7 +95,7 @@ struct TransferOptions {
 /// child of fork() all of them are complete, and calls return kUnavailable.
 class PCCL_API Transfer {
    public:
-    /// For Session::create_transfer().
+    /// Use Session::create_transfer() instead.
     Transfer(std::shared_ptr<SessionCore> core, std::string peer, const TransferOptions& options);
 
     /// Returns kUnavailable in a child of fork().

@@ -53,7 +53,7 @@ Status Work::status() const {
 
 Status Work::wait(Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, request_.get());
-    progress_transfer_until(*request, deadline);  // its last round may complete the request
+    progress_transfer_until(*request, deadline);  // its end may complete the request
     if (request->is_complete()) return request->status();
     const ConnectionInfo& peer = request->connection()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))

@@ -34,12 +34,12 @@ class PCCL_API Work {
     [[nodiscard]] Status check_usable() const { return request_.check(); }
     /// Returns whether the transfer has ended, with or without success. Costs one load.
     [[nodiscard]] bool is_complete() const;
-    /// Makes progress for a moment, and returns whether the transfer has ended. For callers that
-    /// poll.
+    /// Makes progress for a moment, and returns whether the transfer has ended. Callers may poll
+    /// with it.
     [[nodiscard]] bool poll() const;
     /// Returns the outcome; valid once complete. Errors: kAborted for a transfer that was given up,
-    /// and those of transport/rma.h. Never kTimeout: a connection that is not made in time counts
-    /// as lost.
+    /// and those of transport/rma.h. It is never kTimeout: a connection that is not made in time
+    /// counts as lost.
     [[nodiscard]] Status status() const;
     /// Makes progress until the transfer has ended, and returns its outcome. Returns kTimeout,
     /// which names the peer, after `deadline`; the transfer continues then.

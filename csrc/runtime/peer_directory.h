@@ -66,7 +66,7 @@ class PeerDirectory {
     void forbid(transport::TransportFlags kinds) { forbidden_.fetch_or(kinds.bits()); }
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
 
-    // As in ControlPlane; kUnavailable contains the rank that cannot be reached.
+    // Implements ControlPlane; kUnavailable contains the rank that cannot be reached.
 
     /// Returns the state of a rank that may not have joined yet.
     [[nodiscard]] Result<std::string> query(const bootstrap::Endpoint& peer,

@@ -196,7 +196,7 @@ void Runtime::progress_until_stopped() {
         if (round && !round->moved) {
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
-            // Only a sleep that no event has ended leaves time for these checks.
+            // A wake-up that brought no work leaves time for these checks.
             if (backoff.slept()) let_busy_look_around(now - idle_since);
             backoff.pause(round->longest_sleep);
             continue;

@@ -11,10 +11,10 @@
 
 namespace pccl::runtime {
 
-/// Returns the status as JSON. Without a group in `question`: for each group of the process, a part
-/// of its flight record (docs/failure.md), with its unfinished and its last collectives, and "key",
-/// "awaited", "broken" and "whole". With a group: its "members", each with "rank", "host", "pid",
-/// "doors".
+/// Returns the status as JSON. Without a group in `question`, it contains for each group of the
+/// process a part of its flight record (docs/failure.md): its unfinished and its last collectives,
+/// "key", "awaited", "broken" and "whole". With a group, it contains its "members", each with
+/// "rank", "host", "pid", "doors".
 ///
 /// "next" is the argument for the following question, or null.
 [[nodiscard]] std::string status_report(std::span<const std::shared_ptr<Participant>> participants,

@@ -20,8 +20,7 @@ class VisibleGroup {
     struct Standing {
         std::vector<Rank> awaited{};
         Status broken{};       // why the group has failed here; ok: it has not
-        bool is_whole = true;  // false where a thread holds the group, and some entries may be
-                               // missing
+        bool is_whole = true;  // false: a thread holds the group
     };
 
     [[nodiscard]] virtual const transport::GroupId& id() const = 0;

@@ -76,7 +76,7 @@ class GpuBackend {
     /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
     /// call it between the same two launches.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
-    /// As DeviceGroup::record_timeline(). Without a group, applies to the next one.
+    /// Calls DeviceGroup::record_timeline(), or applies to the next group where there is none.
     [[nodiscard]] Status record_timeline(std::size_t most);
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
     /// Sets the timeout of later launches.

@@ -23,8 +23,8 @@ PCCL_API void dump_flight_record(const std::string& reason);
 /// call it is too late.
 [[nodiscard]] PCCL_API Status check_flight_folder();
 
-/// Handler of SIGUSR1, which requests a dump, while the object lives. Only where PCCL_FLIGHT_DIR is
-/// set and the program does not handle the signal itself. One per process.
+/// Handler of SIGUSR1, which requests a dump, while the object lives. It exists only where
+/// PCCL_FLIGHT_DIR is set and the program does not handle the signal itself, once per process.
 class FlightSignal {
    public:
     /// Returns null where no handler is needed.

@@ -12,7 +12,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 }  // namespace
 
 FlightRecorder& flight_recorder() {
-    // Never destroyed: operations may end while the process does.
+    // It is never destroyed: operations may end while the process does.
     static auto* const recorder = new FlightRecorder;
     return *recorder;
 }

@@ -20,7 +20,7 @@ bool is_again(const SessionEvent& last, const SessionEvent& next) {
 }  // namespace
 
 SessionRecorder& session_recorder() {
-    // Never destroyed: transfers may end while the process does.
+    // It is never destroyed: transfers may end while the process does.
     static auto* const recorder = new SessionRecorder;
     return *recorder;
 }
