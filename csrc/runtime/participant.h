@@ -13,7 +13,7 @@
 
 namespace pccl::runtime {
 
-/// One rank of a group, for its runtime.
+/// A rank of a group, or a session, for its runtime.
 class Participant {
    public:
     virtual ~Participant() = default;

@@ -28,8 +28,9 @@ class PCCL_API TcpStore final : public Store {
    public:
     /// Serves the store on this machine (rank 0) and joins it. Listens only at those addresses of
     /// the name that belong to this machine. Returns kUnavailable when none does, or the port is in
-    /// use. If `content` permits any content, a store that this process already serves there is
-    /// shared. Waits some seconds for a port in use, whose process may be about to end.
+    /// use. If `content` is kAny, it shares a store that this process already serves there, and
+    /// otherwise retries for some seconds while the port is in use, because its process may be
+    /// about to end.
     static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline,
                                                   const transport::Secret& secret = kNoStoreSecret,
                                                   StoreContent content = StoreContent::kNone);
