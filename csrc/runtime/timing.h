@@ -4,7 +4,8 @@
 
 namespace pccl::runtime {
 
-/// Points in time at which an operation was issued, started and finished.
+/// Points in time at which an operation was issued, started and finished, as Event::record()
+/// returns them.
 struct Timing {
     TimePoint issued;
     TimePoint started;
