@@ -1,4 +1,4 @@
-// The sources that a communicator and its GPUs choose from.
+// Catalogue of the schedule sources that a communicator and its GPUs choose from.
 #pragma once
 
 #include <array>
@@ -10,27 +10,29 @@
 
 namespace pccl::schedule {
 
-/// Not to be changed while somebody chooses from it.
+/// Catalogue of sources by collective and name. Not thread-safe: do not change it during a lookup.
 class PCCL_API Catalogue {
    public:
-    /// In the order in which they came.
+    /// Returns the sources of `kind` in the order in which they were added.
     [[nodiscard]] std::span<const SourcePtr> of(CollectiveKind kind) const;
-    /// Null where there is none of this name.
+    /// Returns null if no source has this name.
     [[nodiscard]] SourcePtr find(std::string_view name, CollectiveKind kind) const;
-    /// Of this tag; `kind` may be any number.
+    /// Returns the source with this tag, or null. `kind` may be any number.
     [[nodiscard]] SourcePtr find(std::uint32_t tag, CollectiveKind kind) const;
-    /// kInvalidArgument where its name is no word of a-z, 0-9 and "_", or where one of its
-    /// collective has its name or tag.
+    /// Adds a source. kInvalidArgument: the name contains a character other than a-z, 0-9 and "_",
+    /// or a source of the same collective has this name or tag.
     Status add(SourcePtr source);
-    /// kInvalidArgument where none of this name was added with sizes of its own.
+    /// Removes the loaded sources of this name. kInvalidArgument: no source of this name was added
+    /// with its own sizes.
     Status remove(std::string_view name);
-    /// Those that were added with sizes of their own, by collective, and those in parts.
+    /// Returns the sources that were added with their own sizes, by collective, then the sources in
+    /// parts.
     [[nodiscard]] std::vector<SourcePtr> loaded() const;
 
-    /// A program that switches phases of the network. Nobody chooses it: `parts`, what it does in
-    /// one phase each, are run one after the other, by their names. Errors as those of add().
+    /// Adds a program that switches phases of the network. Selection ignores it; callers run its
+    /// `parts`, one for each phase, one after the other by name. Errors are those of add().
     Status add_in_parts(SourcePtr whole, std::vector<SourcePtr> parts);
-    /// Null where there is none of this name.
+    /// Returns null if no part has this name.
     [[nodiscard]] SourcePtr part(std::string_view name) const;
 
    private:

@@ -1,12 +1,12 @@
-// A source that follows orders, laid along one of them for good.
+// A source that follows orders, fixed to one order.
 #pragma once
 
 #include "csrc/schedule/source.h"
 
 namespace pccl::schedule {
 
-/// Has its own digest, and the same programs whatever order it is asked for. kInvalidArgument for
-/// an order that does not have every rank once. Needs a source that follows orders.
+/// Returns a source with its own digest whose programs ignore the order passed to them. Requires a
+/// source that follows orders. kInvalidArgument: `order` does not contain every rank exactly once.
 [[nodiscard]] PCCL_API Result<SourcePtr> laid_along(const SourcePtr& source, RankOrder order);
 
 }  // namespace pccl::schedule

@@ -1,5 +1,5 @@
-// Whose block the chunks are that a program moves: where blocks differ in length (the "v" variants
-// of all_gather and reduce_scatter), so do their chunks, those that wait in scratch, too.
+// Owning block of each chunk that a program moves. Where blocks differ in length (the "v" variants
+// of all_gather and reduce_scatter), their chunks do too, including chunks in scratch.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace pccl::schedule {
 
-/// all_gather and reduce_scatter: all ranks know the lengths of all blocks.
+/// Returns true for all_gather and reduce_scatter: every rank has the lengths of all blocks.
 [[nodiscard]] constexpr bool has_known_blocks(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
 }
 
-/// Of each chunk of a step, as moved_by() has them.
+/// Block of each chunk of a step, in the order of moved_by().
 using MovedBlocks = std::vector<Rank>;
 
-/// By lane and step, for a program of `rank` whose steps that touch one place of scratch are
-/// ordered by its lanes and their dependencies alone. What a message brings into scratch without a
-/// chunk of this rank's to tell is taken for a part of its own block; kNoRank: places of two blocks
-/// meet. Empty for collectives that have no such blocks.
+/// Returns the blocks by lane and step, for a program of `rank` whose steps on one place of scratch
+/// are ordered by its lanes and their dependencies alone. A message received into scratch, with no
+/// local chunk that identifies its block, counts as part of this rank's own block. kNoRank: the
+/// source and destination belong to different blocks. Empty for collectives without known blocks.
 [[nodiscard]] PCCL_API std::vector<std::vector<MovedBlocks>> moved_blocks(const Program& program,
                                                                           const Shape& shape,
                                                                           Rank rank);

@@ -1,4 +1,4 @@
-// A schedule that switches phases of the network, as what it does in one phase each.
+// Split of a schedule that switches phases of the network into one part per phase.
 #pragma once
 
 #include <string>
@@ -8,16 +8,17 @@
 
 namespace pccl::schedule {
 
-/// From one switch to the next.
+/// Part of a schedule from one switch to the next.
 struct PhasePart {
-    std::string phase;              // in which it runs; empty: in that which is there
-    std::vector<Program> programs;  // one for each rank, with the lanes of the whole
+    std::string phase;              // phase in which the part runs; empty: the current phase
+    std::vector<Program> programs;  // one for each rank, with the lanes of the whole schedule
 
-    /// Whether no rank does anything in it.
+    /// Returns whether no rank has a step in this part.
     [[nodiscard]] bool is_empty() const;
 };
 
-/// Of a verified schedule: one more than it has switches, the first before all of them.
+/// Splits a verified schedule. Returns one part more than there are switches; the first precedes
+/// all switches.
 [[nodiscard]] std::vector<PhasePart> parts_of(const Schedule& verified);
 
 }  // namespace pccl::schedule

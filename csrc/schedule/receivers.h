@@ -1,4 +1,4 @@
-// Whom a rank sends to.
+// Receivers of a rank's messages.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace pccl::schedule {
 
-/// In ascending order, each once.
+/// Returns the receivers in ascending order, each once.
 [[nodiscard]] PCCL_API std::vector<Rank> receivers_of(const Program& program);
 
 }  // namespace pccl::schedule

@@ -1,4 +1,4 @@
-// Programs that are the same for all ranks, seen from each rank: one then stands for all.
+// Programs that are rotations of one another, so that one program represents all.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,24 @@
 
 namespace pccl::schedule {
 
-/// How the program of rank r follows from that of rank 0.
+/// Relation between the program of rank r and that of rank 0.
 enum class Symmetry : std::uint8_t {
-    kNone,           // each rank has its own
-    kRotated,        // peers are r further, and so are the blocks of buffers with one for each rank
-    kRotatedChunks,  // the chunks of the one block of a buffer are r / ranks of it further, too
+    kNone,           // each rank has its own program
+    kRotated,        // peers, and blocks of buffers with one block for each rank, are shifted by r
+    kRotatedChunks,  // in addition, the chunks of a one-block buffer are shifted by r / ranks of
+                     // the block
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(Symmetry symmetry);
 
-/// Rank 0's program, whose peers are ranks, seen from `rank`. kRotatedChunks needs chunks that
-/// `ranks` divides.
+/// Returns rank 0's program, whose peers are ranks, shifted to `rank`. kRotatedChunks requires a
+/// number of chunks that `ranks` divides.
 [[nodiscard]] PCCL_API Program rotated(const Program& first, const Shape& shape, Symmetry symmetry,
                                        Rank rank);
 [[nodiscard]] PCCL_API std::vector<Program> rotations(const Program& first, const Shape& shape,
                                                       Symmetry symmetry);
 
-/// The first that holds, but kNone.
+/// Returns the first symmetry that holds, apart from kNone, or else kNone.
 [[nodiscard]] PCCL_API Symmetry symmetry_of(const Schedule& schedule);
 
 }  // namespace pccl::schedule

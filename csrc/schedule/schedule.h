@@ -1,15 +1,15 @@
-// The program of a collective as a plain value.
+// Program of a collective as a plain value.
 //
-// A Schedule says, for one collective over n ranks, what each rank does. Buffers are made of blocks
-// (one for each rank, or just one, see `blocks`), each block is cut into `chunks` chunks, and chunk
-// i of a buffer is chunk i % chunks of block i / chunks. A rank's Program is a set of lanes: the
-// steps of a lane run in order, lanes run side by side, and a step may wait for steps of other
-// lanes of the same rank.
+// A Schedule contains, for one collective over n ranks, the program of each rank. Buffers consist
+// of blocks (one for each rank, or just one, see `blocks`). Each block is cut into `chunks` chunks,
+// and chunk i of a buffer is chunk i % chunks of block i / chunks. A rank's Program is a set of
+// lanes: the steps of a lane run in order, lanes run side by side, and a step may wait for steps of
+// other lanes of the same rank.
 //
 // A (sender, receiver, channel) triple is a FIFO of messages; one send step fills one slot, one
-// receive step empties one. It holds `slots` messages at the sender's expense: a send blocks while
-// all are full. Each end of a FIFO is used by one lane only, so the order of messages is the order
-// of its steps.
+// receive step empties one. The FIFO holds `slots` messages: a send blocks while all slots are
+// full. Each end of a FIFO is used by one lane only, so the order of messages is the order of its
+// steps.
 //
 // Reduction is dst = dst (+) incoming, or dst = src (+) incoming where a step names both. The
 // operator is commutative and, up to rounding, associative.
@@ -43,25 +43,25 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
-/// "all_reduce, all_gather, ...": all of them, for messages.
+/// Returns "all_reduce, all_gather, ...": all names, for error messages.
 [[nodiscard]] PCCL_API std::string names_of_collectives();
-/// The kind that prints as `name`.
+/// Returns the kind that prints as `name`.
 [[nodiscard]] PCCL_API std::optional<CollectiveKind> collective_named(std::string_view name);
 
-/// broadcast, reduce, gather and scatter: those for which Shape::root counts.
+/// Returns true for broadcast, reduce, gather and scatter: they use Shape::root.
 [[nodiscard]] PCCL_API bool is_rooted(CollectiveKind kind);
 
-/// all_reduce, reduce and reduce_scatter.
+/// Returns true for all_reduce, reduce and reduce_scatter.
 [[nodiscard]] PCCL_API bool reduces(CollectiveKind kind);
-/// gather, scatter and all_to_all: only two ranks know the length of a block.
+/// Returns true for gather, scatter and all_to_all: only two ranks have the length of a block.
 [[nodiscard]] PCCL_API bool is_per_pair(CollectiveKind kind);
 
-/// Blocks in `buffer` (kInput or kOutput) of one rank: n where the collective has one block for
-/// each rank, else 1. A root-only buffer (gather's output, scatter's input) counts as if every rank
-/// had it.
+/// Returns the blocks in `buffer` (kInput or kOutput) of one rank: n if the collective has one
+/// block for each rank, else 1. A root-only buffer (gather's output, scatter's input) counts on
+/// every rank.
 [[nodiscard]] PCCL_API int blocks(CollectiveKind kind, Buffer buffer, int ranks);
 
-/// One end of a FIFO, seen from the rank that runs the step.
+/// End of a FIFO, from the view of the rank that runs the step.
 struct Port {
     Rank peer = kNoRank;
     ChannelId channel = 0;
@@ -69,7 +69,7 @@ struct Port {
     auto operator<=>(const Port&) const = default;
 };
 
-/// Steps [0, step] of `lane` must be done first.
+/// Dependency on steps [0, step] of `lane`.
 struct Dependency {
     int lane = 0;
     int step = 0;
@@ -121,7 +121,8 @@ struct Step {
     auto operator<=>(const Step&) const = default;
 };
 
-/// The chunks that a step handles: those of src and dst agree in number, and one by one in length.
+/// Returns the chunks that a step handles. src and dst agree in the number and in the length of
+/// their chunks.
 [[nodiscard]] inline const Slices& moved_by(const Step& step) {
     return step.src.is_empty() ? step.dst : step.src;
 }
@@ -129,46 +130,46 @@ struct Step {
 
 using Lane = std::vector<Step>;
 
-/// What one rank does. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in
-/// length (the last ones are shorter), so scratch chunk i has the length of chunk i % shape.chunks
-/// of a block, and each chunk that a step or a message moves from one place to another keeps its
-/// index modulo shape.chunks.
+/// Program of one rank. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in
+/// length (the last ones are shorter). Scratch chunk i has the length of chunk i % shape.chunks of
+/// a block, and each chunk that a step or a message moves keeps its index modulo shape.chunks.
 struct Program {
     std::vector<Lane> lanes;
     int scratch_chunks = 0;
     auto operator<=>(const Program&) const = default;
 };
 
-/// What all ranks must agree on for a schedule to fit together.
+/// Parameters of a schedule on which all ranks must agree.
 struct Shape {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     int ranks = 1;
     Rank root = 0;        // only for rooted collectives; otherwise 0
     int chunks = 1;       // in each block
     int slots = 2;        // messages that a FIFO holds
-    int aggregation = 0;  // the most blocks of a message, where a source may choose; 0: any number
+    int aggregation = 0;  // maximum blocks per message, if the source supports a choice; 0: any
+                          // number
     auto operator<=>(const Shape&) const = default;
 };
 
-/// Whether input and output are one memory: all_reduce, broadcast and reduce: the same chunks;
-/// all_gather and gather: input is block `rank` of the output; reduce_scatter and scatter: output
-/// is block `rank` of the input. all_to_all has no in-place form.
+/// Whether input and output share memory. In place: all_reduce, broadcast and reduce use the same
+/// chunks; for all_gather and gather the input is block `rank` of the output; for reduce_scatter
+/// and scatter the output is block `rank` of the input. all_to_all has no in-place form.
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
 struct Schedule {
     std::string name;
     Shape shape;
     std::vector<Program> programs;  // one for each rank
-    /// Where the network goes at the n-th kSwitchPhase of every lane.
+    /// Target phase of the n-th kSwitchPhase of every lane.
     std::vector<std::string> phases = {};  // NOLINT(readability-redundant-member-init)
     auto operator<=>(const Schedule&) const = default;
 };
 
-/// "recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4": lists of slices as offset+count,
+/// Returns "recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4": slices as offset+count,
 /// ports as peer/channel, dependencies as lane:step.
 [[nodiscard]] PCCL_API std::string to_string(const Step& step);
 
-/// Many lines, one a step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".
+/// Returns one line per step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".
 [[nodiscard]] PCCL_API std::string to_string(const Schedule& schedule);
 
 }  // namespace pccl::schedule

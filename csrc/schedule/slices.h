@@ -1,4 +1,4 @@
-// What a step reads or writes: chunks of buffers, in lists.
+// Operands of a step: lists of chunks of buffers.
 #pragma once
 
 #include <compare>
@@ -25,8 +25,8 @@ struct Slice {
     auto operator<=>(const Slice&) const = default;
 };
 
-/// Slices one after the other, as one run of chunks: a message gathers them where it is sent, and
-/// scatters them where it arrives. Slices that adjoin are one; empty ones are none.
+/// List of slices that forms one run of chunks. A send gathers them and a receive scatters them.
+/// Adjoining slices are merged, and empty ones are dropped.
 class PCCL_API Slices {
    public:
     Slices() = default;
@@ -39,7 +39,7 @@ class PCCL_API Slices {
     void add(const Slice& slice);
 
     [[nodiscard]] bool is_empty() const { return list_.empty(); }
-    /// Chunks of all of them; the largest int where there are more.
+    /// Returns the number of chunks, at most the largest int.
     [[nodiscard]] int count() const { return list_.size() == 1 ? list_[0].count : count_all(); }
     [[nodiscard]] std::size_t size() const { return list_.size(); }  // slices
     [[nodiscard]] const Slice& operator[](std::size_t index) const { return list_[index]; }
@@ -53,16 +53,16 @@ class PCCL_API Slices {
     std::vector<Slice> list_;
 };
 
-/// "input[3+1], output[0+2]": slices as offset+count.
+/// Returns "input[3+1], output[0+2]": slices as offset+count.
 [[nodiscard]] PCCL_API std::string to_string(const Slices& slices);
 
-/// Goes through the chunks of a list, which must outlive it.
+/// Iterator over the chunks of a list, which must outlive it.
 class ChunkWalk {
    public:
     explicit ChunkWalk(const Slices& slices) : slices_(slices) {}
 
     [[nodiscard]] bool has_next() const { return slice_ < slices_.size(); }
-    /// A slice of one chunk. Only where there is a next.
+    /// Returns the next chunk as a slice. Requires has_next().
     Slice next() {
         const Slice& slice = slices_[slice_];
         const Slice chunk{slice.buffer, slice.offset + chunk_, 1};

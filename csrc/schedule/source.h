@@ -1,5 +1,5 @@
-// One way to make one collective, as a value: built-in generators are one kind of them, a schedule
-// that somebody hands over another, and whoever chooses, predicts or runs knows only this.
+// Source of schedules for one collective, as a value: a built-in generator or a loaded schedule.
+// Selection, prediction and execution depend only on this interface.
 #pragma once
 
 #include <compare>
@@ -20,26 +20,26 @@ namespace pccl::schedule {
 
 inline constexpr int kMostRanks = 65536;
 
-/// What a schedule costs. Of a rank that sends more than it receives, or the other way round, the
-/// larger counts; over all ranks, the largest does.
+/// Cost of a schedule. Each figure is the larger of a rank's sends and receives, and the maximum
+/// over all ranks.
 struct Cost {
-    /// Messages on the critical path, each sent after the one before it has arrived
-    /// (Verdict::rounds). Chunks that follow each other through a pipeline do not count; `messages`
-    /// does.
+    /// Messages on the critical path, each sent after the previous one has arrived
+    /// (Verdict::rounds). Chunks that follow each other through a pipeline do not count here; they
+    /// count in `messages`.
     long long rounds = 0;
     /// Sent, or received, by the rank with the most.
     long long messages = 0;
-    /// In the messages that a rank sends, or receives.
+    /// In the messages that a rank sends or receives.
     double bytes_sent = 0;
-    /// Incoming, or from memory, and added to as many other bytes.
+    /// Bytes, received or from memory, that are added to as many other bytes.
     double bytes_reduced = 0;
 };
 
-/// Ranks by position: rings, trees and butterflies are laid along it, neighbours next to each
-/// other. Empty: rank r has position r.
+/// Ranks by position: rings, trees and butterflies are laid along the order, with neighbours next
+/// to each other. Empty: rank r has position r.
 using RankOrder = std::vector<Rank>;
 
-/// Bytes of a collective's largest buffer, both ends included.
+/// Range of bytes of a collective's largest buffer, both ends included.
 struct SizeRange {
     std::uint64_t least = 0;
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -47,74 +47,77 @@ struct SizeRange {
     auto operator<=>(const SizeRange&) const = default;
 };
 
-/// The same on all ranks. The functions are called with shapes that check_shape() has let pass,
-/// `cost` and `longest_message` with any root, and may be called by several threads.
+/// Source of schedules; identical on all ranks. Callers pass only shapes that check_shape()
+/// accepts; `cost` and `longest_message` accept any root. The functions are thread-safe.
 struct ScheduleSource {
-    std::string name;  // as PCCL_ALGORITHM has it
+    std::string name;  // as in PCCL_ALGORITHM
     CollectiveKind kind{};
-    /// Two sources whose programs differ have different digests.
+    /// Sources with different programs have different digests.
     std::uint64_t digest = 0;
-    /// Of the digest, for what travels with every collective: two sources that differ have the same
-    /// one time in 2^32, and then a catalogue takes one of them.
+    /// Returns a short digest that travels with every collective. Two different sources collide
+    /// with probability 2^-32; a catalogue then accepts only one of them.
     [[nodiscard]] std::uint32_t tag() const {
         return static_cast<std::uint32_t>(digest ^ (digest >> 32U));
     }
-    /// Of a schedule that was handed over: the one shape it is for, but that more slots do.
+    /// For a loaded schedule: the shape for which it was made. More slots are valid, too.
     std::optional<Shape> only{};
-    /// But for its root.
+    /// `only` accepts any root.
     bool any_root = false;
-    /// Where somebody said so: chosen for these sizes before all that nobody asked for by name, and
-    /// for no others. Empty: for any, where it costs least.
+    /// Sizes for which the user loaded this source: it has priority over all sources that were not
+    /// requested by name, and is used for no other sizes. Empty: used for any size where it costs
+    /// least.
     std::optional<SizeRange> sizes{};
-    /// Where whoever wrote it asks for one: for GPUs, where it can carry the messages.
+    /// Protocol that the author of the schedule requests; applies to GPUs that can carry the
+    /// messages in it.
     std::optional<MessageProtocol> protocol{};
-    /// The least Shape::slots with which it cannot deadlock.
+    /// Minimum Shape::slots without deadlock.
     int slots = 1;
-    /// Works for blocks of different lengths, which ranks find out by schedule/moved_blocks.h.
+    /// Supports blocks of different lengths, which ranks derive with schedule/moved_blocks.h.
     bool takes_uneven = false;
-    /// May be laid along any order of ranks.
+    /// Accepts any order of ranks.
     bool follows_order = false;
-    /// More chunks than the least run side by side, on a channel each.
+    /// More chunks than the least run side by side, each on its own channel.
     bool runs_side_by_side = false;
-    /// Follows Shape::aggregation, any number from 1 on.
+    /// Uses Shape::aggregation, any number from 1 on.
     bool aggregates = false;
-    /// Every rank waits in each call for parts that come by ways of different length, so that calls
-    /// which follow each other overlap little.
+    /// Every rank waits in each call for data that arrives by routes of different length, so that
+    /// consecutive calls overlap little.
     bool holds_calls_up = false;
-    /// How the programs of all ranks follow from rank 0's, whatever the shape; kNone: not known.
+    /// Relation of all programs to rank 0's, for every shape; kNone: unknown.
     Symmetry symmetry = Symmetry::kNone;
-    /// Several ranks make the same reduction, and may swap the operands of its steps: by all others
-    /// each element of a result is made once, and passed on.
+    /// Several ranks compute the same reduction, possibly with swapped operands. In all other
+    /// sources each element of a result is computed once and forwarded.
     bool swaps_operands = false;
-    /// Shape::chunks must be a multiple of it.
+    /// Returns the number of which Shape::chunks must be a multiple.
     std::function<int(int ranks)> granularity;
-    /// No message of any rank is longer, in chunks.
+    /// Returns an upper bound of the chunks in a message of any rank.
     std::function<int(const Shape&)> longest_message;
-    /// Cheap enough for every new size. `block_bytes` is the size of a block as blocks() counts
-    /// them: the whole vector for all_reduce, broadcast and reduce; what one rank contributes or
-    /// gets for the others.
+    /// Returns the cost; cheap enough to call for every new size. `block_bytes` is the size of a
+    /// block as in blocks(): the whole vector for all_reduce, broadcast and reduce; for the others,
+    /// the contribution or result of one rank.
     std::function<Cost(const Shape&, double block_bytes)> cost;
-    /// One rank's, on demand, so that many ranks cost no n x n memory.
+    /// Returns the program of one rank on demand, so that many ranks need no n x n memory.
     std::function<Program(const Shape&, Rank)> program;
 };
 
 using SourcePtr = std::shared_ptr<const ScheduleSource>;
 
-/// With the fewest chunks and slots.
+/// Returns the shape with the fewest chunks and slots.
 [[nodiscard]] PCCL_API Shape least_shape(const ScheduleSource& source, int ranks, Rank root = 0);
 
-/// kInvalidArgument for a shape out of range: 1 <= ranks <= 65536, 0 <= root < ranks, 1 <= chunks,
-/// at most 2^26 chunks in a buffer, or a shape that the source is not for; kUnsupported where it
-/// makes another collective.
+/// Checks a shape. kInvalidArgument: out of range (1 <= ranks <= 65536, 0 <= root < ranks, 1 <=
+/// chunks, at most 2^26 chunks in a buffer), or not the shape of the source. kUnsupported: the
+/// source makes another collective.
 [[nodiscard]] PCCL_API Status check_shape(const ScheduleSource& source, const Shape& shape);
 
-/// Laid along `order` where the source follows orders. Errors as check_shape(), and
-/// kInvalidArgument for a rank out of range or an order that does not have every rank once.
+/// Generates the program of a rank, laid along `order` if the source follows orders. Errors are
+/// those of check_shape(), and kInvalidArgument for a rank out of range or an order that does not
+/// contain every rank exactly once.
 [[nodiscard]] PCCL_API Result<Program> generate_program(const ScheduleSource& source,
                                                         const Shape& shape, Rank rank,
                                                         const RankOrder& order = {});
 
-/// The programs of all ranks.
+/// Generates the programs of all ranks.
 [[nodiscard]] PCCL_API Result<Schedule> generate(const ScheduleSource& source, const Shape& shape,
                                                  const RankOrder& order = {});
 

@@ -1,12 +1,11 @@
-// What programs move, counted step by step: the cost of schedules that have no closed form.
+// Step counts of programs: the cost of schedules without a closed form.
 #pragma once
 
 #include "csrc/schedule/source.h"
 
 namespace pccl::schedule {
 
-/// Of the rank with the most; of one that sends more than it receives, or the other way round, the
-/// larger counts.
+/// Maxima over ranks; for each rank, the larger of its sends and receives counts.
 struct StepCounts {
     long long messages = 0;
     long long chunks_moved = 0;
@@ -16,7 +15,7 @@ struct StepCounts {
     void include(const Program& program);
 };
 
-/// For blocks of one byte, of `chunks` chunks.
+/// Returns the cost for blocks of one byte, of `chunks` chunks.
 [[nodiscard]] Cost cost_of(const StepCounts& most, long long rounds, int chunks);
 [[nodiscard]] Cost scaled(Cost a_byte, double block_bytes);
 

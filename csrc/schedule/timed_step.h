@@ -1,4 +1,4 @@
-// When the steps of a program happened on one rank: what a measured timeline is made of.
+// Measured times of the steps of a program on one rank.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace pccl::schedule {
 
-/// A step in one window of the data. Times are of system_clock(), which the processes of a host
+/// Times of a step in one window of the data, by system_clock(), which the processes of a host
 /// share.
 struct TimedStep {
-    TimePoint begin{};           // its lane came to it, and what it names had been done
-    TimePoint moved{};           // its first bytes came or went
-    TimePoint end{};             // its last bytes had come, and were handed to their link
-    std::uint32_t sequence = 0;  // of its collective in the group, on GPUs of its schedules
+    TimePoint begin{};           // its lane reached it, and its dependencies were done
+    TimePoint moved{};           // its first bytes were received or sent
+    TimePoint end{};             // its last bytes were received and handed to the link
+    std::uint32_t sequence = 0;  // of its collective in the group; on GPUs, of the group's
+                                 // schedules
     std::uint32_t window = 0;
     std::int32_t lane = 0;
     std::int32_t step = 0;
@@ -28,8 +29,8 @@ struct TimedStep {
     bool is_on_gpu = false;
 };
 
-/// As pccl.timeline_steps.MeasuredStep has them, but for the rank: call, window, lane, index,
-/// action, sender and its channel, receiver and its channel, bytes, whether a GPU did it, and
+/// Fields of pccl.timeline_steps.MeasuredStep without the rank: call, window, lane, index, action,
+/// sender and its channel, receiver and its channel, bytes, whether a GPU did the step, and
 /// nanoseconds of begin, moved and end.
 using TimedStepFields =
     std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int32_t, std::string_view, Rank,
@@ -37,9 +38,9 @@ using TimedStepFields =
 [[nodiscard]] PCCL_API TimedStepFields fields_of(const TimedStep& step);
 
 struct TimedSteps {
-    std::vector<TimedStep> steps;  // in the order in which they ended
-    std::uint64_t lost = 0;        // ended when there was no more room
-    Duration clock_error{};        // by which times may be off: those of a GPU's clock
+    std::vector<TimedStep> steps;  // in order of completion
+    std::uint64_t lost = 0;        // steps dropped because the buffer was full
+    Duration clock_error{};        // maximum error of the times, for those of a GPU's clock
 };
 
 }  // namespace pccl::schedule

@@ -1,5 +1,4 @@
-// Collectives over the links that there are, where not every rank has a link to every other: a
-// network of circuits, or a torus.
+// Collectives for partially connected ranks: a network of circuits, or a torus.
 #pragma once
 
 #include <string_view>
@@ -9,19 +8,19 @@
 
 namespace pccl::schedule {
 
-/// One way: `to` receives what `from` sends.
+/// Link in one direction: `to` receives the messages of `from`.
 struct DirectedLink {
     Rank from = 0;
     Rank to = 0;
     auto operator<=>(const DirectedLink&) const = default;
 };
 
-/// all_gather, reduce_scatter, all_reduce, broadcast (from any root) and reduce over `links` alone:
-/// every block goes along a tree of shortest paths, and ranks between pass it on. On a ring of
-/// links that is the ring's schedule, on links between all it is one_shot's.
+/// Makes all_gather, reduce_scatter, all_reduce, broadcast (from any root) and reduce over `links`
+/// alone. Every block follows a tree of shortest paths, and intermediate ranks forward it. On a
+/// ring of links the result is the ring schedule; with links between all ranks it is one_shot.
 ///
-/// kInvalidArgument where a link leads nowhere, and where a rank has no way to another: it names
-/// both.
+/// kInvalidArgument: a link has an end that is no rank, or a rank cannot reach another; the message
+/// names both.
 [[nodiscard]] PCCL_API Result<std::vector<SourcePtr>> along_links(std::string_view name, int ranks,
                                                                   std::vector<DirectedLink> links);
 

@@ -1,4 +1,4 @@
-// Small tools with which a generator reads like the paper it comes from.
+// Helpers with which a generator reads like the paper that describes it.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace pccl::schedule {
 
-/// The rank a program is made for, and the arithmetic of its place among the others.
+/// Rank for which a program is made, with the arithmetic of its position.
 struct Member {
     Shape shape;
     Rank rank = 0;
@@ -18,21 +18,21 @@ struct Member {
     [[nodiscard]] int chunks() const { return shape.chunks; }
     [[nodiscard]] bool is_root() const { return rank == shape.root; }
 
-    /// `offset` places after this rank on the ring; -n < offset < n.
+    /// Returns the rank `offset` places after this rank on the ring; -n < offset < n.
     [[nodiscard]] Rank at(int offset) const { return (rank + offset + n()) % n(); }
-    /// Places after the root on the ring, so that the root is 0.
+    /// Returns this rank's distance behind the root on the ring; 0 for the root.
     [[nodiscard]] int from_root() const { return (rank - shape.root + n()) % n(); }
-    /// The rank `position` places after the root.
+    /// Returns the rank `position` places after the root.
     [[nodiscard]] Rank of_position(int position) const { return (position + shape.root) % n(); }
 
-    /// Blocks [first, first + count) of a buffer.
+    /// Returns blocks [first, first + count) of a buffer.
     [[nodiscard]] Slice block(Buffer buffer, int first, int count = 1) const {
         return {buffer, first * chunks(), count * chunks()};
     }
 };
 
-/// `piece` of `pieces` equal parts of a buffer that is one block: [piece / pieces, (piece + 1) /
-/// pieces).
+/// Returns part `piece` of `pieces` equal parts of a one-block buffer: [piece / pieces, (piece + 1)
+/// / pieces).
 [[nodiscard]] inline Slice part(const Member& me, Buffer buffer, int piece, int pieces) {
     const int size = me.chunks() / pieces;
     return {buffer, piece * size, size};
@@ -40,27 +40,28 @@ struct Member {
 
 [[nodiscard]] inline Slice one_chunk(Buffer buffer, int chunk) { return {buffer, chunk, 1}; }
 
-/// Reserves scratch for `blocks` blocks, behind what earlier calls got.
+/// Reserves scratch for `blocks` blocks behind the scratch reserved before.
 inline Slice add_scratch_blocks(Program& program, const Member& me, int blocks) {
     const int count = blocks * me.chunks();
     const int offset = std::exchange(program.scratch_chunks, program.scratch_chunks + count);
     return {Buffer::kScratch, offset, count};
 }
 
-/// The chunks of scratch that are as long as those of `slice` of a block.
+/// Reserves the scratch chunks that have the lengths of the chunks of `slice`, a slice of one
+/// block.
 inline Slice add_scratch_like(Program& program, Slice slice) {
     program.scratch_chunks = std::max(program.scratch_chunks, slice.offset + slice.count);
     return {Buffer::kScratch, slice.offset, slice.count};
 }
 
-/// Appends steps to one lane of `program`, which must outlive it. The lane appears with its first
-/// step. Each call returns the place of its step, for others to wait for.
+/// Appends steps to one lane of `program`, which must outlive the builder. The lane is created with
+/// its first step. Each call returns the place of its step, on which other steps can depend.
 class LaneBuilder {
    public:
     explicit LaneBuilder(Program& program, ChannelId channel = 0)
         : program_(program), channel_(channel) {}
 
-    /// The next step waits for `step` of another lane.
+    /// Makes the next step wait for `step` of another lane.
     LaneBuilder& wait_for(Dependency step) {
         pending_.push_back(step);
         return *this;
@@ -86,17 +87,17 @@ class LaneBuilder {
         return add(
             {.action = Action::kRecvCopySend, .dst = dst, .from = port(from), .to = port(to)});
     }
-    /// dst = src (+) incoming.
+    /// Appends dst = src (+) incoming.
     Dependency recv_reduce(Rank from, const Slices& src, const Slices& dst) {
         return add({.action = Action::kRecvReduce, .src = src, .dst = dst, .from = port(from)});
     }
-    /// dst = dst (+) incoming.
+    /// Appends dst = dst (+) incoming.
     Dependency recv_accumulate(Rank from, const Slices& dst) { return recv_reduce(from, {}, dst); }
     Dependency recv_reduce_send(Rank from, const Slices& src, Rank to) {
         return add(
             {.action = Action::kRecvReduceSend, .src = src, .from = port(from), .to = port(to)});
     }
-    /// dst = src (+) incoming, or dst (+) incoming where src is empty; sends the result.
+    /// Appends dst = src (+) incoming, or dst (+) incoming if src is empty; sends the result.
     Dependency recv_reduce_copy_send(Rank from, const Slices& src, const Slices& dst, Rank to) {
         return add({.action = Action::kRecvReduceCopySend,
                     .src = src,

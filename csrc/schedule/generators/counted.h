@@ -1,5 +1,4 @@
-// Costs of sources that are made for one shape: counted from all their programs, when somebody
-// first asks.
+// Costs of sources that are made for one shape. All programs are counted on first use.
 #pragma once
 
 #include <functional>
@@ -10,10 +9,10 @@
 
 namespace pccl::schedule {
 
-/// May be asked by several threads.
+/// Cost that is counted lazily. Thread-safe.
 class CountedCost {
    public:
-    /// `rounds` as Cost has them.
+    /// `rounds` has the meaning of Cost::rounds.
     CountedCost(const Shape& shape, long long rounds, std::function<Program(Rank)> program)
         : shape_(shape), rounds_(rounds), program_(std::move(program)) {}
 

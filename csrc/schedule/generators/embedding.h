@@ -1,5 +1,5 @@
-// Programs made of programs: a smaller collective, of some of the ranks and over parts of the
-// buffers, as a part of a larger one.
+// Programs made of programs: a smaller collective over some ranks and parts of the buffers,
+// embedded in a larger one.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,15 @@
 namespace pccl::schedule {
 
 struct Embedding {
-    /// The rank of each rank of the smaller one.
+    /// larger collective's rank for each rank of the smaller one
     std::span<const Rank> ranks;
-    /// Where a slice of the smaller one's buffers lies in the larger one's: as many chunks.
+    /// Maps a slice of the smaller collective's buffers to slices of the larger one's with as many
+    /// chunks.
     std::function<Slices(const Slice&)> place;
 };
 
-/// Appends the lanes of `part`, each of which begins after all of `after`; returns their ends. What
-/// `part` copies from one place to itself is left out.
+/// Appends the lanes of `part`, each of which begins after all of `after`. Returns the last steps
+/// of the lanes. Leaves out copies from a place to itself.
 std::vector<Dependency> embed(Program& program, const Program& part, const Embedding& embedding,
                               const std::vector<Dependency>& after);
 

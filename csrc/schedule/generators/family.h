@@ -1,7 +1,7 @@
-// What a generator's file says of itself: its sources, with the closed forms of their costs.
+// Interface of a generator's file: its sources, with the closed forms of their costs.
 //
-// None writes the input of its caller, and each is right whether input and output are one memory or
-// two, all_to_all only for two.
+// No generator writes the caller's input. Each is correct out of place and in place, except
+// all_to_all, which is only out of place.
 #pragma once
 
 #include <string_view>
@@ -15,33 +15,36 @@ namespace pccl::schedule {
 
 using Family = std::vector<ScheduleSource> (*)();
 
-/// For 2 ranks and more; one rank copies.
+/// Functions of a generator, called for 2 ranks and more; a single rank copies.
 struct Generator {
     CollectiveKind kind;
     Program (*make)(const Member&);
     BlockCost (*cost)(const Sizes&);
 };
 
-/// A source with a granularity of 1 whose longest message is a chunk, at a revision of what it
-/// makes; for its file to say what is otherwise.
+/// Returns a source with granularity 1 and a longest message of one chunk. `revision` counts the
+/// versions of its programs. The caller overwrites the fields that differ.
 [[nodiscard]] ScheduleSource generated(std::string_view name, const Generator& generator,
                                        int revision = 1);
 
-/// Shape::chunks a multiple of the ranks.
+/// Returns the granularity of sources for which Shape::chunks is a multiple of the ranks.
 [[nodiscard]] inline int chunk_for_each_rank(int ranks) { return ranks; }
-/// The symmetry of a generator that knows ranks and their blocks by their distance alone.
+/// Returns the symmetry of a generator that identifies ranks and their blocks by their distance
+/// alone.
 [[nodiscard]] Symmetry seen_from_each_rank(CollectiveKind kind);
 [[nodiscard]] inline int one_block(const Shape& shape) { return shape.chunks; }
-/// Whole blocks, as many as the larger buffer has.
+/// Returns the chunks of the larger of the two buffers.
 [[nodiscard]] int whole_buffer(const Shape& shape);
-/// Half of these, rounded down, but one at least; of a vector, of its parts for each rank.
+/// Returns the chunks of half of the blocks, rounded down, at least one block. A vector counts as
+/// one part for each rank.
 [[nodiscard]] int half_of_blocks(const Shape& shape);
-/// Of exchanges that halve what ranks hold: half of all, but where pairs hand over the whole, as
-/// ranks that are no power of two do (fold.h).
+/// Returns the longest message of exchanges that halve the data of a rank: half of all chunks, or
+/// all of them where pairs of ranks fold first (fold.h: ranks that are no power of two).
 [[nodiscard]] int halves_or_all(const Shape& shape);
-/// As many as a rank gets at most at a time where what it holds doubles: up to n, from one.
+/// Returns the longest message of exchanges that double the data of a rank, from one block to n.
 [[nodiscard]] int doubled_blocks(const Shape& shape);
-/// all_reduce, broadcast and reduce have no block for each rank: any rank can have any position.
+/// Returns true for all_reduce, broadcast and reduce: they have no block for each rank, so any rank
+/// can have any position.
 [[nodiscard]] bool has_one_block(CollectiveKind kind);
 
 [[nodiscard]] std::vector<ScheduleSource> ring();

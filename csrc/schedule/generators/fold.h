@@ -1,9 +1,9 @@
-// Any number of ranks for algorithms made for powers of two.
+// Any number of ranks for algorithms that require a power of two.
 //
-// With h the largest power of two <= n and x = n - h, the first 2x ranks form pairs: the even one
-// hands its data to the odd one, sits out, and gets the result back in the end. h ranks are left,
-// in positions 0..h-1; the blocks of neighbouring positions stay neighbours (Thakur, Rabenseifner,
-// Gropp, "Optimization of collective communication operations in MPICH", 2005).
+// With h the largest power of two <= n and x = n - h, the first 2x ranks form pairs: the even rank
+// hands its data to the odd one, sits out, and gets the result back at the end. The remaining h
+// ranks have positions 0..h-1; the blocks of neighbouring positions stay neighbours (Thakur,
+// Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005).
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,15 @@ class Fold {
 
     [[nodiscard]] int positions() const { return positions_; }
     [[nodiscard]] bool sits_out() const { return in_pair() && rank_ % 2 == 0; }
-    /// Whether this rank works for the one before it, too.
+    /// Returns whether this rank also works for the rank before it.
     [[nodiscard]] bool stands_for_two() const { return in_pair() && rank_ % 2 == 1; }
-    /// Of a rank that does not sit out.
+    /// Returns the position of a rank that does not sit out.
     [[nodiscard]] int position() const { return in_pair() ? rank_ / 2 : rank_ - pairs_; }
     [[nodiscard]] Rank rank_at(int position) const {
         return position < pairs_ ? 2 * position + 1 : position + pairs_;
     }
-    /// The blocks of positions [0, position) are blocks [0, first_block(position)).
+    /// Returns the number of blocks of positions [0, position); they are blocks [0,
+    /// first_block(position)).
     [[nodiscard]] int first_block(int position) const {
         return position < pairs_ ? 2 * position : position + pairs_;
     }
@@ -40,7 +41,7 @@ class Fold {
     int pairs_;
 };
 
-/// The all_reduce of a rank that sits out.
+/// Returns the all_reduce program of a rank that sits out.
 [[nodiscard]] inline Program hand_vector_over(const Member& me) {
     Program program;
     LaneBuilder lane(program);
@@ -49,17 +50,16 @@ class Fold {
     return program;
 }
 
-/// A rank that sits out waits two rounds longer for what crossed all distances between two that
-/// stand for two, positions 0 to pairs-1; the others one round longer for what comes from one of
-/// these.
+/// Returns the rounds of doubling. A rank that sits out finishes two rounds later than the data
+/// that crosses all distances between two ranks that stand for two, positions 0 to pairs-1. The
+/// other ranks finish one round later than the data that comes from one of these.
 [[nodiscard]] inline int doubling_rounds(const Sizes& of) {
     if (of.pairs == 0) return of.log;
     return std::max(of.log + 1, ceil_log2(of.pairs) + 2);
 }
 
-/// Blocks in all the ranges, of 1, 2, 4, ... positions, that the rank in position 0 is responsible
-/// for on its way through the rounds. It stands for two where anybody does, and so do its
-/// neighbours.
+/// Returns the blocks in all ranges, of 1, 2, 4, ... positions, for which the rank in position 0 is
+/// responsible during the rounds. If any rank stands for two, it and its neighbours do.
 [[nodiscard]] inline double kept_by_first_pair(const Sizes& of) {
     double blocks = 0;
     for (int positions = 1; positions < of.power; positions *= 2)

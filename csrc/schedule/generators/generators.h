@@ -1,4 +1,4 @@
-// The built-in ways to make collectives.
+// Catalogue of the built-in generators.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,24 @@
 
 namespace pccl::schedule {
 
-/// ring, double_binary_tree, recursive_doubling, recursive_halving, bruck, one_shot, two_shot,
-/// binomial, pairwise, pat and swing, for the collectives that each can make, and any number of
-/// ranks.
+/// Returns the sources ring, double_binary_tree, recursive_doubling, recursive_halving, bruck,
+/// one_shot, two_shot, binomial, pairwise, pat and swing, for the collectives that each can make,
+/// and any number of ranks.
 ///
-/// What more chunks than the least mean: ring: that many times the granularity run side by side, a
-/// channel each; chain (ring broadcast and reduce), binomial broadcast and reduce, double tree: a
-/// message each, pipelined; elsewhere nothing, a message is as many chunks as there are.
+/// The number of chunks above the least has a meaning in three cases. For ring, each further
+/// multiple of the granularity runs side by side on its own channel. For chain (ring broadcast and
+/// reduce), binomial broadcast and reduce, and double tree, each chunk is a message of a pipeline.
+/// Elsewhere it has no effect: a message contains all chunks.
 [[nodiscard]] PCCL_API const std::shared_ptr<const Catalogue>& built_in();
 
-/// Each once.
+/// Returns each name once.
 [[nodiscard]] PCCL_API const std::vector<std::string>& built_in_names();
 
-/// kInvalidArgument names what there is; kUnsupported: it makes other collectives.
+/// Returns a built-in source. kInvalidArgument: the name is unknown, and the message lists the
+/// known ones. kUnsupported: the generator makes other collectives.
 [[nodiscard]] PCCL_API Result<SourcePtr> built_in(std::string_view name, CollectiveKind kind);
 
-/// By name. Errors as of built_in() and check_shape().
+/// Generates a schedule by name. Errors are those of built_in() and check_shape().
 [[nodiscard]] PCCL_API Result<Schedule> generate(std::string_view name, const Shape& shape);
 
 }  // namespace pccl::schedule

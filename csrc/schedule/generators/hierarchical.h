@@ -1,5 +1,5 @@
-// Collectives that know hosts: inside a host the ranks exchange directly, and between hosts each
-// byte goes once.
+// Host-aware collectives: ranks of a host exchange directly, and each byte crosses between hosts
+// once.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace pccl::schedule {
 
-/// "hierarchical" all_gather, reduce_scatter and all_reduce of ranks that lie on hosts, so many on
-/// each, one host's ranks after the other's: by positions, where the source is laid along an order.
-/// At least two hosts, and a rank on each; none where the hosts have a rank each.
+/// Returns "hierarchical" all_gather, reduce_scatter and all_reduce for hosts with these numbers of
+/// ranks. The ranks of a host are consecutive positions if the source is laid along an order.
+/// Requires at least two hosts with at least one rank each; returns nothing if each host has one
+/// rank.
 [[nodiscard]] PCCL_API std::vector<SourcePtr> hierarchical(const std::vector<int>& ranks_by_host);
 
 }  // namespace pccl::schedule

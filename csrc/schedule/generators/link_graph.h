@@ -1,4 +1,4 @@
-// Which ranks of a group have a link to which, and what that allows.
+// Graph of the links between the ranks of a group.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,26 @@ namespace pccl::schedule {
 
 class PCCL_API LinkGraph {
    public:
-    /// Links between two ranks from 0 to `ranks` - 1; those of others do not count.
+    /// Keeps the links between two ranks of 0 to `ranks` - 1 and ignores the others.
     LinkGraph(int ranks, const std::vector<DirectedLink>& links);
 
     [[nodiscard]] int ranks() const { return ranks_; }
-    /// In ascending order, each once.
+    /// Returns the links in ascending order, each once.
     [[nodiscard]] const std::vector<DirectedLink>& links() const { return links_; }
     [[nodiscard]] bool has(Rank from, Rank to) const;
-    /// Every rank has a link to every other.
+    /// Returns whether every rank has a link to every other.
     [[nodiscard]] bool is_complete() const;
-    /// A rank from which no way leads to the other; none: all reach all.
+    /// Returns a pair of ranks with no route from the first to the second; none if all reach all.
     [[nodiscard]] std::optional<DirectedLink> apart() const;
-    /// Ranks by position on a ring through all of them: in their own order where that has the
-    /// links, else as ring_through_all() finds it; empty where it finds none.
+    /// Returns a ring through all ranks, by position: the order 0, 1, ... if it has the links, or
+    /// else the result of ring_through_all(). Empty if no ring was found.
     [[nodiscard]] RankOrder ring() const;
     [[nodiscard]] bool has_ring() const { return !ring().empty(); }
-    /// A rank that has no link to any other, or none from any.
+    /// Returns a rank that has no outgoing or no incoming link.
     [[nodiscard]] std::optional<Rank> cut_off() const;
-    /// The first one along which rank `from` sends by `program`, and which is not here.
+    /// Returns the first link that `program` of rank `from` requires and this graph does not have.
     [[nodiscard]] std::optional<DirectedLink> missing(const Program& program, Rank from) const;
-    /// Whether all that the ranks send goes over these links.
+    /// Returns whether all messages of the source use only these links.
     [[nodiscard]] bool carries(const ScheduleSource& source, const Shape& shape,
                                const RankOrder& order) const;
 

@@ -1,4 +1,4 @@
-// A ring through all ranks along links of which there are more than that: a Hamiltonian cycle.
+// Search for a ring through all ranks (a Hamiltonian cycle) along more links than a ring has.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace pccl::schedule {
 
-/// Ranks by position, rank 0 first; the same for the same links. Tries the ranks with the fewest
-/// ways on first (Warnsdorff's rule), and goes back where some rank can no longer be reached or
-/// left. Empty where there is none, or none within some 10^7 steps: a torus takes a few more than
-/// it has ranks.
+/// Returns ranks by position, rank 0 first; deterministic for given links. Tries the ranks with the
+/// fewest onward links first (Warnsdorff's rule) and backtracks when a rank can no longer be
+/// reached or left. Empty if there is no ring, or none within about 10^7 steps; a torus takes a few
+/// more steps than it has ranks.
 [[nodiscard]] RankOrder ring_through_all(int ranks, const std::vector<DirectedLink>& links);
 
 }  // namespace pccl::schedule

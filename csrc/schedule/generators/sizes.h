@@ -1,4 +1,4 @@
-// The numbers of which closed forms are made; names as in the papers.
+// Quantities of the closed forms; names as in the papers.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace pccl::schedule {
     return static_cast<int>(std::bit_width(static_cast<unsigned>(n) - 1));
 }
 
-/// The largest power of two <= n.
+/// Returns the largest power of two <= n.
 [[nodiscard]] inline int floor_power(int n) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
 }
 
-/// A Cost in blocks instead of bytes.
+/// Cost in blocks instead of bytes.
 struct BlockCost {
     int rounds = 0;
     long long messages = 0;
@@ -28,7 +28,7 @@ struct BlockCost {
     double reduced = 0;
 };
 
-/// A shape of two ranks and more.
+/// Sizes of a shape with at least two ranks.
 struct Sizes {
     explicit Sizes(const Shape& shape)
         : kind(shape.kind),
@@ -42,7 +42,7 @@ struct Sizes {
           folds(pairs > 0 ? 1 : 0) {}
 
     [[nodiscard]] long long others() const { return n - 1; }
-    /// `blocks`, where this collective reduces what it moves.
+    /// Returns `blocks` if this collective reduces, or else 0.
     [[nodiscard]] double if_reduced(double blocks) const { return reduces(kind) ? blocks : 0; }
 
     CollectiveKind kind;
@@ -53,7 +53,7 @@ struct Sizes {
     int log;    // floor(log2 n)
     int power;  // the largest power of two <= n
     int pairs;  // fold.h: ranks that sit out
-    int folds;  // 1 if there are any
+    int folds;  // 1 if any rank sits out, else 0
 };
 
 }  // namespace pccl::schedule

@@ -1,4 +1,4 @@
-// One chunk up or down a tree: what every tree algorithm repeats.
+// Transfer of one chunk up or down a tree, common to all tree algorithms.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,16 @@
 
 namespace pccl::schedule {
 
-/// A rank's neighbours in a tree.
+/// Neighbours of a rank in a tree.
 struct TreePlace {
     Rank parent = kNoRank;  // kNoRank at the top
-    /// In the order in which a reduction takes them; a broadcast goes the other way.
+    /// In the order of a reduction; a broadcast uses the reverse order.
     std::vector<Rank> children;
     [[nodiscard]] bool is_top() const { return parent == kNoRank; }
 };
 
-/// The top sends `source`, everybody else receives it into `output` and passes it on.
+/// Appends a broadcast step: the top sends `source`; every other rank receives into `output` and
+/// forwards it.
 inline void send_down(LaneBuilder& lane, const TreePlace& place, Slice source, Slice output) {
     auto child = place.children.rbegin();
     if (!place.is_top() && child == place.children.rend()) lane.recv(place.parent, output);
@@ -27,9 +28,9 @@ inline void send_down(LaneBuilder& lane, const TreePlace& place, Slice source, S
     }
 }
 
-/// Adds `input` and the children's sums, in `sum` until the last, and hands the total to the parent
-/// or, at the top, to `output`. `sum` is used by ranks with two children and more. Returns the last
-/// step.
+/// Appends a reduction: adds `input` and the children's sums, with partial sums in `sum`. The total
+/// goes to the parent or, at the top, to `output`. Only ranks with two or more children use `sum`.
+/// Returns the last step.
 inline Dependency reduce_up(LaneBuilder& lane, const TreePlace& place, Slice input, Slice sum,
                             Slice output) {
     if (place.children.empty()) return lane.send(input, place.parent);

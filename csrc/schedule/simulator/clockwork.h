@@ -1,4 +1,4 @@
-// The times of all steps, and the links that their messages cross.
+// Event-driven computation of the times of all steps, and of the links that their messages cross.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,27 @@ struct Times {
     double arrival = 0;
 };
 
-/// Why a step began no earlier.
+/// Last event that a step waited for.
 struct Cause {
     enum class Kind : std::uint8_t { kNothing, kStep, kMessage, kSlot };
     Kind kind = Kind::kNothing;
     StepId step = kNoStep;
 };
 
-/// What happens next, one after the other.
+/// Event loop of a replay.
 class Clockwork {
    public:
     Clockwork(const StepGraph& graph, const Network& network, double chunk_bytes);
 
-    /// False where steps are left that wait for each other.
+    /// Runs all events. Returns false if steps remain that wait for each other.
     bool run();
 
     [[nodiscard]] const std::vector<Times>& times() const { return times_; }
     [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }
-    /// Messages on the longest chain that ends with a step, its own not counted.
+    /// Returns, by step, the messages on the longest chain that ends with it, excluding its own.
     [[nodiscard]] const std::vector<int>& depths() const { return depths_; }
-    /// By link; where one rank stands for all, by kind of link, and of one of that kind.
+    /// Returns bytes by link. Where one rank represents all: by kind of link, for one link of that
+    /// kind.
     [[nodiscard]] const std::vector<double>& bytes_over() const { return bytes_over_; }
 
    private:
@@ -46,20 +47,20 @@ class Clockwork {
     struct QueuedStep {
         double time = 0;
         Event event{};
-        int id = 0;  // of the step; kLeft: of the flow
+        int id = 0;  // step, or flow for kLeft
         std::uint32_t version = 0;
         bool operator>(const QueuedStep& other) const { return time > other.time; }
     };
 
     void happen(const QueuedStep& entry);
     void begin(StepId id);
-    /// Bytes of a rank's way for what it does with what a step receives.
+    /// Returns the bytes that the rank's own work on a step occupies of its route.
     [[nodiscard]] double work_of(StepId id) const;
     [[nodiscard]] int more_runs(const Slices& slices) const;
     void start(StepId id);
     void flow(StepId id);
     void finish(StepId id);
-    /// Its bytes cross a way, as a message or as a rank's work.
+    /// Starts a flow of `bytes` over `way`, either a message or a rank's work.
     void cross(StepId id, std::vector<Crossing> way, double bytes, bool is_work);
     void release(StepId waits, const Cause& cause);
     [[nodiscard]] double seconds_until_seen(StepId waits, const Cause& cause) const;
@@ -79,7 +80,7 @@ class Clockwork {
     std::vector<Cause> causes_;
     std::vector<int> depths_;
     std::vector<double> bytes_over_;
-    std::vector<double> travel_;  // by step: seconds, while its message is on its way
+    std::vector<double> travel_;  // seconds by step, set when its message starts
     struct Crosser {
         StepId step = kNoStep;
         bool is_work = false;

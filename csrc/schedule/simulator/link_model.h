@@ -1,5 +1,5 @@
-// What a schedule takes on the links of a job: rounds, messages and bytes of each rank, and what
-// all ranks of a host together send through the links that they share.
+// Link model: cost of rounds, messages and bytes for each rank, and of the links that the ranks of
+// a host share.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 namespace pccl::schedule {
 
 struct LinkCost {
-    double round_seconds = 0;     // from a send to its receiver's next send, nothing else going on
-    double message_seconds = 0;   // of a rank's time for each message it sends or receives
-    double seconds_per_byte = 0;  // of a rank's time, for sending or receiving
-    /// The rank itself copies: it sends and receives in turn, and not at a time.
+    double round_seconds = 0;     // from a send to its receiver's next send, on an idle network
+    double message_seconds = 0;   // a rank's time per message that it sends or receives
+    double seconds_per_byte = 0;  // a rank's time for sending or receiving
+    /// The rank itself copies: it sends and receives in turn, not at the same time.
     bool copies = false;
 };
 
@@ -26,26 +26,26 @@ struct LinkModel {
     std::size_t capacity = 0;  // bytes that every channel of every link holds
 };
 
-/// What a schedule's messages cross, for a block of one byte.
+/// Link usage of a schedule's messages, for a block of one byte.
 struct Traffic {
-    double far_share = 0;               // of the messages: between hosts
-    int far_peers = 0;                  // of the rank that sends to most ranks of other hosts
-    double seconds_per_byte = 0;        // of the rank that spends most on sending or receiving
-    topo::JobLinks::Busiest busiest{};  // of the links that the ranks of a host share
+    double far_share = 0;               // share of the messages that cross between hosts
+    int far_peers = 0;                  // most ranks on other hosts to which one rank sends
+    double seconds_per_byte = 0;        // maximum over ranks, sending or receiving
+    topo::JobLinks::Busiest busiest{};  // busiest link that the ranks of a host share
     std::string busiest_name{};         // empty: no link is crossed
 };
 
-/// From the programs of the ranks of one host, and of more while they are short. `order` lists the
-/// ranks as schedules that follow it have them.
+/// Computes the traffic from the programs of the ranks of one host, and of more hosts while
+/// programs are short. `order` lists the ranks for sources that follow orders.
 [[nodiscard]] Traffic traffic(const ScheduleSource& source, const Shape& shape,
                               const LinkModel& model, const topo::JobLinks& links,
                               const RankOrder& order);
 
-/// What a schedule costs that runs `windows` times, each time over a part of its blocks: a window
-/// begins when the one before it has ended, but for ranks that are ahead of others.
+/// Returns the cost of `windows` runs of a schedule, each over a part of its blocks. A window
+/// begins when the previous one has ended, except on ranks that are ahead.
 [[nodiscard]] Cost in_windows(Cost cost, long long windows);
 
-/// Seconds, for blocks of `bytes`.
+/// Returns seconds, for blocks of `bytes`.
 [[nodiscard]] double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic,
                              double bytes);
 

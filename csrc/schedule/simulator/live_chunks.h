@@ -1,4 +1,4 @@
-// How much a schedule holds at a time, besides input and output.
+// Peak memory of a schedule besides input and output.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace pccl::schedule {
 
-/// Replay::peak_chunks.
+/// Returns Replay::peak_chunks.
 [[nodiscard]] long long peak_chunks(const StepGraph& graph, const std::vector<Times>& times);
 
 }  // namespace pccl::schedule

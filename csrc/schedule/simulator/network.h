@@ -1,5 +1,4 @@
-// What messages cross between ranks, for the replay of schedules: links with a bandwidth each, and
-// the way from each rank to each other.
+// Network model for the replay of schedules: links with a bandwidth each, and routes between ranks.
 #pragma once
 
 #include <cstddef>
@@ -12,48 +11,48 @@
 
 namespace pccl::schedule {
 
-/// A message takes so many times its bytes of a link.
+/// Use of a link by a message: `times` its bytes.
 struct Crossing {
     int link = 0;
     double times = 1;
 };
 
-/// A message occupies its sender for `start_seconds`, crosses all links at once, and arrives
-/// `travel_seconds` after its last byte has left.
+/// Route of a message: it occupies its sender for `start_seconds`, crosses all links at once, and
+/// arrives `travel_seconds` after its last byte has left.
 struct Route {
     double start_seconds = 0;
     double travel_seconds = 0;
     std::vector<Crossing> way;
-    double start_bytes = 0;  // that it takes of its way besides those that it carries
+    double start_bytes = 0;  // bytes that it occupies of its route besides its payload
 };
 
-/// Where ranks take turns on what they compute with.
+/// Shared compute resource on which ranks take turns.
 struct SharedSums {
-    std::function<std::vector<Crossing>(Rank)> way;  // of what a rank adds up
-    double bytes_per_byte = 0;                       // of its way, for one that is added
+    std::function<std::vector<Crossing>(Rank)> way;  // links that a rank's reductions use
+    double bytes_per_byte = 0;                       // bytes on these links per reduced byte
 };
 
 struct Network {
     int ranks = 1;
-    std::vector<double> bandwidth;  // by link: bytes a second
+    std::vector<double> bandwidth;  // by link: bytes per second
     std::function<Route(Rank from, Rank to)> route;
     std::function<std::string(int link)> name;
-    double reduce_seconds_per_byte = 0;  // of a rank alone; besides, where others wait for it:
+    double reduce_seconds_per_byte = 0;  // a rank's time when no other waits; shared costs are in:
     SharedSums sums{};
-    /// Of a rank's time, in bytes of its way, for each run of chunks of a message but the first:
-    /// sent, it is its message's; received, that of its sums.
+    /// A rank's time, in bytes of its route, for each run of chunks of a message after the first:
+    /// part of the message when sent, part of the reduction when received.
     double bytes_per_run = 0;
-    /// Of a receiver's time, in bytes of its way: for each message, and for each byte of it.
+    /// A receiver's time, in bytes of its route: for each message, and for each byte.
     double bytes_per_receipt = 0;
     double bytes_per_byte_taken = 0;
-    /// Until a step is seen for which one of a later lane has made way: ranks look at their lanes
-    /// in turn, and at a link for the next message of that one first.
+    /// Delay before a step starts after a step of a later lane has released it: ranks poll their
+    /// lanes in turn, and first look for that lane's next message.
     double look_seconds = 0;
-    /// Bytes that the messages of a FIFO may have: of more data than that, a schedule runs over
-    /// one window after the other. 0: any number.
+    /// Maximum bytes of the messages in a FIFO. A schedule of more data runs in consecutive
+    /// windows. 0: no limit.
     std::size_t capacity = 0;
-    /// Turning all ranks by one maps the network onto itself: link k * ranks + i becomes link
-    /// k * ranks + (i + 1) % ranks, which is as fast, and routes turn with the links.
+    /// Rotating all ranks by one maps the network onto itself: link k * ranks + i becomes link k *
+    /// ranks + (i + 1) % ranks, which has the same bandwidth, and routes rotate with the links.
     bool turns = false;
 };
 
@@ -61,39 +60,40 @@ struct Network {
 struct LinkSpeed {
     double start_seconds = 0;
     double hop_seconds = 0;
-    double bandwidth = 0;  // of a port, bytes a second
+    double bandwidth = 0;  // of a port, bytes per second
 };
 
-/// Circuits from each rank to the next, and with two ports to the one before it, too: messages to
-/// others are forwarded, the shorter way round.
+/// Returns a ring of circuits from each rank to the next and, with two ports, also to the previous
+/// one. Other messages are forwarded along the shorter direction.
 [[nodiscard]] PCCL_API Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed);
 
-/// Every rank has one port out and one in, at a switch that never blocks: a hop from any to any.
+/// Returns a network in which every rank has one port out and one in at a non-blocking switch: one
+/// hop between any two ranks.
 [[nodiscard]] PCCL_API Network one_switch(int ranks, const LinkSpeed& speed);
 
-/// Hosts with a switch for `ranks_per_host` ranks each, and one link out and in that all ranks of a
-/// host share. `ranks` is a multiple of `ranks_per_host`.
+/// Returns hosts with a switch for `ranks_per_host` ranks each, and one link out and one in that
+/// all ranks of a host share. `ranks` is a multiple of `ranks_per_host`.
 [[nodiscard]] PCCL_API Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
                                           const LinkSpeed& across);
 
-/// What a rank of a machine spends on messages to others of it.
+/// Work of a rank for messages to other ranks of its machine.
 struct MessageWork {
-    double start_seconds = 0;     // of the sender's time
-    double travel_seconds = 0;    // until it is there, nothing else going on
-    double seconds_per_byte = 0;  // of the sender's time
-    /// So much is of the receiver's as well, at the same time; else a rank sends while it receives,
-    /// and takes what has come in its own time.
+    double start_seconds = 0;     // sender's time
+    double travel_seconds = 0;    // until arrival, on an idle machine
+    double seconds_per_byte = 0;  // sender's time
+    /// The receiver spends the same time simultaneously. If false, a rank sends while it receives,
+    /// and takes received data in its own time.
     bool takes_both = false;
     double sum_seconds_per_byte = 0;
     double run_seconds = 0;            // Network::bytes_per_run
-    double receipt_seconds = 0;        // of the receiver's time, once it is there
-    double take_seconds_per_byte = 0;  // the same, for each byte
+    double receipt_seconds = 0;        // receiver's time per message, after arrival
+    double take_seconds_per_byte = 0;  // receiver's time per byte, after arrival
     double look_seconds = 0;           // Network::look_seconds
     std::size_t capacity = 0;          // Network::capacity
 };
 
-/// Ranks that share the cores of a machine, through which all messages go: those of ranks that have
-/// no core to themselves take turns.
+/// Returns a network of ranks that share the cores of a machine, through which all messages go.
+/// Ranks without a core of their own take turns.
 [[nodiscard]] PCCL_API Network one_machine(int ranks, int cores, const MessageWork& work);
 
 }  // namespace pccl::schedule

@@ -1,12 +1,11 @@
-// Plays a schedule through, message by message, on the links of a network.
+// Replay of a schedule, message by message, on the links of a network.
 //
-// A step begins when all that it waits for has happened. What it receives is added to what it is
-// reduced with; then its slot is free, and its own message starts, which shares links with others
-// (SharedLinks). The step is done when its last byte has left; the receiver has it when that has
-// arrived.
+// A step begins when all its dependencies are done. Received data is reduced first; then its slot
+// is free, and the step's own message starts, which shares links with others (SharedLinks). The
+// step is done when its last byte has left; the receiver has the message when it has arrived.
 //
-// Times are those of one rank where it stands for all (StepGraph): 16,384 ranks on a ring then take
-// as long as one rank's 16,383 messages.
+// The times are those of one rank if it represents all (StepGraph): 16,384 ranks on a ring then
+// cost only the 16,383 messages of one rank.
 #pragma once
 
 #include <string>
@@ -19,26 +18,26 @@
 
 namespace pccl::schedule {
 
-/// A step of one rank: seconds from the beginning.
+/// Times of a step of one rank, in seconds from the start.
 struct StepTime {
     Rank rank = 0;
     int lane = 0;
     int index = 0;       // in the lane
     int window = 0;      // Network::capacity
-    double begin = 0;    // all that it waits for has happened
-    double start = 0;    // has reduced, and its message starts
-    double done = 0;     // its message has left
-    double arrival = 0;  // is with its receiver; `done` where it sends nothing
+    double begin = 0;    // all its dependencies are done
+    double start = 0;    // the reduction is done, and the message starts
+    double done = 0;     // the message has left
+    double arrival = 0;  // the message is at its receiver; `done` if the step sends nothing
     std::string_view action{};
-    Rank sender = kNoRank;    // of what it receives
-    Rank receiver = kNoRank;  // of what it sends
+    Rank sender = kNoRank;    // of the message that the step receives
+    Rank receiver = kNoRank;  // of the message that the step sends
     double bytes = 0;
 };
 
 struct LinkUse {
     std::string name{};  // empty: no link is crossed
     double bytes = 0;
-    double busy = 0;  // of the whole time, if it had carried them at its full bandwidth
+    double busy = 0;  // share of the total time at full bandwidth
 };
 
 struct Replay {
@@ -47,16 +46,16 @@ struct Replay {
     long long messages = 0;  // of all ranks
     double bytes_sent = 0;   // of all ranks
     LinkUse busiest{};
-    /// Of the rank with the most at a time: chunks of messages under way to it or waiting in their
-    /// slots, and of scratch that will be read again.
+    /// Maximum over ranks and time of: chunks of messages in flight to a rank or in its slots, plus
+    /// chunks of scratch that will be read again.
     long long peak_chunks = 0;
-    int windows = 1;                        // of the data, one after the other
-    std::vector<StepTime> critical_path{};  // each step was the last that the next one waited for
-    bool one_for_all = false;               // the times of rank 0 are those of all
-    std::vector<StepTime> steps{};          // of rank 0, or of all
+    int windows = 1;                        // of the data, consecutive
+    std::vector<StepTime> critical_path{};  // each step was the last on which the next one waited
+    bool one_for_all = false;               // the times of rank 0 hold for all ranks
+    std::vector<StepTime> steps{};          // of rank 0, or of all ranks
 };
 
-/// What is played: a source in one shape, laid along an order of ranks where it follows orders.
+/// Input of a replay: a source in one shape, laid along an order of ranks if it follows orders.
 struct Piece {
     SourcePtr source;
     Shape shape;
@@ -64,20 +63,20 @@ struct Piece {
     double block_bytes = 0;  // as blocks() counts them
 };
 
-/// kInvalidArgument where the network has other ranks; errors as of generate(), and kUnsupported
-/// for more steps than are played.
+/// Replays a schedule. kInvalidArgument: the network has another number of ranks. kUnsupported: too
+/// many steps. Other errors are those of generate().
 [[nodiscard]] PCCL_API Result<Replay> replay(const Piece& piece, const Network& network);
 
-/// Messages that are sent one round after the other: those of a round begin together, when all of
-/// the round before have arrived, as where the network changes between rounds.
+/// Round of messages that begin together when all of the previous round have arrived, as on a
+/// network that changes between rounds.
 struct Round {
-    double seconds = 0;  // the longest start and way, and the bytes of the busiest link
+    double seconds = 0;  // longest start and travel time, plus the bytes of the busiest link
     double bytes = 0;    // of the longest message
     std::vector<Rank>
-        receivers{};  // by sender; empty where one sends twice, or kNoRank: not at all
+        receivers{};  // by sender, kNoRank: sends nothing; empty if a rank sends twice
 };
 
-/// Errors as of replay().
+/// Replays a schedule in rounds. Errors are those of replay().
 [[nodiscard]] PCCL_API Result<std::vector<Round>> replay_in_rounds(const Piece& piece,
                                                                    const Network& network);
 

@@ -1,7 +1,7 @@
-// Links that messages share: each link is divided equally among the messages on it, and a message
-// goes as fast as the most crowded of its links lets it. What one leaves unused there is given to
-// nobody, so a step of equal messages takes flows * bytes / bandwidth of its busiest link, as in
-// the models of the literature.
+// Links shared by messages. Each link is divided equally among its messages, and a message has the
+// speed of its most crowded link. Bandwidth that a message leaves unused is not given to others. So
+// a step of equal messages takes flows * bytes / bandwidth of its busiest link, as in the models of
+// the literature.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ class SharedLinks {
 
     /// Begins to send `bytes` at `now`, the time of the next settle().
     FlowId add(std::vector<Crossing> way, double bytes, double now);
-    /// All of its bytes have left.
+    /// Removes a flow whose bytes have all left.
     void remove(FlowId flow);
 
-    /// Calls expect(flow, version, end) for each flow that has another speed since the last time:
-    /// unless that changes again, it ends then.
+    /// Calls expect(flow, version, end) for each flow whose speed changed since the last call. The
+    /// flow ends at `end` unless its speed changes again.
     template <typename Expect>
     void settle(double now, Expect expect) {
         for (const FlowId id : to_reconsider()) {
@@ -51,14 +51,14 @@ class SharedLinks {
         std::vector<Crossing> way;
         double bytes_left = 0;
         double since = 0;
-        double speed = 0;  // bytes a second
+        double speed = 0;  // bytes per second
         std::uint32_t version = 0;
         bool is_reconsidered = false;
     };
 
     void touch(int link);
     [[nodiscard]] double speed_of(const Flow& flow) const;
-    /// The new flows, and those on links that were touched; there are none then.
+    /// Returns, and clears, the new flows and the flows on touched links.
     [[nodiscard]] std::span<const FlowId> to_reconsider();
 
     std::vector<double> bandwidth_;

@@ -1,11 +1,11 @@
-// All steps of all ranks, and what each must wait for.
+// Graph of all steps of all ranks, with their dependencies.
 //
-// A step waits for the step before it in its lane, for the steps it names, for the message it
-// receives to be sent, and for a slot of the FIFO it sends into: the n-th message needs the (n -
-// slots)-th to have been received. Where the network's phase is switched, every step behind that
-// waits for all steps of all ranks before it. Both ends of a FIFO belong to one lane each, so all
-// of this is known before anything runs, whatever the timing: the schedule is a fixed partial
-// order, its happens-before.
+// A step waits for the previous step of its lane, for the steps that it names, for the sender of
+// the message that it receives, and for a slot of the FIFO into which it sends: the n-th message
+// requires that the (n - slots)-th was received. After a switch of the network's phase, every step
+// waits for all steps of all ranks before the switch. Both ends of a FIFO belong to one lane each,
+// so all of this is known statically, for any timing: the schedule is a fixed partial order, its
+// happens-before.
 #pragma once
 
 #include <vector>
@@ -19,13 +19,14 @@ namespace pccl::schedule {
 using EventId = int;
 inline constexpr EventId kNoEvent = -1;
 
-/// One step of one rank.
+/// Step of one rank.
 struct Event {
     const Step* step = nullptr;
     int lane = 0;               // counted over all ranks
     int part = 0;               // switches of phases before it, in its lane
-    EventId sender = kNoEvent;  // sends what this step receives
-    EventId freer = kNoEvent;   // receives what lies in the slot that this step fills
+    EventId sender = kNoEvent;  // step that sends the message received here
+    EventId freer = kNoEvent;   // step that receives the previous message in the slot that this
+                                // step fills
 };
 
 struct LaneSpan {
@@ -37,10 +38,9 @@ struct LaneSpan {
 
 class EventGraph {
    public:
-    /// Errors: a FIFO with two lanes at one end, with more messages sent than received or the other
-    /// way round, or with a message that its receiver takes for a slice of another size, or after
-    /// another switch of phases.
-    /// `schedule`, whose structure has been checked, must outlive the graph.
+    /// Builds the graph of a schedule whose structure has been checked; `schedule` must outlive it.
+    /// Errors: a FIFO has two lanes at one end; numbers of sends and receives differ; sender and
+    /// receiver disagree about the size of a message; a message crosses a switch of phases.
     [[nodiscard]] static Result<EventGraph> build(const Schedule& schedule);
 
     [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
@@ -52,7 +52,7 @@ class EventGraph {
         return lanes_[static_cast<std::size_t>(event(id).lane)];
     }
     [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
-    /// The event of the last step that `after`, a dependency of a step of `rank`, waits for.
+    /// Returns the last step that `after`, a dependency of a step of `rank`, waits for.
     [[nodiscard]] EventId target_of(Rank rank, const Dependency& after) const {
         const int lane = first_lane_[static_cast<std::size_t>(rank)] + after.lane;
         return lanes_[static_cast<std::size_t>(lane)].first + after.step;
@@ -66,7 +66,7 @@ class EventGraph {
         return schedule::describe(place_of(id), *event(id).step);
     }
 
-    /// Calls visit(event) for each event that must be done before `id`, until it returns false.
+    /// Calls visit(event) for each direct predecessor of `id`, until it returns false.
     template <typename Visit>
     bool for_each_predecessor(EventId id, Visit visit) const {
         const Event& e = event(id);
@@ -85,7 +85,8 @@ class EventGraph {
 
     void add_events();
     [[nodiscard]] Status match_messages();
-    /// The switch of the first lane waits for what all others have before theirs, and these for it.
+    /// The switch of the first lane waits for the steps before the switches of all other lanes; the
+    /// other switches wait for the first lane's.
     template <typename Visit>
     bool for_each_before_switch(EventId id, Visit visit) const {
         const std::vector<EventId>& lanes = switches_[static_cast<std::size_t>(event(id).part)];
@@ -99,14 +100,15 @@ class EventGraph {
     std::vector<Event> events_;
     std::vector<LaneSpan> lanes_;
     std::vector<int> first_lane_;                 // of each rank
-    std::vector<std::vector<EventId>> switches_;  // of phases, one after the other: of all lanes
+    std::vector<std::vector<EventId>> switches_;  // by switch of phases: the switch events of all
+                                                  // lanes
 };
 
-/// The events in an order in which they can happen. Errors: a deadlock, with the circle of steps
-/// that wait for each other.
+/// Returns the events in a valid order. Error: a deadlock, with the cycle of steps that wait for
+/// each other.
 [[nodiscard]] Result<std::vector<EventId>> order_of(const EventGraph& graph);
 
-/// Verdict::rounds.
+/// Returns Verdict::rounds.
 [[nodiscard]] int longest_message_chain(const EventGraph& graph, const std::vector<EventId>& order);
 
 }  // namespace pccl::schedule

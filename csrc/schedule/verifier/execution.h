@@ -1,4 +1,4 @@
-// Runs all ranks on expressions.
+// Symbolic execution of all ranks on expressions.
 #pragma once
 
 #include "csrc/schedule/verifier/event_graph.h"
@@ -7,8 +7,8 @@
 
 namespace pccl::schedule {
 
-/// What all ranks hold at the end. Errors: a step reads what was never written. Needs a schedule
-/// without races: then every order gives the same result.
+/// Returns the final contents of all ranks. Requires a schedule without races, for which every
+/// order gives the same result. Error: a step reads a chunk that was never written.
 [[nodiscard]] Result<Holdings> run_on_expressions(const EventGraph& graph,
                                                   const std::vector<EventId>& order,
                                                   const MemoryMap& memory);

@@ -1,7 +1,7 @@
-// What a chunk holds: an expression over the chunks of all inputs, each distinct expression one
-// number.
+// Value of a chunk: an expression over the chunks of all inputs, numbered so that equal expressions
+// have equal numbers.
 //
-// The two operands of a sum are kept in a fixed order, so that a (+) b and b (+) a are one
+// The two operands of a sum are stored in a fixed order, so that a (+) b and b (+) a are one
 // expression: they have the same bits. (a (+) b) (+) c and a (+) (b (+) c) are two.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace pccl::schedule {
 
 using Expression = int;
 
-/// What a chunk holds that nothing has written.
+/// Value of a chunk that was never written.
 inline constexpr Expression kUnwritten = 0;
 
 /// Chunk `chunk` of the input of `rank`.
@@ -39,20 +39,20 @@ class Expressions {
     [[nodiscard]] Expression input(Contribution what) const {
         return 1 + what.rank * input_chunks_ + what.chunk;
     }
-    /// `maker` is the step to blame for it; only the first one to make a sum is remembered.
+    /// Returns the sum. `maker` is the step reported in errors; only the first step that makes a
+    /// sum is stored.
     [[nodiscard]] Expression sum(Expression a, Expression b, EventId maker);
 
-    /// Whether a sum was asked for that had been made already.
+    /// Returns whether a sum was requested again.
     [[nodiscard]] bool has_repeated_sums() const { return has_repeated_sums_; }
 
-    /// The contributions in `expression`, each as often as it is in it, but for those that follow
-    /// when `limit` have been found.
+    /// Returns the contributions in `expression`, with repetitions, at most `limit`.
     [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
-    /// One of these; `expression` holds something.
+    /// Returns one of the contributions; `expression` is not kUnwritten.
     [[nodiscard]] Contribution one_of(Expression expression) const;
-    /// "(1+2)+0": the ranks whose contributions are added, in the order in which they are.
+    /// Returns the order of summation by ranks, such as "(1+2)+0".
     [[nodiscard]] std::string written(Expression expression) const;
-    /// The step that added `twice`, which is in `expression` twice or more, once too often.
+    /// Returns the step that added `twice` a second time; `expression` contains it at least twice.
     [[nodiscard]] EventId who_added_again(Expression expression, Contribution twice) const;
 
    private:
@@ -68,9 +68,9 @@ class Expressions {
         return sums_[static_cast<std::size_t>(expression - first_sum_)];
     }
     [[nodiscard]] bool contains(Expression expression, Expression input) const;
-    /// The sum of two operands among those that were made; kUnwritten: its place, for the next.
+    /// Returns the entry of a sum of two operands; kUnwritten there: a free entry.
     [[nodiscard]] Expression& known(Expression left, Expression right);
-    /// The same in others_.
+    /// Returns the index of that entry in others_.
     [[nodiscard]] std::size_t slot_of(Expression left, Expression right) const;
     void grow();
 
@@ -78,10 +78,10 @@ class Expressions {
     Expression first_sum_;
     std::vector<Sum> sums_;
     bool has_repeated_sums_ = false;
-    // By its right operand, the first sum with it: mostly the only one, and made about when its
-    // operand was, so that looking for it finds what is in a cache.
+    // The first sum by right operand. It is usually the only one, and was made at about the same
+    // time as the operand, so that a lookup hits the cache.
     std::vector<Expression> first_of_;
-    std::vector<Expression> others_;  // by a hash of their operands; kUnwritten: none
+    std::vector<Expression> others_;  // hash table by operands; kUnwritten: empty
     std::size_t count_of_others_ = 0;
 };
 

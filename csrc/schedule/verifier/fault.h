@@ -1,4 +1,4 @@
-// How the verifier names the place of a fault.
+// Description of a fault's place in verifier errors.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct StepPlace {
     int step = 0;
 };
 
-/// "rank 0 lane 1 step 2 (recv_reduce output[3+1] from 2/0)".
+/// Returns "rank 0 lane 1 step 2 (recv_reduce output[3+1] from 2/0)".
 [[nodiscard]] inline std::string describe(const StepPlace& place, const Step& step) {
     return concat("rank ", place.rank, " lane ", place.lane, " step ", place.step, " (",
                   to_string(step), ")");

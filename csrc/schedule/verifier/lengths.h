@@ -1,4 +1,4 @@
-// Whether a schedule works for blocks of different lengths.
+// Check for blocks of different lengths.
 #pragma once
 
 #include "csrc/schedule/verifier/event_graph.h"
@@ -6,8 +6,8 @@
 
 namespace pccl::schedule {
 
-/// Whether each rank finds the length of every chunk that it moves as moved_blocks() has it, so
-/// that sender and receiver of a message agree. `holdings` of a schedule that is right.
+/// Returns whether moved_blocks() gives each rank the length of every chunk that it moves, so that
+/// sender and receiver of a message agree. `holdings` are those of a correct schedule.
 [[nodiscard]] bool finds_lengths(const EventGraph& graph, const Holdings& holdings);
 
 }  // namespace pccl::schedule

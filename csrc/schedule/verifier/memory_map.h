@@ -1,5 +1,5 @@
-// Where the chunks of all ranks lie: one number for each place in memory, so that chunks which
-// share memory (Placement::kInPlace) share their number.
+// Map of the chunks of all ranks to memory: one number for each place, so that chunks which share
+// memory (Placement::kInPlace) share their number.
 #pragma once
 
 #include <vector>
@@ -12,14 +12,16 @@ class MemoryMap {
    public:
     MemoryMap(const Schedule& schedule, Placement placement);
 
-    /// Chunks in a buffer of a rank, whether the rank has that buffer or not.
+    /// Returns the chunks in a buffer of a rank, even if the rank does not have that buffer.
     [[nodiscard]] int chunks(Rank rank, Buffer buffer) const;
-    /// Only the root has the input of broadcast and scatter and the output of reduce and gather.
+    /// Returns whether the rank has the buffer: only the root has the input of broadcast and
+    /// scatter and the output of reduce and gather.
     [[nodiscard]] bool exists(Rank rank, Buffer buffer) const;
-    /// Everything but input that is not output, too.
+    /// Returns whether steps may write the slice: everything except input that is not also output.
     [[nodiscard]] bool may_write(Rank rank, const Slice& slice) const;
 
-    /// The place of the slice's first chunk; the others follow. `slice` must be in its buffer.
+    /// Returns the place of the slice's first chunk; the others follow. `slice` must lie within its
+    /// buffer.
     [[nodiscard]] int place(Rank rank, const Slice& slice) const;
     [[nodiscard]] int places() const { return begin_.back(); }
 

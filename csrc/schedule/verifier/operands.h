@@ -1,4 +1,4 @@
-// Which operands an action takes: the table of schedule.h as data.
+// Operands of each action: the table of schedule.h as data.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Operands {
     bool reduces = false;
 };
 
-/// Empty for a number that is no action.
+/// Returns nothing for a number that is no action.
 [[nodiscard]] constexpr std::optional<Operands> operands_of(Action action) {
     switch (action) {
         case Action::kNop:
@@ -48,10 +48,11 @@ struct Operands {
     return std::nullopt;
 }
 
-/// What the step reads, writes and reduces into; empty where it does not. Of the step's.
+/// Slices that a step reads, overwrites and updates; empty if it does not. References into the
+/// step.
 struct Accesses {
     const Slices& read;       // src
-    const Slices& overwrite;  // dst, not read before
+    const Slices& overwrite;  // dst, written without being read
     const Slices& update;     // dst, read and then written
 };
 
@@ -67,8 +68,8 @@ struct Accesses {
 
 inline constexpr int kAllAlike = -1;
 
-/// The first of as many chunks of two lists that differ in their place in a block, so that their
-/// lengths may; blocks have `chunks` chunks.
+/// Returns the index of the first pair of chunks whose offsets in their blocks differ, so that
+/// their lengths may differ; blocks have `chunks` chunks. The lists have equal counts.
 [[nodiscard]] inline int first_unlike(const Slices& some, const Slices& others, int chunks) {
     ChunkWalk one(some);
     ChunkWalk other(others);

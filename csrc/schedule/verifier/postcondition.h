@@ -1,4 +1,4 @@
-// What each collective promises, and whether the ranks hold it.
+// Postcondition of each collective, and its check.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 
 namespace pccl::schedule {
 
-/// The memory of all ranks, by place (MemoryMap).
+/// Memory of all ranks, by place (MemoryMap).
 struct Holdings {
     Expressions expressions;
     std::vector<Expression> held;
-    std::vector<EventId> writer;  // who wrote it last; kNoEvent: nobody
-    /// Whose block each chunk is of that a step moves, event by event; empty but for all_gather and
+    std::vector<EventId> writer;  // last step that wrote it; kNoEvent: none
+    /// Block of each chunk that a step moves, event by event; empty except for all_gather and
     /// reduce_scatter.
     std::vector<Rank> moved{};
 };
 
-/// Verdict::bit_identical. The error blames the step that last wrote a wrong output chunk, or the
-/// one that added a contribution a second time.
+/// Checks the result; returns Verdict::bit_identical. The error names the step that last wrote a
+/// wrong output chunk, or the step that added a contribution a second time.
 [[nodiscard]] Result<bool> check_postcondition(const EventGraph& graph, const MemoryMap& memory,
                                                const Holdings& holdings);
 

@@ -1,4 +1,4 @@
-// Steps that touch one chunk without an order between them.
+// Race check: steps that access one chunk without an order between them.
 #pragma once
 
 #include "csrc/schedule/verifier/event_graph.h"
@@ -6,8 +6,8 @@
 
 namespace pccl::schedule {
 
-/// Any two steps of a rank that touch the same chunk, one of them to write it, must be ordered by
-/// happens-before. `order` is one in which the events can happen.
+/// Checks that any two steps of a rank that access the same chunk, at least one of them writing,
+/// are ordered by happens-before. `order` is a valid order of the events.
 [[nodiscard]] Status check_races(const EventGraph& graph, const std::vector<EventId>& order,
                                  const MemoryMap& memory);
 

@@ -1,4 +1,4 @@
-// What can be said of a schedule step by step: everything it names exists and fits.
+// Checks of a schedule step by step: every operand exists and fits.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -7,12 +7,12 @@
 
 namespace pccl::schedule {
 
-/// Ranks, root, chunks and slots are in range and there is a program for each rank, none too large
-/// to be verified. All that follows relies on it.
+/// Checks that ranks, root, chunks and slots are in range, and that there is a program for each
+/// rank, none of them too large to verify. All later checks rely on this.
 [[nodiscard]] Status check_shape(const Schedule& schedule);
 
-/// Each step has the operands of its action, its slices lie in buffers that its rank has and may
-/// write, its peers are ranks, and what it waits for is a step.
+/// Checks that each step has the operands of its action, its slices lie in buffers that its rank
+/// has and may write, its peers are ranks, and its dependencies are steps.
 [[nodiscard]] Status check_steps(const Schedule& schedule, const MemoryMap& memory);
 
 }  // namespace pccl::schedule

@@ -1,4 +1,4 @@
-// In which order a schedule adds what its ranks contribute.
+// Order in which a schedule adds the contributions of its ranks.
 #pragma once
 
 #include <compare>
@@ -10,8 +10,8 @@
 
 namespace pccl::schedule {
 
-/// How input chunks [first, last] are summed: "(1+2)+0" names ranks. The two operands of a sum may
-/// be swapped, which changes no bit.
+/// Summation order of input chunks [first, last]; "(1+2)+0" names ranks. The two operands of a sum
+/// may be swapped, which changes no bit.
 struct SumOrder {
     int first = 0;
     int last = 0;
@@ -19,8 +19,9 @@ struct SumOrder {
     auto operator<=>(const SumOrder&) const = default;
 };
 
-/// Of each input chunk, as the first rank that gets its sum makes it; where Verdict::bit_identical,
-/// as all do. Nothing for collectives that reduce nothing. `schedule` must have been verified.
+/// Returns the order of each input chunk, as computed by the first rank that gets its sum; if
+/// Verdict::bit_identical, all ranks use it. Empty for collectives without reduction. `schedule`
+/// must have been verified.
 [[nodiscard]] PCCL_API Result<std::vector<SumOrder>> sums_of(const Schedule& schedule);
 
 }  // namespace pccl::schedule

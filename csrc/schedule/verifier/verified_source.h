@@ -1,4 +1,4 @@
-// Schedules that are handed over at run time.
+// Schedules that are loaded at run time.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace pccl::schedule {
 
-/// Chosen by the schedule's name, for its shape alone. Its cost is counted from its programs.
-/// kInvalidArgument says what is wrong with it, as verify() does: it must be right whether input
-/// and output are one memory or two (all_to_all only for two).
+/// Verifies a schedule and makes a source of it, selected by the schedule's name, for its shape
+/// alone. Its cost is counted from its programs. kInvalidArgument reports a fault as verify() does:
+/// the schedule must be correct out of place and in place (all_to_all: only out of place).
 [[nodiscard]] PCCL_API Result<SourcePtr> source_of(const Schedule& schedule);
 
-/// The same of a schedule that verify() has let pass with `verdict`. `digest` stands for all of it.
-/// Programs are copied for whoever asks for them alone.
+/// Makes a source of a schedule that verify() accepted with `verdict`. `digest` identifies the
+/// whole schedule. The program of a rank is copied on each request.
 [[nodiscard]] PCCL_API ScheduleSource source_of(const std::shared_ptr<const Schedule>& verified,
                                                 const Verdict& verdict, std::uint64_t digest);
 
-/// What a schedule that switches phases does in one of them.
+/// Source of one part of a schedule that switches phases.
 struct PartSource {
     std::string phase;  // PhasePart
-    SourcePtr source;   // null where no rank does anything
+    SourcePtr source;   // null if no rank has a step in the part
 };
 
-/// Of a schedule that verify() has let pass: sources "name#0", "name#1", ..., each of which makes
-/// its collective behind those before it alone.
+/// Returns the parts of a schedule that verify() accepted: sources "name#0", "name#1", ... Each
+/// makes its collective only after the parts before it.
 [[nodiscard]] PCCL_API std::vector<PartSource> part_sources_of(const Schedule& verified,
                                                                const Verdict& verdict,
                                                                std::uint64_t digest);

@@ -1,9 +1,9 @@
-// Proves that a schedule does what its collective promises, before it runs.
+// Verifier: proves, before a schedule runs, that it implements its collective.
 //
 // The verifier runs all ranks symbolically: a chunk's value is the expression of contributions it
-// holds. It refuses a schedule in which a contribution is missing or counted twice, a step reads
-// what was never written, a slice leaves its buffer, a FIFO has two lanes at one end, the ranks
-// deadlock at the stated slots, or two steps touch one chunk without an order between them
+// holds. It rejects a schedule in which a contribution is missing or counted twice, a step reads a
+// chunk that was never written, a slice leaves its buffer, a FIFO has two lanes at one end, the
+// ranks deadlock at the stated slots, or two steps access one chunk without an order between them
 // (happens-before over lanes, dependencies, messages and slot reuse). The error names rank, lane,
 // step and chunk.
 #pragma once
@@ -14,22 +14,22 @@
 namespace pccl::schedule {
 
 struct Verdict {
-    /// The longest chain of messages each of which is sent after the one before it has arrived.
+    /// Longest chain of messages, each of which is sent after the previous one has arrived.
     int rounds = 0;
-    /// Every rank that gets a reduced chunk gets it by the same sums, but for the order of the two
-    /// operands of each.
+    /// Every rank that gets a reduced chunk gets it by the same sums, except for the order of the
+    /// two operands of each.
     bool bit_identical = true;
-    /// Every sum is made by one step of one rank, and passed on to whoever else gets it.
+    /// Every sum is made by one step of one rank, and forwarded to the others.
     bool sums_made_once = true;
-    /// Works for blocks of different lengths (all_gather, reduce_scatter): each rank can tell whose
-    /// block, and so how long, every chunk is that it moves, also one in scratch.
+    /// Supports blocks of different lengths (all_gather, reduce_scatter): each rank can derive the
+    /// block, and so the length, of every chunk that it moves, also of chunks in scratch.
     bool takes_uneven = false;
 };
 
-/// kInvalidArgument with the place of the fault, or what was learnt on the way.
+/// Verifies one placement. kInvalidArgument names the place of the fault.
 [[nodiscard]] PCCL_API Result<Verdict> verify(const Schedule& schedule, Placement placement);
 
-/// In every placement that its collective has; the verdict is that of two memories.
+/// Verifies every placement of the collective; the verdict is that of the out-of-place form.
 [[nodiscard]] PCCL_API Result<Verdict> verify(const Schedule& schedule);
 
 }  // namespace pccl::schedule
