@@ -9,7 +9,7 @@
 namespace pccl::schedule {
 namespace {
 
-// What a list of algorithms can name: "all_reduce=mine,all_gather=ring".
+// Returns whether a list of algorithms can contain the name: "all_reduce=mine,all_gather=ring".
 bool is_name(std::string_view name) {
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
     return !name.empty() && name.find_first_not_of(kLetters) == std::string_view::npos;

@@ -6,7 +6,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// Runs a program on the names of blocks.
+/// Symbolic run of a program on the names of blocks.
 class BlockWalk {
    public:
     BlockWalk(const Program& program, const Shape& shape, Rank rank)
@@ -60,7 +60,7 @@ class BlockWalk {
         return held_[static_cast<std::size_t>(chunk.offset)];
     }
 
-    /// Of a buffer with one block, that is this rank's own.
+    /// Returns the owner of a chunk; the chunks of a one-block buffer belong to this rank.
     [[nodiscard]] Rank owner_of(const Slice& placed) const {
         return blocks(shape_.kind, placed.buffer, shape_.ranks) == 1
                    ? rank_
@@ -80,7 +80,7 @@ class BlockWalk {
     const Program& program_;
     const Shape& shape_;
     const Rank rank_;
-    std::vector<std::size_t> done_;  // steps, by lane
+    std::vector<std::size_t> done_;  // number of steps, by lane
     std::vector<Rank> held_;         // by chunk of scratch
     std::vector<std::vector<MovedBlocks>> moved_;
 };

@@ -8,7 +8,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// Where the parts of a lane begin, and where the last one ends; switches belong to none.
+/// Bounds of the parts of a lane, up to the end of the last one; switches belong to no part.
 struct Bounds {
     std::vector<int> first;
     std::vector<int> end;
@@ -23,7 +23,7 @@ struct Bounds {
     }
 };
 
-/// What a step waits for in its own part: all before that is done.
+/// Returns the dependencies within a step's own part; all earlier parts are done.
 std::vector<Dependency> within(const std::vector<Dependency>& after,
                                const std::vector<Bounds>& lanes, std::size_t part) {
     std::vector<Dependency> own;

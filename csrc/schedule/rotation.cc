@@ -32,7 +32,7 @@ class Rotation {
         slices = std::move(turned);
     }
 
-    /// A slice that is turned beyond the end of its buffer goes on at the beginning.
+    /// Adds a rotated slice; a slice that exceeds its buffer continues at the beginning.
     void add_turned(Slices& slices, const Slice& slice) const {
         if (slice.buffer == Buffer::kScratch) return slices.add(slice);
         const int blocks = pccl::schedule::blocks(shape_.kind, slice.buffer, shape_.ranks);
@@ -45,7 +45,7 @@ class Rotation {
         slices.add({slice.buffer, 0, slice.count - static_cast<int>(here)});
     }
 
-    /// Chunks from one rank to the next.
+    /// Returns the shift in chunks from one rank to the next.
     [[nodiscard]] long long shift(int blocks) const {
         if (blocks > 1) return shape_.chunks;
         const bool turns = symmetry_ == Symmetry::kRotatedChunks;

@@ -76,7 +76,7 @@ struct Dependency {
     auto operator<=>(const Dependency&) const = default;
 };
 
-// Which operands each action uses:
+// Actions of steps, with their operands:
 //
 //   action               from  src        dst    to
 //   kNop                                                (only waits)
@@ -88,13 +88,14 @@ struct Dependency {
 //   kRecvReduce          recv  read or -  write         src (+) incoming; no src: dst (+) incoming
 //   kRecvReduceSend      recv  read              send   sends src (+) incoming, stores nothing
 //   kRecvReduceCopySend  recv  read or -  write  send   kRecvReduce, and sends the result
-//   kSwitchPhase                                        next of Schedule::phases
+//   kSwitchPhase                                        switches to the next of Schedule::phases
 //
-// "-" is no slice. src and dst have as many chunks, and a message is all of them: its sender
-// gathers the slices of a list, its receiver scatters it over another list, or reduces it there.
+// "-" means an empty list. src and dst have equal numbers of chunks, all of which form one message:
+// the sender gathers the slices of a list, and the receiver scatters or reduces it over another.
 //
-// At kSwitchPhase all lanes of all ranks wait for each other, and the network goes to another
-// phase: each lane has one for each phase, no message crosses it, and scratch does not outlive it.
+// At kSwitchPhase all lanes of all ranks wait for each other, and the network switches to another
+// phase. Each lane has one such step for each phase. No message crosses it, and scratch does not
+// outlive it.
 enum class Action : std::uint8_t {
     kNop,
     kCopy,

@@ -45,7 +45,7 @@ Result<std::vector<Rank>> positions_of(const RankOrder& order, int ranks) {
     return positions;
 }
 
-/// The program of a position, with the ranks' names in place of the positions'.
+/// Program of a position, with positions replaced by ranks.
 class Renaming {
    public:
     Renaming(const Shape& shape, const RankOrder& order) : shape_(shape), order_(order) {}
@@ -71,7 +71,7 @@ class Renaming {
         slices = std::move(renamed);
     }
 
-    /// The blocks of ranks that adjoin as positions.
+    /// Adds the blocks of the ranks at adjoining positions.
     void add_renamed(Slices& slices, const Slice& slice) const {
         if (slice.buffer == Buffer::kScratch ||
             blocks(shape_.kind, slice.buffer, shape_.ranks) == 1)
@@ -90,7 +90,7 @@ class Renaming {
     const RankOrder& order_;
 };
 
-/// Needs a shape that has passed.
+/// Returns the program along `order`. Requires a shape that check_shape() accepted.
 Result<Program> program_along(const ScheduleSource& source, const Shape& shape, Rank rank,
                               const RankOrder& order) {
     if (order.empty() || !source.follows_order) return source.program(shape, rank);

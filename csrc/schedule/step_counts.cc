@@ -10,7 +10,7 @@ bool reduces_memory(Action action) {
            action == Action::kRecvReduceSend || action == Action::kRecvReduceCopySend;
 }
 
-/// In one direction.
+/// Counts of one direction.
 struct Moved {
     long long messages = 0;
     long long chunks = 0;

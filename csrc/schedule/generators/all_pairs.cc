@@ -1,37 +1,39 @@
-// All-pairs exchange: everybody sends to everybody at once.
+// All-pairs exchange: every rank sends to all others at once.
 //
-// One shot, one round. all_reduce sends n-1 whole vectors a rank and reduces n-1 times its size;
-// all_gather, reduce_scatter and all_to_all send n-1 blocks a rank, reduce_scatter reduces as many.
-// In broadcast and scatter the root sends n-1 times, in reduce and gather every other rank once.
+// One shot takes one round. all_reduce sends n-1 whole vectors per rank and reduces n-1 times its
+// size; all_gather, reduce_scatter and all_to_all send n-1 blocks per rank, and reduce_scatter
+// reduces n-1 blocks. In broadcast and scatter the root sends n-1 times, in reduce and gather every
+// other rank once.
 //
-// Two shots, for all_reduce: a reduce_scatter, then an all_gather. Two rounds; a rank sends
-// 2(n-1)/n of the vector in 2(n-1) messages and reduces (n-1)/n of it, the fewest bytes that any
-// all_reduce can send (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-// workstations", J. Parallel and Distributed Computing 69, 2009).
+// Two shots, for all_reduce, are a reduce_scatter and then an all_gather. They take two rounds; a
+// rank sends 2(n-1)/n of the vector in 2(n-1) messages and reduces (n-1)/n of it, the fewest bytes
+// that any all_reduce can send (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations", J. Parallel and Distributed Computing 69, 2009).
 //
-// Where all reduce the same block, they do so in rank order x0 (+) x1 (+) ..., so that all get the
-// same bits. Where one does, it takes operands in the order in which they are sent to it: else all
-// would wait for rank 0, whose messages leave one after the other. All operands but the last meet
-// in scratch, on every rank alike: an executor that keeps scratch in a wider type then rounds once,
-// and again alike on every rank.
+// If all ranks reduce the same block, they use rank order x0 (+) x1 (+) ..., so that all get the
+// same bits. If one rank reduces it, it takes operands in the order in which they are sent to it:
+// otherwise all would wait for rank 0, whose messages leave one after the other. All operands
+// except the last are summed in scratch, on every rank alike: an executor that keeps scratch in a
+// wider type then rounds once, identically on every rank.
 #include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
 namespace {
 
-/// Starts with the next rank, so that not all hit the same receiver at once.
+/// Starts with the next rank, so that the ranks do not all send to one receiver at once.
 template <typename SliceFor>
 void send_to_all(LaneBuilder& lane, const Member& me, SliceFor slice_for) {
     for (int i = 1; i < me.n(); ++i) lane.send(slice_for(me.at(i)), me.at(i));
 }
 
-/// In the order in which the peers send to this rank.
+/// Receives in the order in which the peers send to this rank.
 template <typename SliceFor>
 void recv_from_all(LaneBuilder& lane, const Member& me, SliceFor slice_for) {
     for (int i = 1; i < me.n(); ++i) lane.recv(me.at(-i), slice_for(me.at(-i)));
 }
 
-/// result = x0 (+) x1 (+) ... (+) x(n-1), where x(rank) is `own` and the others arrive.
+/// Appends result = x0 (+) x1 (+) ... (+) x(n-1), where x(rank) is `own` and the others are
+/// received.
 void reduce_in_rank_order(Program& program, LaneBuilder& lane, const Member& me, Slice own,
                           Slice result) {
     const Rank last = me.n() - 1;
@@ -62,7 +64,7 @@ void reduce_in_rank_order(Program& program, LaneBuilder& lane, const Member& me,
     }
 }
 
-/// result = x(rank) (+) x(rank-1) (+) ... (+) x(rank+1), where x(rank) is `own`.
+/// Appends result = x(rank) (+) x(rank-1) (+) ... (+) x(rank+1), where x(rank) is `own`.
 void reduce_in_order_of_sending(Program& program, LaneBuilder& lane, const Member& me, Slice own,
                                 Slice result) {
     if (me.n() == 2) {

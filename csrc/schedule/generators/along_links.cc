@@ -1,13 +1,13 @@
-// Trees of shortest paths: block b goes down a tree that begins at rank b, and sums of block b go
-// up one that ends there. Of several shortest paths a block takes the one whose link carries least
-// so far.
+// Trees of shortest paths: block b goes down a tree rooted at rank b, and sums of block b go up a
+// tree that ends there. Among several shortest paths a block takes the one whose link carries the
+// least so far.
 //
 // The blocks that cross a link at the same distance from their owners travel in one message. On
-// every link those of small distances come first, and in sums those of large ones, so that a
-// message waits for none but messages that are before it in one order of all: one slot is enough.
+// every link the blocks of small distances come first, and in sums those of large distances. So a
+// message waits only for messages that precede it in one global order: one slot is enough.
 //
-// Sums begin as copies of a rank's own blocks: in the output where the block is the rank's own, or
-// of an all_reduce; in scratch otherwise.
+// Sums begin as copies of a rank's own blocks: in the output if the block is the rank's own, or for
+// an all_reduce; in scratch otherwise.
 #include "csrc/schedule/generators/along_links.h"
 
 #include <algorithm>
@@ -28,16 +28,16 @@ namespace {
 
 constexpr int kUnreached = -1;
 
-/// Where a rank is in the tree of one block.
+/// Position of a rank in the tree of one block.
 struct Spot {
-    Rank next = kNoRank;        // the neighbour on the way to the owner
-    int distance = kUnreached;  // links from there
+    Rank next = kNoRank;        // the neighbour towards the owner
+    int distance = kUnreached;  // links to the owner
 };
 
-/// Shortest ways between all ranks, by the owner at one end; the same on all ranks.
+/// Shortest paths between all ranks, by owner; identical on all ranks.
 class Trees {
    public:
-    /// Along links from the owner, or towards it.
+    /// Direction: along links from the owner, or towards it.
     enum class Way { kDown, kUp };
 
     Trees(int ranks, const std::vector<DirectedLink>& links, Way way) : ranks_(ranks) {
@@ -58,7 +58,7 @@ class Trees {
     [[nodiscard]] bool is_next(Rank owner, Rank rank, Rank next) const {
         return rank != owner && at(owner, rank).next == next;
     }
-    /// Whose tree has ranks beyond this one.
+    /// Returns whether the tree of `owner` has ranks beyond `rank`.
     [[nodiscard]] bool is_passed(Rank owner, Rank rank) const {
         for (Rank other = 0; other < ranks_; ++other)
             if (is_next(owner, other, rank)) return true;
@@ -117,7 +117,7 @@ struct Network {
     Trees up;
 };
 
-/// The program of one rank.
+/// Maker of the program of one rank.
 class AlongLinksMaker {
    public:
     AlongLinksMaker(const Network& network, const Member& me)
@@ -187,7 +187,7 @@ class AlongLinksMaker {
     [[nodiscard]] Slice output_of(Rank owner) const { return of(Buffer::kOutput, owner); }
     [[nodiscard]] Slice input_of(Rank owner) const { return of(Buffer::kInput, owner); }
 
-    /// Those of the blocks for which `is_here`, by distance from their owners.
+    /// Returns the blocks for which `is_here`, by distance from their owners.
     template <typename IsHere, typename Distance>
     [[nodiscard]] std::map<int, Blocks> by_distance(IsHere is_here, Distance distance) const {
         std::map<int, Blocks> found;
@@ -196,7 +196,7 @@ class AlongLinksMaker {
         return found;
     }
 
-    /// Every held block goes down its tree, and lies in the output of all.
+    /// Sends every held block down its tree, into the output of all ranks.
     void spread() {
         const Trees& trees = network_.down;
         for (auto& [from, lane] : receives_) {
@@ -222,12 +222,13 @@ class AlongLinksMaker {
         }
     }
 
-    /// The sum of every block goes up its tree; of those in places_ this rank has a sum.
+    /// Sends the sum of every block up its tree; this rank makes sums of the blocks in places_.
     void sum() {
         const Trees& trees = network_.up;
         for (const auto& [owner, place] : places_)
             held_[owner] = {first_.copy(input_of(owner), place)};
-        // From the farthest on, and of one distance by rank: for a block all come from one.
+        // Ordered from the farthest distance on, then by rank: all parts of a block come from one
+        // distance.
         std::map<std::pair<int, Rank>, Blocks> arrivals;
         for (const auto& [from, lane] : receives_)
             for (const auto& [distance, blocks] :
@@ -256,7 +257,7 @@ class AlongLinksMaker {
         }
     }
 
-    using Steps = std::map<Rank, std::vector<Dependency>>;  // of a block
+    using Steps = std::map<Rank, std::vector<Dependency>>;  // by block
 
     [[nodiscard]] static std::vector<Dependency> steps(const Steps& known, const Blocks& blocks) {
         std::vector<Dependency> found;
@@ -266,7 +267,7 @@ class AlongLinksMaker {
                     if (std::ranges::find(found, step) == found.end()) found.push_back(step);
         return found;
     }
-    /// That have sent what lies where these blocks come to.
+    /// Returns the steps that have sent the data at the places to which these blocks come.
     [[nodiscard]] std::vector<Dependency> left(const Blocks& blocks) const {
         return steps(left_, blocks);
     }
@@ -277,10 +278,10 @@ class AlongLinksMaker {
     LaneBuilder first_;  // copies
     std::map<Rank, LaneBuilder> sends_;
     std::map<Rank, LaneBuilder> receives_;
-    std::vector<Rank> owners_;      // of the blocks that move
-    std::map<Rank, Slice> places_;  // of the sums that this rank makes, by owner
-    Steps held_;                    // what brought a block, or the latest part of its sum
-    Steps left_;                    // what has sent a sum
+    std::vector<Rank> owners_;      // blocks that move
+    std::map<Rank, Slice> places_;  // sums that this rank makes, by owner
+    Steps held_;                    // step that brought a block, or the latest part of its sum
+    Steps left_;                    // step that sent a sum
 };
 
 Program program_along_links(const Network& network, const Shape& shape, Rank rank) {

@@ -1,12 +1,12 @@
-// Binomial trees: the ranks that have the data double with every round.
+// Binomial trees: the number of ranks that have the data doubles with every round.
 //
 // All take at most ceil(log2 n) rounds, for any n. Counted from the root, rank v's parent is v
 // without its lowest set bit, and its subtree is the ranks from v up to that bit away.
 //
-// broadcast: the root sends the vector ceil(log2 n) times, one message a chunk. reduce: every other
-// rank sends it once, the root reduces it ceil(log2 n) times. gather and scatter: n-1 blocks pass
-// the root in ceil(log2 n) messages, a subtree's blocks together; other ranks hold their subtree's
-// blocks in scratch.
+// broadcast: the root sends the vector ceil(log2 n) times, one message per chunk. reduce: every
+// other rank sends it once, and the root reduces it ceil(log2 n) times. gather and scatter: n-1
+// blocks pass the root in ceil(log2 n) messages, a subtree's blocks together; other ranks hold
+// their subtree's blocks in scratch.
 //
 // (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
 // Int. J. High Performance Computing Applications 19, 2005.)
@@ -27,14 +27,14 @@ struct Span {
 
 int parent_of(int position) { return position & (position - 1); }
 
-/// Positions below which all children of `position` lie.
+/// Returns the position below which all children of `position` lie.
 int reach(const Member& me, int position) {
     return position == 0 ? me.n() : std::min(me.n(), position + (position & -position));
 }
 
 Span subtree(const Member& me, int position) { return {position, reach(me, position) - position}; }
 
-/// Nearest first, which is smallest subtree first.
+/// Returns the children, nearest first: the smallest subtree first.
 std::vector<int> children_of(const Member& me, int position) {
     std::vector<int> children;
     for (int distance = 1; position + distance < reach(me, position); distance *= 2) {
@@ -52,15 +52,15 @@ TreePlace place_in_tree(const Member& me) {
     return place;
 }
 
-/// A subtree's blocks in a buffer at the root, where they may wrap round: other ranks keep them by
-/// position.
+/// Returns a subtree's blocks in a buffer of the root, where they may wrap around. Other ranks
+/// store blocks by position.
 Slices at_root(const Member& me, Buffer buffer, Span span) {
     const int before_wrap = std::clamp(me.n() - me.shape.root - span.first, 0, span.count);
     return {me.block(buffer, me.of_position(span.first), before_wrap),
             me.block(buffer, me.of_position(span.first + before_wrap), span.count - before_wrap)};
 }
 
-/// `span` within the scratch of this rank, which holds its subtree.
+/// Returns `span` within the scratch of this rank, which holds its subtree.
 Slice in_scratch(const Member& me, Span span) {
     return me.block(Buffer::kScratch, span.first - me.from_root(), span.count);
 }

@@ -3,13 +3,13 @@
 // Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in
 // multiport message-passing systems", IEEE Trans. Parallel and Distributed Systems 8, 1997.
 //
-// all_gather: in round i a rank sends (at most) 2^i blocks that it has to the rank 2^i before it;
-// n-1 blocks sent a rank, the least possible, one message a round, and each goes to its place at
-// once.
+// all_gather: in round i a rank sends at most 2^i blocks that it has to the rank 2^i before it. It
+// sends n-1 blocks, the least possible, in one message per round, and each block goes to its final
+// place at once.
 //
-// all_to_all: a block that must travel j places does so in steps of the powers of two that make up
-// j, in scratch until the last. At most n/2 blocks sent a rank and round, n/2 log2 n in all,
-// gathered into one message a round: for small blocks only.
+// all_to_all: a block that must travel j places uses the powers of two that make up j, and stays in
+// scratch until the last. A rank sends at most n/2 blocks per round, n/2 log2 n in all, gathered
+// into one message per round: this suits small blocks only.
 #include <algorithm>
 #include <vector>
 
@@ -19,15 +19,15 @@
 namespace pccl::schedule {
 namespace {
 
-/// Blocks [first, first + count) of a ring of n blocks, in output: two slices where they wrap
-/// round.
+/// Returns blocks [first, first + count) of a ring of n blocks in output: two slices if they wrap
+/// around.
 Slices around(const Member& me, int first, int count) {
     const int before_wrap = std::min(count, me.n() - first);
     return {me.block(Buffer::kOutput, first, before_wrap),
             me.block(Buffer::kOutput, 0, count - before_wrap)};
 }
 
-/// The distances below n whose way contains `step`.
+/// Returns the distances below n whose path contains `step`.
 std::vector<int> moving_by(int step, int n) {
     std::vector<int> distances;
     for (int distance = step; distance < n; ++distance) {
@@ -51,7 +51,7 @@ Program bruck_all_gather(const Member& me) {
     return program;
 }
 
-/// Where a rank holds the blocks that have `distance` left to go when they begin, in turn.
+/// Current places of the blocks on a rank, by the distance that they travel in total.
 class Homes {
    public:
     Homes(Program& program, const Member& me) : program_(program), me_(me) {
@@ -65,8 +65,8 @@ class Homes {
         return homes;
     }
 
-    /// The block that goes `distance` has made the steps up to `step`: the last of them takes it to
-    /// its place.
+    /// Records that the blocks of `distance` have made the steps up to `step`; the last step brings
+    /// a block to its final place.
     void move(int distance, int step) {
         Slice& home = homes_[static_cast<std::size_t>(distance)];
         if (distance < 2 * step) {
@@ -104,7 +104,7 @@ BlockCost cost_of_all_gather(const Sizes& of) {
 BlockCost cost_of_all_to_all(const Sizes& of) {
     double moved = 0;
     for (int step = 1; step < of.n; step *= 2) {
-        // Distances below n with this bit set.
+        // distances below n with this bit set
         const int moving = of.n / (2 * step) * step + std::max(0, of.n % (2 * step) - step);
         moved += moving;
     }

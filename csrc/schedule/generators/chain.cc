@@ -1,9 +1,9 @@
-// The ring cut open at the root: a pipeline through all ranks, one message a chunk.
+// Chain: the ring cut open at the root, a pipeline through all ranks with one message per chunk.
 //
-// broadcast: root, root+1, ..., root-1. reduce: the ring cut on the other side of the root, so that
-// the partial sum ends there. n-1 rounds for the first chunk and one more for each further one;
-// every rank sends the vector at most once, which is the least possible, and in reduce all but the
-// first reduce it once.
+// broadcast: root, root+1, ..., root-1. reduce: the ring is cut on the other side of the root, so
+// that the partial sum ends there. It takes n-1 rounds for the first chunk and one more for each
+// further one. Every rank sends the vector at most once, the least possible; in reduce all ranks
+// except the first reduce it once.
 #include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {

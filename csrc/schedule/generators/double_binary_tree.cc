@@ -1,18 +1,18 @@
-// Two binary trees, each for half of the chunks, in which no rank is inside both.
+// Two binary trees, each for half of the chunks; no rank is an inner node of both.
 //
 // Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
-// Parallel Computing 35, 2009. A leaf of one tree is inside the other, so every rank sends,
-// receives and reduces about one vector, as in a chain, but over a depth of log2 n. broadcast and
-// reduce take 1 + floor(log2(n-1)) rounds for the first chunk, all_reduce (up, then down) 2
-// floor(log2 n), in which a rank sends and receives two vectors at most and reduces one.
+// Parallel Computing 35, 2009. A leaf of one tree is an inner node of the other, so every rank
+// sends, receives and reduces about one vector, as in a chain, but over a depth of log2 n.
+// broadcast and reduce take 1 + floor(log2(n-1)) rounds for the first chunk, all_reduce (up, then
+// down) 2 floor(log2 n), in which a rank sends and receives two vectors at most and reduces one.
 //
 // The first tree is the in-order binary tree over labels 1..m: label x with lowest set bit b has
-// its children in (x-b, x) and (x, x+b), odd labels are leaves. The second tree gives every member
-// a label of the other parity: the mirror image m+1-x where m is even, the next label (around the
-// end) where m is odd. all_reduce labels all ranks; broadcast and reduce label all but the root,
-// which stands above both trees.
+// its children in (x-b, x) and (x, x+b), and odd labels are leaves. The second tree gives every
+// member a label of the other parity: the mirror image m+1-x if m is even, the next label
+// (cyclically) if m is odd. all_reduce labels all ranks; broadcast and reduce label all ranks
+// except the root, which is the parent of both trees.
 //
-// One lane up and one down for each tree; the channel is the tree.
+// Each tree has one lane up and one down; the channel is the tree.
 #include <algorithm>
 
 #include "csrc/schedule/generators/family.h"
@@ -25,7 +25,7 @@ constexpr int kTrees = 2;
 
 int lowest_bit(int x) { return x & -x; }
 
-/// 0 above the top.
+/// Returns the label of the parent; 0 for the top.
 int parent_label(int label, int labels) {
     const int bit = lowest_bit(label);
     const bool is_left_child = (label & (2 * bit)) == 0 && label + bit <= labels;
@@ -43,13 +43,13 @@ std::vector<int> child_labels(int label, int labels) {
     return children;
 }
 
-/// A member's label in the first tree to its label in the second, or back.
+/// Maps a member's label in the first tree to its label in the second, or back.
 int to_other_tree(int label, int labels, int step) {
     if (labels % 2 == 0) return labels + 1 - label;
     return (label - 1 + step + labels) % labels + 1;
 }
 
-/// The tree over `labels` members that start at the `first_position`-th rank after the root.
+/// Tree over `labels` members that start at the `first_position`-th rank after the root.
 struct Tree {
     int index = 0;
     int labels = 0;
@@ -133,9 +133,10 @@ Program double_tree_all_reduce(const Member& me) {
     return program;
 }
 
-/// Rooted: a rank inside one tree passes half of the chunks to two children or from them, the root
-/// all of them once. all_reduce: up and down, and a leaf's share in the other tree; two and three
-/// ranks are too few for a rank with a parent and two children.
+/// Returns the cost. Rooted collectives: an inner node of a tree exchanges half of the chunks with
+/// each of two children, and the root handles all chunks once. all_reduce: up and down, plus a
+/// leaf's share in the other tree. With two or three ranks no rank has both a parent and two
+/// children.
 BlockCost cost_of_double_tree(const Sizes& of) {
     if (of.kind != CollectiveKind::kAllReduce)
         return {1 + floor_log2(of.n - 1), of.chunks, 1.0, of.if_reduced(1.0)};
@@ -146,7 +147,7 @@ BlockCost cost_of_double_tree(const Sizes& of) {
 
 ScheduleSource double_tree_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("double_binary_tree", {kind, make, cost_of_double_tree});
-    made.granularity = [](int ranks) { return ranks == 1 ? 1 : 2; };  // one a tree
+    made.granularity = [](int ranks) { return ranks == 1 ? 1 : 2; };  // one per tree
     made.holds_calls_up = true;
     return made;
 }

@@ -11,7 +11,7 @@
 namespace pccl::schedule {
 namespace {
 
-// Where two are predicted to take as long, the first one is chosen.
+// If two sources have the same predicted cost, the first one is chosen.
 constexpr Family kFamilies[] = {
     ring,  chain,    recursive_doubling, recursive_halving, double_binary_tree,
     bruck, one_shot, two_shot,           binomial,          pairwise,

@@ -1,17 +1,18 @@
-// As many rails as the smallest host has ranks: rail j is the ranks with number j on their hosts,
-// and carries the blocks of all ranks whose number is j modulo the rails. Messages between hosts
-// stay on their rail, and of all bytes a host sends only those out that another one lacks: of an
-// all_gather or reduce_scatter (hosts-1) times its own ranks' blocks, of an all_reduce
-// 2(hosts-1)/hosts of the vector. With a rail for each NIC, all NICs of a host work at once.
+// Hierarchical collectives over rails. There are as many rails as the smallest host has ranks: rail
+// j consists of the ranks with number j on their hosts, and carries the blocks of all ranks whose
+// number is j modulo the rails. Messages between hosts stay on their rail. A host sends only bytes
+// that another host lacks: for all_gather and reduce_scatter (hosts-1) times its own ranks' blocks,
+// for all_reduce 2(hosts-1)/hosts of the vector. With a rail for each NIC, all NICs of a host work
+// at once.
 //
-// all_gather: ranks without a rail give their block to the one that has theirs; each rail gathers
-// the blocks of its ranks; on each host, each rail's rank sends what it has to all others.
-// reduce_scatter: the same backwards. all_reduce: the vector has a part for each rail; the ranks of
-// a host reduce each part at its rail's rank, the rail makes an all_reduce of it, and its rank
-// sends the sum to all others. Every element is summed once, and passed on.
+// all_gather: ranks without a rail give their block to the rank that carries it; each rail gathers
+// the blocks of its ranks; on each host, each rail's rank sends its blocks to all others.
+// reduce_scatter: the reverse. all_reduce: the vector has a part for each rail; the ranks of a host
+// reduce each part at its rail's rank, the rail makes an all_reduce of it, and its rank sends the
+// sum to all others. Every element is summed once and then forwarded.
 //
-// Between hosts the rails run PAT, or, for sums of blocks that differ in number from host to host,
-// a ring, which keeps no sums in scratch.
+// Between hosts the rails run PAT, or a ring, which keeps no sums in scratch, for sums of blocks
+// that differ in number from host to host.
 #include "csrc/schedule/generators/hierarchical.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// Ranks on hosts and rails.
+/// Map of ranks to hosts and rails.
 class Places {
    public:
     explicit Places(std::vector<int> sizes)
@@ -53,9 +54,9 @@ class Places {
         const auto next = std::ranges::upper_bound(first_, rank);
         return static_cast<int>(next - first_.begin()) - 1;
     }
-    /// On its host.
+    /// Returns the rank's number on its host.
     [[nodiscard]] int number_of(Rank own) const { return own - rank(host_of(own), 0); }
-    /// Whose blocks a rail carries for a host, the one that is on the rail first.
+    /// Returns the ranks whose blocks a rail carries for a host; the rank on the rail is the first.
     [[nodiscard]] std::vector<Rank> carried(int host, int rail) const {
         std::vector<Rank> ranks;
         for (int number = rail; number < size(host); number += rails_)
@@ -85,7 +86,7 @@ class Places {
     int rails_;
 };
 
-/// The program of one rank, step by step.
+/// Maker of the program of one rank, step by step.
 class HierarchicalMaker {
    public:
     HierarchicalMaker(const Places& places, const Member& me)
@@ -108,7 +109,7 @@ class HierarchicalMaker {
     /// Sums of blocks, in the order of `ranks`.
     struct Sums {
         std::vector<Rank> ranks;
-        Slice first;  // the first one's
+        Slice first;  // of the first rank
 
         [[nodiscard]] Slice of(Rank rank) const {
             const auto index = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
@@ -118,7 +119,7 @@ class HierarchicalMaker {
 
     [[nodiscard]] bool is_on_rail() const { return number_ < places_.rails(); }
     [[nodiscard]] bool is_alone() const { return places_.size(host_) == 1; }
-    /// The rank on the rail that carries this one's block.
+    /// Returns the rank on the rail that carries this rank's block.
     [[nodiscard]] Rank carrier() const { return places_.rank(host_, rail_); }
     [[nodiscard]] std::vector<Rank> carried() const { return places_.carried(host_, rail_); }
     [[nodiscard]] Slices blocks(Buffer buffer, const std::vector<Rank>& ranks) const {
@@ -129,27 +130,28 @@ class HierarchicalMaker {
     [[nodiscard]] Slice part_of(Buffer buffer, int rail) const {
         return part(me_, buffer, rail, places_.rails());
     }
-    /// What a rail gathers, but for the block of `but`.
+    /// Returns the blocks that a rail gathers, without the block of `but`.
     [[nodiscard]] Slices gathered(int rail, Rank but) const {
         std::vector<Rank> ranks = places_.carried(rail);
         std::erase(ranks, but);
         return blocks(Buffer::kOutput, ranks);
     }
 
-    /// To those of the first `numbers` of this host that are others, the next one first.
+    /// Sends to the other ranks among the first `numbers` of this host, the next one first.
     void send_to(int numbers, const SlicesFor& slices_for) {
         for (int i = 1; i < places_.size(host_); ++i)
             if (const int other = (number_ + i) % places_.size(host_); other < numbers)
                 sent_ = {sends_.send(slices_for(other), places_.rank(host_, other))};
     }
-    /// From those, in the order in which they send to this one.
+    /// Receives from the ranks that send_to() addresses, in the order in which they send to this
+    /// rank.
     template <typename Receive>
     void receive_from(int numbers, Receive receive) {
         for (int i = places_.size(host_) - 1; i > 0; --i)
             if (const int other = (number_ + i) % places_.size(host_); other < numbers)
                 receive(other, places_.rank(host_, other));
     }
-    /// own (+) what all others of this host send.
+    /// Appends own (+) the contributions of all other ranks of this host.
     void reduce_from_others(Slices own, const Slices& sum) {
         receive_from(places_.size(host_), [&](int /*number*/, Rank other) {
             done_ = {receives_.recv_reduce(other, std::exchange(own, {}), sum)};
@@ -159,7 +161,7 @@ class HierarchicalMaker {
         receive_from(places_.rails(),
                      [&](int rail, Rank from) { receives_.recv(from, slices_for(rail)); });
     }
-    /// A collective of the ranks on this rank's rail; the ends of its lanes.
+    /// Embeds a collective of the ranks on this rank's rail; returns the last steps of its lanes.
     std::vector<Dependency> run_on_rail(const Program& part,
                                         const std::function<Slices(const Slice&)>& place) {
         const std::vector<Rank> ranks = places_.on_rail(rail_);
@@ -184,12 +186,12 @@ class HierarchicalMaker {
     const int number_;  // on its host
     const int rail_;
     Program program_;
-    // On this host; between two ranks one lane of each sends and receives.
-    LaneBuilder relays_;  // between a rank without a rail and the one that carries its block
+    // Lanes within this host; for two ranks one lane on each sends and receives.
+    LaneBuilder relays_;  // between a rank without a rail and its carrier
     LaneBuilder sends_;
     LaneBuilder receives_;
-    std::vector<Dependency> sent_;  // the latest
-    std::vector<Dependency> done_;  // what the rail waits for
+    std::vector<Dependency> sent_;  // latest steps
+    std::vector<Dependency> done_;  // steps that the rail waits for
 };
 
 Program HierarchicalMaker::all_gather() && {
@@ -233,11 +235,11 @@ Program HierarchicalMaker::reduce_scatter() && {
         reduce_from_others(
             blocks(Buffer::kInput, all),
             {here.first.buffer, here.first.offset, static_cast<int>(all.size()) * me_.chunks()});
-    // This rank's own sum goes to the output at once.
+    // This rank's own sum goes directly to the output.
     const Sums made = reserve_sums(carried().size() > 1 ? carried() : std::vector<Rank>{});
     const Program rail =
         rail_program(places_.is_even() ? "pat" : "ring", CollectiveKind::kReduceScatter);
-    // Where hosts differ a ring runs, which has no scratch.
+    // If the hosts differ, a ring runs, which has no scratch.
     const Slice scratch = add_scratch_blocks(program_, me_, rail.scratch_chunks);
     const auto block = [&](Buffer buffer, Rank rank) {
         if (buffer == Buffer::kInput)
@@ -265,7 +267,7 @@ Program HierarchicalMaker::all_reduce() && {
     const auto sum_of = [&](int rail) { return part_of(Buffer::kOutput, rail); };
     send_to(places_.rails(), [&](int rail) { return part_of(Buffer::kInput, rail); });
     if (is_on_rail()) reduce_from_others(part_of(Buffer::kInput, rail_), sum_of(rail_));
-    receives_.wait_for(sent_);  // where a sum takes the place of what was sent
+    receives_.wait_for(sent_);  // if a sum overwrites data that was sent
     if (!is_on_rail()) {
         receive_from_rails(sum_of);
         return std::move(program_);
@@ -295,7 +297,7 @@ Program hierarchical_program(const Places& places, const Shape& shape, Rank rank
     }
 }
 
-/// Where hosts differ the longest chain may have one less.
+/// Returns the rounds. If the hosts differ, the longest chain may have one round less.
 long long hierarchical_rounds(const Places& places, CollectiveKind kind) {
     const std::string_view name =
         kind == CollectiveKind::kReduceScatter && !places.is_even() ? "ring" : "pat";

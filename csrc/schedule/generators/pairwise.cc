@@ -1,9 +1,8 @@
-// Pairwise all_to_all: n-1 rounds, in round i with the ranks i places away on either side.
+// Pairwise all_to_all: n-1 rounds; round i exchanges with the ranks i places away on either side.
 //
-// n-1 rounds, n-1 blocks sent a rank. At any time everybody sends to one rank and receives from
-// one, which keeps large messages from colliding (Thakur, Rabenseifner, Gropp, "Optimization of
-// collective communication operations in MPICH", Int. J. High Performance Computing Applications
-// 19, 2005).
+// A rank sends n-1 blocks. At any time it sends to one rank and receives from one, which keeps
+// large messages from colliding (Thakur, Rabenseifner, Gropp, "Optimization of collective
+// communication operations in MPICH", Int. J. High Performance Computing Applications 19, 2005).
 #include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
@@ -35,7 +34,7 @@ std::vector<ScheduleSource> pairwise() {
         generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost_of_pairwise});
     made.longest_message = one_block;
     made.symmetry = seen_from_each_rank(made.kind);
-    made.takes_uneven = true;  // each block goes straight to its place
+    made.takes_uneven = true;  // each block goes directly to its place
     return {made};
 }
 

@@ -1,26 +1,26 @@
-// PAT, parallel aggregated trees: every block goes down or up a binomial tree of its own, so that
-// of all blocks few go far and many go to neighbours.
+// PAT, parallel aggregated trees: every block uses a binomial tree of its own, so that few blocks
+// travel far and many go to neighbours.
 //
 // Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
-// arXiv:2506.20252, 2025. Relative to the rank that it is on, the block of rank (rank + s) mod n is
+// arXiv:2506.20252, 2025. Relative to the rank that holds it, the block of rank (rank + s) mod n is
 // block s.
 //
 // all_gather: block s comes from the rank at distance 2^d = the lowest bit of s. Up to A blocks
-// (Shape::aggregation, rounded down to a power of two; at most P/2, P being n rounded up to one)
-// travel in one message: those whose numbers differ by multiples of D = P/A. First the trees above
-// D, the farthest blocks first, one message for each distance; then the tree of the numbers below
-// D, in the order of a walk that enters the far child first. reduce_scatter: the same backwards, so
-// that partial sums of block s leave by that distance, the nearest first. all_reduce is both, with
-// the sums in the output.
+// (Shape::aggregation, rounded down to a power of two; at most P/2, where P is n rounded up to a
+// power of two) travel in one message: blocks whose numbers differ by multiples of D = P/A. First
+// come the trees above D, the farthest blocks first, one message for each distance; then the tree
+// of the numbers below D, in the order of a walk that enters the far child first. reduce_scatter:
+// the reverse, so that partial sums of block s leave by that distance, the nearest first.
+// all_reduce is both, with the sums in the output.
 //
-// log2 A + D-1 messages a rank where n = P, and n-1 blocks; twice the messages and 2(n-1)/n of the
-// vector for all_reduce. n-1 blocks reduced a rank, (n-1)/n of the vector. The walk is the point of
-// small A: sums of others' blocks that wait in scratch are those of one way down the tree,
-// A log2(D) - 1 blocks, however many ranks there are.
+// A rank sends log2 A + D-1 messages if n = P, and n-1 blocks; for all_reduce twice the messages
+// and 2(n-1)/n of the vector. It reduces n-1 blocks, (n-1)/n of the vector for all_reduce. A small
+// A pays off by this order: scratch holds only the sums of others' blocks along one path down the
+// tree, A log2(D) - 1 blocks, independent of the number of ranks.
 //
-// One lane sends and one receives, so that a message waits for the blocks that are in it, and for
-// none that arrive beside it. It waits for none but those of messages before its own, an order that
-// is the same on all ranks: one slot is enough.
+// One lane sends and one receives, so that a message waits only for the blocks that it contains,
+// and not for blocks that arrive at the same time. It waits only for blocks of messages before it,
+// in an order that is the same on all ranks: one slot is enough.
 #include <algorithm>
 #include <bit>
 #include <compare>
@@ -35,7 +35,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// The numbers that are a multiple of the stride apart travel together.
+/// Aggregation: blocks whose numbers differ by a multiple of the stride travel together.
 struct Strides {
     explicit Strides(int ranks, int aggregation) : n(ranks) {
         const int most = floor_power(std::max(n - 1, 1));  // P/2
@@ -43,11 +43,12 @@ struct Strides {
         stride = 2 * most / aggregated;
     }
 
-    /// Blocks of the longest message, which goes to a neighbour.
+    /// Returns the blocks of the longest message, which goes to a neighbour.
     [[nodiscard]] int longest() const { return (n - 2) / stride + 1; }
-    /// Sums that wait at a time, block 0's apart.
+    /// Returns the maximum number of waiting sums, without block 0's.
     [[nodiscard]] int sums() const { return longest() * floor_log2(stride) - 1; }
-    /// Where the sum of block s > 0 waits: those of one distance follow each other in one place.
+    /// Returns the place in which the sum of block s > 0 waits: sums of one distance use one place
+    /// in turn.
     [[nodiscard]] int place_of(int s) const {
         const int within = s % stride;
         if (within == 0) return s / stride - 1;
@@ -59,15 +60,15 @@ struct Strides {
     int stride;      // D
 };
 
-/// One message of every rank in an all_gather, to the rank `distance` before it: blocks first,
-/// first + step, ..., as seen from where they arrive.
+/// Message of every rank in an all_gather, to the rank `distance` before it: blocks first, first +
+/// step, ..., numbered from the view of the receiver.
 struct Message {
     int distance = 0;
     int first = 0;
     int step = 1;
 };
 
-/// Of an all_gather, in order.
+/// Messages of an all_gather, in order.
 class Messages {
    public:
     explicit Messages(const Strides& of) : of_(of) {
@@ -92,7 +93,7 @@ class Messages {
     std::vector<Message> list_;
 };
 
-/// One rank's two lanes, and where it holds each block, or the part of its sum that it has.
+/// Builder of one rank's two lanes; tracks where the rank holds each block, or its partial sum.
 class Pat {
    public:
     Pat(Program& program, const Member& me)
@@ -106,8 +107,8 @@ class Pat {
     [[nodiscard]] const Strides& strides() const { return strides_; }
     void hold(int s, Slice slice) { held(s) = {slice, std::nullopt}; }
 
-    /// Ends with the sum of block 0. Block s must be held; its partial sum gets the place
-    /// sum_of(s).
+    /// Appends the reduction, which ends with the sum of block 0. Block s must be held; its partial
+    /// sum gets the place sum_of(s).
     template <typename SliceFor>
     void reduce_towards_owners(SliceFor sum_of) {
         for (const Message& message : std::views::reverse(messages_.list())) {
@@ -116,7 +117,8 @@ class Pat {
         }
     }
 
-    /// Begins with block 0, which must be held; block s gets the place home_of(s).
+    /// Appends the gather, which begins with block 0. That block must be held; block s gets the
+    /// place home_of(s).
     template <typename SliceFor>
     void spread_from_owners(SliceFor home_of) {
         for (const Message& message : messages_.list()) {
@@ -139,7 +141,7 @@ class Pat {
         for (int s = message.first; s < me_.n(); s += message.step) blocks.push_back(s);
         return blocks;
     }
-    /// The same as seen from where they come from.
+    /// Returns the same blocks, numbered from the view of the sender.
     [[nodiscard]] std::vector<int> leaving(const Message& message) const {
         std::vector<int> blocks = arriving(message);
         for (int& s : blocks) s -= message.distance;
@@ -169,7 +171,8 @@ class Pat {
         for (const int s : blocks) held(s) = {home_of(s), step};
     }
 
-    /// All of these blocks have sums already, or none: they all get their first from next to it.
+    /// Adds a received message. These blocks either all have sums already, or none has; then the
+    /// first sum adds the rank's own blocks to the message.
     template <typename SliceFor>
     void accumulate(const std::vector<int>& blocks, Rank from, SliceFor sum_of) {
         Slices own;
@@ -183,7 +186,7 @@ class Pat {
         for (const int s : blocks) held(s) = {sum_of(s), step};
     }
 
-    /// The sums that were in this place before travelled together, as these will.
+    /// Waits for the previous sums in this place, which travelled together, as these will.
     void wait_until_left(Slice place) {
         const auto left = left_.find(place.offset);
         if (place.buffer == Buffer::kScratch && left != left_.end())
@@ -196,8 +199,9 @@ class Pat {
     LaneBuilder sends_;
     LaneBuilder receives_;
     std::vector<Held> held_;             // by s
-    std::optional<Dependency> awaited_;  // the last one; those before it are done as well
-    std::map<int, Dependency> left_;     // by offset in scratch: the step that sent what was there
+    std::optional<Dependency> awaited_;  // the last awaited step; the steps before it are done as
+                                         // well
+    std::map<int, Dependency> left_;     // by offset in scratch: the step that sent its data
 };
 
 Program pat_all_reduce(const Member& me) {
@@ -233,11 +237,11 @@ Program pat_reduce_scatter(const Member& me) {
     return program;
 }
 
-/// Messages that wait for each other: one is sent after those before it, and after the one that
+/// Returns the rounds: a message is sent after the messages before it, and after the message that
 /// brought its blocks has arrived.
 int rounds_of_pat(const Strides& strides, const Messages& messages) {
     std::vector<int> arrived(static_cast<std::size_t>(strides.n));  // by a message's first block
-    int spread = 0;  // the latest over a distance of the stride or more
+    int spread = 0;  // the latest arrival over a distance of the stride or more
     int sent = 0;
     int received = 0;
     for (const auto& [distance, first, step] : messages.list()) {

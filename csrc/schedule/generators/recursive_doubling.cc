@@ -1,14 +1,14 @@
-// Recursive doubling: in round i, exchange everything with the rank at distance 2^i.
+// Recursive doubling: in round i, ranks at distance 2^i exchange all their data.
 //
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
-// Int. J. High Performance Computing Applications 19, 2005. With h the largest power of two <= n:
-// log2 h rounds, up to two more where n > h (see fold.h).
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
+// J. High Performance Computing Applications 19, 2005. With h the largest power of two <= n, it
+// takes log2 h rounds, and up to two more if n > h (see fold.h).
 //
-// all_reduce: a rank sends and reduces the whole vector log2 h times, once more where it stands for
+// all_reduce: a rank sends and reduces the whole vector log2 h times, once more if it stands for
 // two. Both sides of an exchange add the same two sums, so every rank gets the same bits.
 //
-// all_gather: what a rank holds doubles with every round, n-1 blocks sent in all for a power of
-// two. Where n > h a rank that stands for two sends another n-1 blocks in the end: Bruck is better.
+// all_gather: the data of a rank doubles with every round, n-1 blocks sent in all for a power of
+// two. If n > h, a rank that stands for two sends another n-1 blocks at the end: Bruck is better.
 #include <algorithm>
 
 #include "csrc/schedule/generators/family.h"
@@ -26,7 +26,7 @@ Program recursive_doubling_all_reduce(const Member& me) {
     const Slice input = me.block(Buffer::kInput, 0);
     const Slice output = me.block(Buffer::kOutput, 0);
     const auto partner = [&](int distance) { return fold.rank_at(fold.position() ^ distance); };
-    Slice own = input;  // what the next incoming vector is added to; empty: to the output
+    Slice own = input;  // operand of the next incoming vector; empty: the output
     if (fold.stands_for_two()) {
         lane.recv_reduce_copy_send(me.rank - 1, input, output, partner(1));
         own = {};
@@ -97,13 +97,14 @@ BlockCost cost_of_recursive_doubling(const Sizes& of) {
         const int vectors = of.log + of.folds;
         return {doubling_rounds(of), vectors, 1.0 * vectors, 1.0 * vectors};
     }
-    // The rank that folded into the first pair's other one gets all but its own block from it, in
-    // two messages unless its block is the first.
+    // The rank that folded into the other rank of the first pair gets all blocks except its own
+    // from it, in two messages unless its block is the first.
     return {doubling_rounds(of), of.log + std::min(of.pairs, 2),
             kept_by_first_pair(of) + static_cast<double>(of.folds * of.others()), 0};
 }
 
-/// A rank that stands for two hands over all that others have.
+/// Returns the longest message: a rank that stands for two hands over all blocks of the other
+/// ranks.
 int longest_of_all_gather(const Shape& shape) {
     const int longest = halves_or_all(shape);
     return longest < whole_buffer(shape) ? longest : shape.chunks * std::max(1, shape.ranks - 1);

@@ -1,18 +1,18 @@
-// Recursive halving: in each round, two ranks split between them what they are responsible for.
+// Recursive halving: in each round, two ranks divide their common range between them.
 //
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
-// Int. J. High Performance Computing Applications 19, 2005; all_reduce: Rabenseifner, "Optimization
-// of collective reduction operations", ICCS 2004. With h the largest power of two <= n:
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
+// J. High Performance Computing Applications 19, 2005; all_reduce: Rabenseifner, "Optimization of
+// collective reduction operations", ICCS 2004. Let h be the largest power of two <= n.
 //
-// reduce_scatter: log2 h rounds; a rank sends and reduces n-1 blocks in all. Where n > h up to two
-// more rounds (see fold.h), and a rank that sits out sends n blocks, one that stands for two
-// reduces n more. Partial sums lie in scratch.
+// reduce_scatter: log2 h rounds; a rank sends and reduces n-1 blocks in all. If n > h, there are up
+// to two more rounds (see fold.h), a rank that sits out sends n blocks, and a rank that stands for
+// two reduces n more. Partial sums lie in scratch.
 //
-// all_reduce: halving, then the same exchanges backwards (doubling). 2 log2 h rounds; a rank sends
-// 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more rounds and a whole vector
-// more. Partial sums lie in the output. Long messages go to near partners, at distances 1, 2, 4 and
-// so on, and short ones to far ones: which part of the vector a rank is responsible for meanwhile
-// is free, where reduce_scatter's blocks have their owners.
+// all_reduce: halving, then the same exchanges in reverse (doubling). It takes 2 log2 h rounds; a
+// rank sends 2(h-1)/h of the vector and reduces (h-1)/h of it. If n > h, two more rounds and a
+// whole vector are added. Partial sums lie in the output. Long messages go to near partners, at
+// distances 1, 2, 4 and so on, and short ones to far partners. This is possible because all_reduce
+// may assign any part of the vector to a rank, while the blocks of reduce_scatter have owners.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ struct Range {
     int count = 0;
 };
 
-/// What a rank keeps of a range that is cut in two, and what it gives away.
+/// Halves of a range: the half that a rank keeps, and the half that it gives away.
 struct Halves {
     Range kept;
     Range given;
@@ -92,7 +92,7 @@ Program recursive_halving_reduce_scatter(const Member& me) {
         return program;
     }
     Buffer sums = Buffer::kInput;
-    int scratch_from = 0;  // the block that scratch begins with
+    int scratch_from = 0;  // first block in scratch
     const auto blocks_of = [&](Buffer buffer, Range range) {
         const int first = fold.first_block(range.first);
         const int count = fold.first_block(range.first + range.count) - first;

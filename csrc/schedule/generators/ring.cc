@@ -1,28 +1,29 @@
-// The ring: everybody sends to the next rank and receives from the previous one.
+// Ring: every rank sends to the next rank and receives from the previous one.
 //
-// reduce_scatter: n-1 rounds, n-1 blocks sent and reduced a rank. all_gather: n-1 rounds, n-1
+// reduce_scatter: n-1 rounds, n-1 blocks sent and reduced per rank. all_gather: n-1 rounds, n-1
 // blocks sent. all_reduce is both: 2(n-1) rounds, 2(n-1)/n of the vector sent and (n-1)/n of it
-// reduced a rank, which is the least possible (Patarasu and Yuan, "Bandwidth optimal all-reduce
+// reduced per rank, which is the least possible (Patarasu and Yuan, "Bandwidth optimal all-reduce
 // algorithms for clusters of workstations", J. Parallel and Distributed Computing 69, 2009).
 //
 // A block of k chunks travels as k independent rings, one lane and one channel each, so that the
-// messages of one overlap the reductions of another. A step passes on what it receives without
-// storing it where nobody needs it; since it holds an incoming message while it waits for an
-// outgoing slot, two slots are needed.
+// messages of one overlap the reductions of another. A step forwards a message without storing it
+// if nothing else reads it. Because it holds an incoming message while it waits for an outgoing
+// slot, two slots are required.
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/moved_blocks.h"
 
 namespace pccl::schedule {
 namespace {
 
-/// One of the parallel rings, at one rank: chunk `index` of every block, each block of `stride`
-/// chunks.
+/// One of the parallel rings, on one rank: chunk `index` of every block, with `stride` chunks per
+/// block.
 class Ring {
    public:
     Ring(Program& program, const Member& me, int index, int stride)
         : me_(me), lane_(program, index), index_(index), stride_(stride) {}
 
-    /// Block b starts at rank b+1 and ends, complete but for the last addition, in front of rank b.
+    /// Appends the reduction: block b starts at rank b+1 and ends before rank b, complete except
+    /// for the last addition.
     void reduce_towards_owner() {
         lane_.send(input(me_.at(-1)), right());
         for (int round = 1; round <= me_.n() - 2; ++round) {
@@ -30,7 +31,7 @@ class Ring {
         }
     }
 
-    /// Rank b's block b, which it has sent already, travels round to rank b-1.
+    /// Appends the gather: rank b's block b, which it has already sent, travels around to rank b-1.
     void pass_on_blocks() {
         for (int round = 1; round <= me_.n() - 2; ++round) {
             lane_.recv_copy_send(left(), output(me_.at(-round)), right());

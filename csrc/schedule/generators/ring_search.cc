@@ -7,7 +7,7 @@
 namespace pccl::schedule {
 namespace {
 
-constexpr long long kMostWork = 10'000'000;  // links looked at
+constexpr long long kMostWork = 10'000'000;  // links visited
 
 class RingSearch {
    public:
@@ -55,7 +55,7 @@ class RingSearch {
         return std::ranges::find(beyond_[at(from)], to) != beyond_[at(from)].end();
     }
 
-    /// The one to try first is the last.
+    /// Returns the next ranks; the last one is tried first.
     std::vector<Rank> ways_on(Rank from) {
         std::vector<std::pair<std::ptrdiff_t, Rank>> found;
         for (const Rank rank : beyond_[at(from)]) {
@@ -72,8 +72,8 @@ class RingSearch {
         return ranks;
     }
 
-    /// Whether all that are left can be reached from the end of the path, and each be entered and
-    /// left.
+    /// Returns whether all remaining ranks can be reached from the end of the path, and each can be
+    /// entered and left.
     bool can_go_on() {
         if (path_.size() == beyond_.size()) return true;
         std::vector<bool> is_seen = is_taken_;
@@ -101,11 +101,11 @@ class RingSearch {
                std::ranges::any_of(before_[at(rank)], is_way_in);
     }
 
-    std::vector<std::vector<Rank>> beyond_;  // by rank: those to which it has a link
-    std::vector<std::vector<Rank>> before_;  // and those that have one to it
+    std::vector<std::vector<Rank>> beyond_;  // by rank: ranks to which it has a link
+    std::vector<std::vector<Rank>> before_;  // by rank: ranks that have a link to it
     std::vector<bool> is_taken_;
     RankOrder path_;
-    std::vector<std::vector<Rank>> next_;  // by position: those that were not tried yet
+    std::vector<std::vector<Rank>> next_;  // by position: ranks that were not tried yet
     long long work_ = 0;
 };
 

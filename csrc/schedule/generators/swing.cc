@@ -1,15 +1,15 @@
 // Swing: partners are near while messages are large, and far only for the last, short ones.
 //
 // De Sensi, Bonato, Saam, Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth Allreduce",
-// NSDI 2024. In round s, position p exchanges with p + rho(s) where p is even, p - rho(s) where it
-// is odd, rho(s) = 1 - 2 + 4 - ... + (-2)^s: 1, -1, 3, -5, 11, ... So it gives away what its
-// partner will be responsible for: the partner's own part, and those of all whom that one meets in
-// later rounds. Messages of a half, a quarter, an eighth of the vector go over 1, 1, 3 ranks, where
-// recursive halving sends them over 1, 2, 4.
+// NSDI 2024. In round s, position p exchanges with p + rho(s) if p is even, p - rho(s) if it is
+// odd, rho(s) = 1 - 2 + 4 - ... + (-2)^s: 1, -1, 3, -5, 11, ... It sends the parts for which its
+// partner will be responsible: the partner's own part, and the parts of all positions that the
+// partner meets in later rounds. Messages of a half, a quarter, an eighth of the vector go over 1,
+// 1, 3 ranks, where recursive halving sends them over 1, 2, 4.
 //
-// all_reduce: log2 h rounds of giving parts away and log2 h backwards, h being the largest power of
-// two <= n; a rank sends 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more
-// rounds and a whole vector more (see fold.h). Partial sums lie in the output.
+// all_reduce: log2 h rounds of halving and log2 h in reverse, where h is the largest power of two
+// <= n; a rank sends 2(h-1)/h of the vector and reduces (h-1)/h of it. If n > h, two more rounds
+// and a whole vector are added (see fold.h). Partial sums lie in the output.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +30,8 @@ class Swing {
         const int moved = position % 2 == 0 ? position + rho : position - rho;
         return (moved % positions_ + positions_) % positions_;
     }
-    /// Of the positions that this one meets from `round` on, at first or second hand, and itself.
+    /// Returns this position and the positions that it meets from `round` on, directly or
+    /// indirectly.
     [[nodiscard]] std::vector<int> met_from(int round, int position) const {
         std::vector<int> met{position};
         for (int s = rounds_ - 1; s >= round; --s)

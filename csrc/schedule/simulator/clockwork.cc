@@ -10,7 +10,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// Links that turning the ranks maps onto each other are one.
+/// Returns one bandwidth for each class of links that rotations of the ranks map onto each other.
 std::vector<double> kinds_of(const Network& network) {
     std::vector<double> kinds;
     for (std::size_t link = 0; link < network.bandwidth.size(); link += at(network.ranks))
@@ -22,7 +22,8 @@ double added_bytes(const Step& step, double chunk_bytes) {
     return operands_of(step.action)->reduces ? count_of(step) * chunk_bytes : 0;
 }
 
-/// Empty where it is passed on without being stored.
+/// Returns the chunks that a step sends from memory; empty if it forwards the message without
+/// storing it.
 Slices sent_by(const Step& step) {
     if (step.action == Action::kRecvReduceSend) return {};
     return step.from.is_used() ? step.dst : step.src;
@@ -49,7 +50,7 @@ bool Clockwork::run() {
         if (graph_[id].needs == 0) begin(id);
     while (!queue_.empty()) {
         now_ = queue_.top().time;
-        // Not "== now_", which no time is that is no number: then this would go on for ever.
+        // "== now_" would loop for ever with a time that is NaN.
         while (!queue_.empty() && !(queue_.top().time > now_)) {
             const QueuedStep entry = queue_.top();
             queue_.pop();
@@ -102,8 +103,8 @@ double Clockwork::work_of(StepId id) const {
     return work;
 }
 
-/// But for the first: those of executors, which take chunks of a block together where they lie one
-/// behind the other.
+/// Returns the number of runs of chunks, without the first, that executors copy: they copy adjacent
+/// chunks of a block together.
 int Clockwork::more_runs(const Slices& slices) const {
     const PlayedPrograms& played = graph_.played();
     int runs = 0;
@@ -150,7 +151,7 @@ void Clockwork::finish(StepId id) {
 }
 
 void Clockwork::release(StepId waits, const Cause& cause) {
-    // A free slot is no message.
+    // A free slot adds no message to the chain.
     if (cause.kind != Cause::Kind::kSlot)
         depths_[at(waits)] =
             std::max(depths_[at(waits)],
@@ -174,8 +175,8 @@ Route Clockwork::route_of(StepId id) const {
     return network_.route(graph_[id].rank, graph_[id].step->to.peer);
 }
 
-/// Where one message stands for all that turning the ranks makes of it, a link of each kind is
-/// crossed by as many of them as the message crosses links of that kind.
+/// If one message represents all its rotations, each class of links is crossed as often as the
+/// message crosses links of that class.
 std::vector<Crossing> Clockwork::way_along(Route route) const {
     if (!graph_.played().one_for_all) return std::move(route.way);
     std::vector<Crossing> kinds;

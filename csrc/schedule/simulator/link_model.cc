@@ -9,17 +9,17 @@
 namespace pccl::schedule {
 namespace {
 
-// Programs of further hosts are looked at up to so many steps.
+// Maximum number of steps up to which the programs of further hosts are examined.
 constexpr std::size_t kManySteps = 1U << 16U;
 
-/// Counts what the ranks of hosts send and receive.
+/// Counter of the messages that the ranks of hosts send and receive.
 class Census {
    public:
     Census(const Shape& shape, const LinkModel& model, const topo::JobLinks& links,
            const RankOrder& order)
         : shape_(shape), model_(model), links_(links), order_(order) {}
 
-    /// False where the programs cannot be made.
+    /// Adds the ranks of a host. Returns false if their programs cannot be made.
     bool add_host(const ScheduleSource& source, int host) {
         for (const Rank rank : links_.job().hosts()[static_cast<std::size_t>(host)].ranks) {
             const auto program = generate_program(source, shape_, rank, order_);
@@ -72,8 +72,8 @@ class Census {
         most_far_peers_ = std::max(most_far_peers_, static_cast<int>(far_peers.size()));
     }
 
-    /// Of a rank's time: what it sends and receives is on its way at the same time, but for what it
-    /// copies itself.
+    /// Returns the time of a rank. Sending and receiving overlap, except where the rank copies by
+    /// itself.
     [[nodiscard]] double seconds_of(const Load& near, const Load& far) const {
         const double near_byte = model_.near.seconds_per_byte;
         const double far_byte = model_.far.seconds_per_byte;
@@ -84,7 +84,7 @@ class Census {
                         near.received * near_byte + far.received * far_byte);
     }
 
-    /// Whether it goes to another host.
+    /// Counts a send; returns whether it goes to another host.
     bool send(int host, Rank rank, Rank peer, double bytes) {
         const bool is_far = links_.job().host_of(peer) != host;
         ++messages_;
@@ -93,10 +93,10 @@ class Census {
         return is_far;
     }
 
-    /// Whether it comes from another host.
+    /// Counts a receive; returns whether it comes from another host.
     bool receive(int host, Rank peer, Rank rank, double bytes) {
         const bool is_far = links_.job().host_of(peer) != host;
-        // What a rank of this host sends is counted where it does.
+        // Messages from ranks of this host are counted by their senders.
         if (is_far) links_.charge(host, peer, rank, bytes, loads_);
         return is_far;
     }
@@ -126,10 +126,10 @@ Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkMode
 
 namespace {
 
-/// How much longer bytes take between hosts where a rank waits for one peer while another is late,
-/// and its port stands idle. Among 4 hosts whose ranks had half a core each, a tenth with two peers
-/// and a sixth with three, where a ring took what its bytes need; ranks with more of a core drift
-/// less.
+/// Returns the factor by which transfers between hosts slow down when a rank waits for a late peer
+/// while its port is idle. Measured among 4 hosts whose ranks had half a core each: a tenth with
+/// two peers and a sixth with three; a ring took only the time of its bytes. Ranks with more CPU
+/// time drift less.
 double drift(int far_peers) {
     constexpr double kForTwiceAsMany = 0.05;
     return 1 + kForTwiceAsMany * std::log2(std::max(far_peers, 1));

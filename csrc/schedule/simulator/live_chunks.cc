@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kUnwritten = -1;
 
-/// What comes leaves later; at one time, chunks leave before others come.
+/// Change of the held chunks at a time. At equal times, releases come before additions.
 struct Change {
     double time = 0;
     long long chunks = 0;
     auto operator<=>(const Change&) const = default;
 };
 
-/// What one rank holds.
+/// Record of the chunks that one rank holds.
 class Ledger {
    public:
     void hold(long long chunks, double from, double until) {
@@ -40,7 +40,7 @@ class Ledger {
     std::vector<Change> changes_;
 };
 
-/// The chunks of one rank's scratch, from when they are written until they are read last.
+/// Chunks of one rank's scratch, from their write to their last read.
 class Scratch {
    public:
     Scratch(int chunks, Ledger& ledger) : values_(at(chunks)), ledger_(ledger) {}

@@ -12,7 +12,8 @@ std::vector<double> equal(int links, double bandwidth) {
     return std::vector<double>(static_cast<std::size_t>(links), bandwidth);
 }
 
-/// Over `hops` circuits from `first` on, of those that begin at link `base`.
+/// Returns the route over `hops` circuits from `first` on, of the circuits that begin at link
+/// `base`.
 Route along(int base, int first, int step, int hops, int ranks, const LinkSpeed& speed) {
     Route route{speed.start_seconds, hops * speed.hop_seconds, {}};
     route.way.reserve(static_cast<std::size_t>(hops));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMostWindows = 1 << 20;
 
-/// The order of its members is that in which they are made.
+/// Replay of the steps. The order of its members is the order of their construction.
 class Player {
    public:
     Player(const PlayedPrograms& played, const StepGraph& graph, const Network& network,
@@ -64,7 +64,7 @@ class Player {
         return Status::invalid_argument("its steps wait for each other, for ever");
     }
 
-    /// Ranks for which one stands.
+    /// Returns the number of ranks that one rank represents.
     [[nodiscard]] long long copies() const { return played_.one_for_all ? played_.shape.ranks : 1; }
     [[nodiscard]] double bytes_of(StepId id) const {
         return count_of(*graph_[id].step) * chunk_bytes_;
@@ -107,7 +107,7 @@ class Player {
         return most;
     }
 
-    /// From its first step on.
+    /// Returns the critical path from its first step on.
     [[nodiscard]] std::vector<StepTime> critical_path() const {
         std::vector<StepTime> path;
         StepId id = kNoStep;
@@ -165,7 +165,8 @@ class Player {
     Clockwork clockwork_;
 };
 
-/// In how many windows a FIFO of the network takes the messages of a schedule.
+/// Returns the number of windows with which a FIFO of the network can hold the messages of a
+/// schedule.
 Result<int> windows_of(const Piece& piece, std::size_t capacity) {
     if (capacity == 0) return 1;
     const auto message = static_cast<double>(capacity) / piece.shape.slots;

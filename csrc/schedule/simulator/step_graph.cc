@@ -20,7 +20,7 @@ long long steps_of(const Program& program) {
     return steps;
 }
 
-/// Over one window after the other: what a step waits for is of its own window.
+/// Repeats the steps for each window; dependencies stay within a window.
 void repeat(Program& program, int windows) {
     std::vector<std::size_t> lengths;
     lengths.reserve(program.lanes.size());
@@ -37,7 +37,7 @@ void repeat(Program& program, int windows) {
     }
 }
 
-/// Sender, receiver and channel; where one rank stands for all, the sender is rank 0.
+/// Sender, receiver and channel. If one rank represents all, the sender is rank 0.
 using Fifo = std::tuple<Rank, Rank, ChannelId>;
 
 struct Ends {

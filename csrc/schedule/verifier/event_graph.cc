@@ -25,8 +25,8 @@ std::string name_of(const End& end) {
     return concat("FIFO ", end.sender, " -> ", end.receiver, " channel ", end.channel);
 }
 
-/// By FIFO, and within one in the order of its lane. Steps that follow each other mostly use one
-/// FIFO: such runs are sorted, not their ends.
+/// Returns the ends sorted by FIFO, and within a FIFO in the order of its lane. Consecutive steps
+/// mostly use one FIFO, so this sorts such runs instead of ends.
 std::vector<End> sorted(const std::vector<End>& ends) {
     std::vector<std::span<const End>> runs;
     for (auto begin = ends.begin(); begin != ends.end();) {
@@ -42,7 +42,7 @@ std::vector<End> sorted(const std::vector<End>& ends) {
     return in_order;
 }
 
-/// The ends of the FIFO that comes first; `rest` goes on behind them.
+/// Takes the ends of the first FIFO from `rest`.
 std::span<const End> take_fifo(std::span<const End>& rest) {
     std::size_t count = 1;
     while (count < rest.size() && rest[count].fifo() == rest[0].fifo()) ++count;

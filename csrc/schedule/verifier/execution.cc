@@ -55,7 +55,7 @@ class Execution {
         if (knows_blocks_) state_.moved.resize(chunks);
     }
 
-    /// Of all_gather and reduce_scatter.
+    /// Returns the block of an expression of all_gather or reduce_scatter.
     [[nodiscard]] Rank block_of(Expression expression) const {
         const Shape& shape = graph_.schedule().shape;
         const Contribution part = state_.expressions.one_of(expression);
@@ -94,7 +94,8 @@ class Execution {
         return Status::ok();
     }
 
-    /// What the step makes of the i-th chunk: its operands, incoming or in memory, added up.
+    /// Returns the result of the step for the i-th chunk: the sum of its operands, received or in
+    /// memory.
     Result<Expression> result_of(EventId id, int i, std::span<ChunkWalk> operands) {
         const Step& step = *graph_.event(id).step;
         Expression result = kUnwritten;

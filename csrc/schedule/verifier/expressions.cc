@@ -7,8 +7,8 @@
 namespace pccl::schedule {
 namespace {
 
-/// A number in which every bit depends on all of `bits` (the finaliser of SplitMix64: Steele, Lea
-/// and Flood, OOPSLA 2014).
+/// Returns a hash in which every bit depends on all of `bits` (the finaliser of SplitMix64: Steele,
+/// Lea and Flood, OOPSLA 2014).
 std::uint64_t mixed(std::uint64_t bits) {
     bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
     bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
@@ -115,7 +115,7 @@ std::string Expressions::written(Expression expression) const {
             const bool is_outer = next == expression;
             if (!is_outer) text += '(';
             if (!is_outer) left.push_back(kEnd);
-            // Their order is free; a sum in front reads better.
+            // The order is free; a leading sum is more readable.
             auto [first, then] = std::pair(sum_at(next).left, sum_at(next).right);
             if (is_input(first) && !is_input(then)) std::swap(first, then);
             left.insert(left.end(), {then, kPlus, first});

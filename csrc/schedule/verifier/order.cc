@@ -1,8 +1,7 @@
-// An order in which the steps can happen, or the circle in which they wait for each other.
+// Order in which the steps can happen, or the cycle in which they wait for each other.
 //
-// Runs all lanes as far as they come; a lane that must wait is put on the list of the step it waits
-// for. No step can take from another what it needs (see event_graph.h), so if one order gets stuck,
-// all do.
+// Each lane runs until it must wait; then it joins the list of the step for which it waits. No step
+// can take a resource that another needs (see event_graph.h), so if one order deadlocks, all do.
 #include <algorithm>
 
 #include "csrc/schedule/verifier/event_graph.h"
@@ -66,7 +65,7 @@ class Runner {
         return missing;
     }
 
-    /// The step that the lane of `id`, which cannot go on to `id`, is stuck at.
+    /// Returns the step at which the lane of `id` is blocked before it reaches `id`.
     [[nodiscard]] EventId stuck_at(EventId id) const {
         return next_[static_cast<std::size_t>(graph_.event(id).lane)];
     }
@@ -108,9 +107,9 @@ class Runner {
     std::vector<bool> done_;
     std::vector<EventId> next_;  // of each lane
     std::vector<EventId> order_;
-    std::vector<int> runnable_;      // lanes
-    std::vector<int> first_waiter_;  // by event: a list of the lanes that wait for it
-    std::vector<int> next_waiter_;   // by lane: the list goes on
+    std::vector<int> runnable_;      // lanes that can run
+    std::vector<int> first_waiter_;  // by event: first of the lanes that wait for it
+    std::vector<int> next_waiter_;   // by lane: next in the same list
 };
 
 }  // namespace
@@ -124,7 +123,7 @@ int longest_message_chain(const EventGraph& graph, const std::vector<EventId>& o
         const Event& event = graph.event(id);
         int& own = depth[static_cast<std::size_t>(id)];
         graph.for_each_predecessor(id, [&](EventId before) {
-            // A free slot is no message.
+            // A free slot adds no message to the chain.
             if (before == event.freer) return true;
             own = std::max(
                 own, depth[static_cast<std::size_t>(before)] + (before == event.sender ? 1 : 0));

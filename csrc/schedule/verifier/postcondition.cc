@@ -8,8 +8,8 @@
 namespace pccl::schedule {
 namespace {
 
-/// What an output chunk must hold: input chunk `chunk` of `rank`, or the sum over all ranks of
-/// theirs.
+/// Required content of an output chunk: input chunk `chunk` of `rank`, or the sum of that chunk
+/// over all ranks.
 struct Promise {
     int chunk = 0;
     Rank rank = 0;
@@ -94,8 +94,8 @@ class Check {
         return Status::ok();
     }
 
-    /// Every rank's contribution, of the right chunk, once. More than n are never looked at: among
-    /// n+1 of n possible ones, one is wrong or twice there.
+    /// Checks that every rank contributes the right chunk exactly once. n+1 contributions suffice
+    /// to find an error: with n valid ones, one of them is wrong or repeated.
     [[nodiscard]] Status check_contributions(const Spot& spot, const Promise& promise) const {
         const Expression held = holdings_.held[spot.place];
         auto found = holdings_.expressions.contributions(held, shape_.ranks + 1);
@@ -132,7 +132,7 @@ class Check {
                                                what..., "; it must hold ", wanted));
     }
 
-    /// What a rank's own block takes, which travels nowhere.
+    /// Returns a hint for a missing own block, which no message carries.
     [[nodiscard]] static std::string own_copy(Rank rank, const Promise& promise) {
         if (promise.is_sum || promise.rank != rank) return {};
         return concat(", its own: copy it there (c.input(", rank, ").copy_to(", rank, "))");
@@ -142,7 +142,7 @@ class Check {
     const Shape& shape_;
     const MemoryMap& memory_;
     const Holdings& holdings_;
-    std::vector<Expression> found_right_;  // by input chunk: the last sum of it that passed
+    std::vector<Expression> found_right_;  // by input chunk: its last sum that passed the check
     bool bit_identical_ = true;
 };
 

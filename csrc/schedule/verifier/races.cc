@@ -1,9 +1,9 @@
 // Happens-before by vector clocks: the clock of an event counts, for each lane, the steps that
-// happen before.
+// happen before it.
 //
-// A lane is ordered in itself, so only ranks with two lanes and more have a race to lose and a
-// column in the clocks; if there is none, nothing is done. A clock lives until the last event that
-// builds on it has come.
+// The steps of one lane are ordered, so only ranks with two or more lanes can have a race and a
+// column in the clocks; without such ranks nothing is done. A clock is freed after the last event
+// that is derived from it.
 #include "csrc/schedule/verifier/races.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Clocks {
 
     [[nodiscard]] bool has_column(EventId id) const { return column_of(id) != kNoColumn; }
 
-    /// The clock of `id`, whose predecessors have all been given to this function before.
+    /// Returns the clock of `id`, after this function was called for all its predecessors.
     const Clock& enter(EventId id) {
         Clock own;
         graph_.for_each_predecessor(id, [&](EventId before) {
@@ -51,7 +51,8 @@ class Clocks {
         return clocks_[static_cast<std::size_t>(id)] = std::move(own);
     }
 
-    /// Whether `before` happens before the event of `clock`. Both belong to ranks with columns.
+    /// Returns whether `before` happens before the event of `clock`. Both belong to ranks with
+    /// columns.
     [[nodiscard]] bool knows(const Clock& clock, EventId before) const {
         const int steps = clock[static_cast<std::size_t>(column_of(before))];
         return before < graph_.lane_of(before).first + steps;
@@ -80,11 +81,11 @@ class Clocks {
     const EventGraph& graph_;
     int width_ = 0;
     std::vector<int> columns_;  // by lane
-    std::vector<int> users_;    // by event: events that still build on its clock
+    std::vector<int> users_;    // by event: events that will still use its clock
     std::vector<Clock> clocks_;
 };
 
-/// Who touched a chunk since it was last written, the writer included.
+/// Accesses to a chunk since its last write, which is included.
 struct Touched {
     EventId writer = kNoEvent;
     std::vector<EventId> readers;

@@ -18,7 +18,7 @@ Status refuse(const Parts&... what) {
     return Status::invalid_argument(concat(what...));
 }
 
-/// Chunks of memory, and where in their list they are.
+/// Run of chunks in memory, with its position in the list.
 struct PlaceRun {
     int place = 0;
     int count = 0;
@@ -115,7 +115,7 @@ class StepCheck {
         return Status::ok();
     }
 
-    /// By place.
+    /// Returns the runs in order of their places.
     [[nodiscard]] std::vector<PlaceRun> runs_of(const Slices& slices) const {
         std::vector<PlaceRun> runs;
         int at = 0;
@@ -127,7 +127,8 @@ class StepCheck {
         return runs;
     }
 
-    /// Whether a chunk of `source` is another of `targets`, which are disjoint, by place.
+    /// Returns whether a chunk of `source` meets a different chunk of `targets`, which are disjoint
+    /// and sorted by place.
     [[nodiscard]] static bool collides(const PlaceRun& source,
                                        const std::vector<PlaceRun>& targets) {
         const auto first = std::ranges::upper_bound(targets, source.place, {}, &PlaceRun::end);
@@ -175,7 +176,7 @@ Status check_memory(const Schedule& schedule) {
     const Shape& shape = schedule.shape;
     const long long blocks_of_rank = blocks(shape.kind, Buffer::kInput, shape.ranks) +
                                      blocks(shape.kind, Buffer::kOutput, shape.ranks);
-    // Capped before the product with the ranks, which could overflow.
+    // Capped before the multiplication by the ranks, which could overflow.
     long long places = std::min(blocks_of_rank * shape.chunks, kMaxPlaces) * shape.ranks;
     for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
         const int scratch = schedule.programs[rank].scratch_chunks;

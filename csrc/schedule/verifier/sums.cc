@@ -9,7 +9,7 @@
 namespace pccl::schedule {
 namespace {
 
-/// By input chunk: what the first rank that gets its sum holds.
+/// Returns, by input chunk, the sum in the first rank that gets it.
 std::vector<Expression> first_sums(const Shape& shape, const MemoryMap& memory,
                                    const Holdings& holdings) {
     std::vector<Expression> sums(static_cast<std::size_t>(memory.chunks(0, Buffer::kInput)),

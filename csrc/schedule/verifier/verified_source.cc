@@ -45,7 +45,8 @@ ScheduleSource source_of(const std::shared_ptr<const Schedule>& verified, const 
 
 std::vector<PartSource> part_sources_of(const Schedule& verified, const Verdict& verdict,
                                         std::uint64_t digest) {
-    // What a chunk is depends on it: where there are windows, on the longest message.
+    // The parts need the whole schedule's value: with windows, the size of a chunk depends on the
+    // longest message.
     const int longest_message = most_of(verified).longest_message;
     std::vector<PartSource> sources;
     for (PhasePart& part : parts_of(verified)) {

@@ -18,7 +18,7 @@ namespace pccl::schedule {
 
 namespace {
 
-/// What is the same in every placement: who waits for whom.
+/// Graph and order of the steps, which are the same in every placement.
 struct Ordered {
     EventGraph graph;
     std::vector<EventId> order;
@@ -40,7 +40,7 @@ Result<Verdict> judge(const Ordered& steps, const MemoryMap& memory) {
                    .takes_uneven = finds_lengths(graph, holdings)};
 }
 
-/// Each check relies on those before it.
+/// Each check relies on the checks before it.
 Result<Verdict> verify_in(const Schedule& schedule, std::span<const Placement> placements) {
     PCCL_TRY(check_shape(schedule));
     std::optional<Ordered> steps;
