@@ -19,7 +19,7 @@ namespace {
 
 using schedule::Schedule;
 
-// Longer lists of sums serve nobody.
+// Longer lists of sums are not useful.
 constexpr int kMostRanksWithSums = 16;
 constexpr std::size_t kMostSums = 256;
 
@@ -42,7 +42,7 @@ std::uint64_t first_of(const sys::Digest& digest) {
 
 }  // namespace
 
-/// What this process has proven, while somebody uses it.
+/// Cache of the capsules that this process has verified and still uses.
 class Capsule::Proven {
    public:
     static Proven& of_process() {
@@ -54,7 +54,7 @@ class Capsule::Proven {
         return *proven;
     }
 
-    /// Null where these bytes, whose digest is right, are not among it.
+    /// Returns null if these bytes, whose digest is correct, are not in the cache.
     std::shared_ptr<const Content> find(const sys::Digest& digest, std::string_view bytes) {
         const std::lock_guard lock(mutex_);
         const auto found = contents_.find(digest);

@@ -1,13 +1,13 @@
-// A capsule: the programs of one collective for one number of ranks, proven whenever they are read.
+// Capsule: the programs of one collective for one number of ranks, verified on every read.
 //
-//   pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
+// pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
 //   manifest: JSON, for people and for tools (manifest.h)
 //   programs: program_bytes.h
 //   SHA-256 of all bytes before it
 //
-// Bytes are canonical: one capsule has one file of a version, and a file in which anything was
-// written otherwise is refused. What the manifest says of the programs is found again from them,
-// never believed.
+// The bytes are canonical: a capsule has exactly one file per version, and any other encoding is
+// rejected. The manifest's statements about the programs are recomputed from the programs, never
+// trusted.
 #pragma once
 
 #include <cstdint>
@@ -28,35 +28,36 @@ namespace pccl::capsule {
 struct FileParts;
 enum class FileVersion : std::uint8_t;
 
-/// A value that is verified: there is no other way to get one.
+/// Verified value: every way to construct one verifies it.
 class PCCL_API Capsule {
    public:
-    /// kInvalidArgument says what is wrong with the programs, as schedule::verify() does, or with
-    /// the description. The schedule takes the description's name.
+    /// Makes a capsule; the schedule takes the description's name. kInvalidArgument: the programs
+    /// have a fault, reported as by schedule::verify(), or the description has one.
     [[nodiscard]] static Result<Capsule> make(const Description& description,
                                               schedule::Schedule schedule);
-    /// From bytes of any origin, within bounded time and memory. Bytes that this process has proven
-    /// and still uses, as of a capsule that several groups are given, are not proven again.
-    /// CapsuleFile reads what is signed, or for several numbers of ranks.
+    /// Parses bytes of any origin, within bounded time and memory. Bytes that this process has
+    /// already verified and still uses, such as a capsule that several groups load, are not
+    /// verified again. For signed files, and files for several numbers of ranks, use CapsuleFile.
     [[nodiscard]] static Result<Capsule> parse(std::string_view bytes);
 
     [[nodiscard]] const Description& description() const { return content_->description; }
     [[nodiscard]] const schedule::Schedule& schedule() const { return content_->schedule; }
     [[nodiscard]] const schedule::Verdict& verdict() const { return content_->findings.verdict; }
-    /// JSON.
+    /// Returns JSON.
     [[nodiscard]] const std::string& manifest() const { return content_->manifest; }
     [[nodiscard]] const std::string& bytes() const { return content_->bytes; }
-    /// Of the bytes before it.
+    /// Returns the SHA-256 of the bytes before it.
     [[nodiscard]] const sys::Digest& digest() const { return content_->digest; }
 
-    /// Of the file that it came in, by which groups know it: its own, but for one of several.
+    /// Returns the digest of the file from which the capsule was read, by which groups identify it.
+    /// It is digest() unless the file has several capsules.
     [[nodiscard]] const sys::Digest& file_digest() const { return file_digest_; }
     [[nodiscard]] Capsule from_file(const sys::Digest& digest) const;
 
-    /// Whether its programs switch phases of the network: then only its parts can be run.
+    /// Returns whether its programs switch phases of the network; then only its parts can run.
     [[nodiscard]] bool switches_phases() const { return !schedule().phases.empty(); }
     [[nodiscard]] std::vector<schedule::PartSource> parts() const;
-    /// Chosen for `sizes`; empty: for those of its description.
+    /// Returns a source for `sizes`; empty: for the sizes of its description.
     [[nodiscard]] schedule::SourcePtr source(
         const std::optional<schedule::SizeRange>& sizes = {}) const;
 
@@ -70,10 +71,11 @@ class PCCL_API Capsule {
         sys::Digest digest{};
     };
     class Proven;
-    /// In a file of `newest`, or of the version before where that says as much.
+    /// Makes a capsule in a file of version `newest`, or of the version before if that can express
+    /// it.
     [[nodiscard]] static Result<Capsule> made(const Description& description,
                                               schedule::Schedule schedule, FileVersion newest);
-    /// Of bytes that are nothing but these parts.
+    /// Makes a capsule of bytes that consist of exactly these parts.
     [[nodiscard]] static Result<Capsule> made_of(const FileParts& parts, std::string_view whole);
     explicit Capsule(std::shared_ptr<const Content> content)
         : content_(std::move(content)), file_digest_(content_->digest) {}

@@ -16,7 +16,8 @@ namespace {
 
 int ranks_of(const Capsule& capsule) { return capsule.schedule().shape.ranks; }
 
-/// The file of several, ordered by their numbers of ranks, without looking whether they fit.
+/// Returns the file of several capsules, ordered by their numbers of ranks, without checking that
+/// they match.
 Result<std::string> joined(const std::vector<Capsule>& capsules) {
     std::string inside;
     std::vector<int> ranks;

@@ -1,13 +1,13 @@
-// What a file has: a capsule, or one for each of several numbers of ranks, under one name.
+// Capsule file: a capsule, or one for each of several numbers of ranks, under one name.
 //
-// Of one number of ranks it is the capsule's bytes (capsule.h). Of several:
+// For one number of ranks the file is the capsule's bytes (capsule.h). For several:
 //
-//   pccl-capsule 3 <bytes of the manifest> <bytes of the capsules>\n
-//   manifest: JSON: what they have in common, and for how many ranks they are
-//   capsules: as files of their own, numbers of ranks ascend
+// pccl-capsule 3 <bytes of the manifest> <bytes of the capsules>\n
+//   manifest: JSON: their common fields, and their numbers of ranks
+//   capsules: as files of their own, in ascending order of ranks
 //   SHA-256 of all bytes before it
 //
-// Either may have a signature behind it (signature.h), which is of all of it.
+// Either may be followed by a signature (signature.h) over the whole file.
 #pragma once
 
 #include <memory>
@@ -23,59 +23,61 @@
 
 namespace pccl::capsule {
 
-/// A value. A program in it is proven when it is asked for, so that a group proves one alone.
+/// Value type. A program in it is verified on first use, so that a group verifies only its own.
 class PCCL_API CapsuleFile {
    public:
     explicit CapsuleFile(const Capsule& capsule);
-    /// In any order. kInvalidArgument where two are for as many ranks, or they are not of one name,
-    /// collective and root and otherwise described alike, or more than a file has.
+    /// Makes a file of capsules in any order. kInvalidArgument: two capsules have the same number
+    /// of ranks, they differ in name, collective, root or description, or they exceed the limits of
+    /// a file.
     [[nodiscard]] static Result<CapsuleFile> of(std::vector<Capsule> capsules);
-    /// From bytes of any origin, within bounded time and memory: what does not need a proof is
-    /// right, a signature, too.
+    /// Parses bytes of any origin, within bounded time and memory. Checks everything except the
+    /// programs, including the signature.
     [[nodiscard]] static Result<CapsuleFile> parse(std::string bytes);
-    /// Errors as parse(), and those of reading files, with the path, as those of for_ranks() then.
+    /// Reads a file. Errors are those of parse() and of file input, and contain the path, as do
+    /// later errors of for_ranks().
     [[nodiscard]] static Result<CapsuleFile> read(const std::string& path);
 
-    /// They ascend.
+    /// Returns the numbers of ranks in ascending order.
     [[nodiscard]] std::vector<int> ranks() const;
     [[nodiscard]] bool has(int ranks) const;
-    /// "2..4 8", as the manifest has them.
+    /// Returns "2..4 8", as in the manifest.
     [[nodiscard]] std::string ranks_text() const;
-    /// kInvalidArgument where there is none, or it is wrong, as Capsule::parse() says. Known by the
-    /// digest of this file.
+    /// Returns the verified capsule for this number of ranks, identified by the digest of this
+    /// file. kInvalidArgument: there is none, or it is faulty, as reported by Capsule::parse().
     [[nodiscard]] Result<Capsule> for_ranks(int ranks) const;
-    /// kInvalidArgument where there are several.
+    /// Returns the only capsule. kInvalidArgument: there are several.
     [[nodiscard]] Result<Capsule> only() const;
-    /// The same, with all of them proven. kInvalidArgument says for how many ranks one is wrong;
-    /// limits count for all together.
+    /// Returns a copy in which all capsules are verified; the limits apply to their total.
+    /// kInvalidArgument contains the number of ranks of a faulty one.
     [[nodiscard]] Result<CapsuleFile> proven() const;
 
-    /// Of each of them.
+    /// Returns the common description.
     [[nodiscard]] const Description& description() const { return description_; }
     [[nodiscard]] const std::string& manifest() const { return manifest_; }
-    /// But for its signature.
+    /// Returns the bytes without the signature.
     [[nodiscard]] const std::string& bytes() const { return *bytes_; }
     [[nodiscard]] std::string signed_bytes() const;
-    /// Of the bytes before it.
+    /// Returns the SHA-256 of the bytes before it.
     [[nodiscard]] const sys::Digest& digest() const { return digest_; }
 
-    /// Who vouches for it; a signature that is there is right.
+    /// Returns the signature, which was verified; empty: unsigned.
     [[nodiscard]] const std::optional<Seal>& seal() const { return seal_; }
-    /// The same, signed; in place of whoever has signed it.
+    /// Returns a signed copy, in which this signature replaces any other.
     [[nodiscard]] CapsuleFile signed_with(const sys::SecretKey& secret) const;
 
    private:
     struct ProgramEntry {
         int ranks = 0;
         std::string_view bytes;          // in bytes_
-        std::optional<Capsule> capsule;  // once it is proven
+        std::optional<Capsule> capsule;  // once it is verified
     };
     CapsuleFile() = default;
     [[nodiscard]] Result<Capsule> capsule_of(const ProgramEntry& member) const;
     [[nodiscard]] Status in_this_file(const Status& why) const;
 
     std::shared_ptr<const std::string> bytes_;
-    std::string path_;  // empty: it was not read from one
+    std::string path_;  // empty: not read from a file
     std::string manifest_;
     Description description_;
     sys::Digest digest_{};

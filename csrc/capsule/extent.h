@@ -1,4 +1,4 @@
-// How much there is to verify.
+// Verification effort of a schedule.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -6,12 +6,12 @@
 
 namespace pccl::capsule {
 
-/// What verifying takes, over all ranks of a schedule, or of several.
+/// Size of the verification, over all ranks of one or more schedules.
 struct Extent {
     long long parts = 0;  // lanes, steps, slices and dependencies
     long long steps = 0;
-    long long moved = 0;           // chunks, by all steps
-    long long lanes_together = 0;  // of ranks with several
+    long long moved = 0;           // chunks, summed over all steps
+    long long lanes_together = 0;  // lanes of ranks with several lanes
     long long ordered = 0;         // steps times lanes_together
     long long places = 0;          // chunks in buffers
     int channels = 0;
@@ -21,10 +21,10 @@ struct Extent {
 
 [[nodiscard]] Extent extent_of(const schedule::Schedule& schedule);
 
-/// kInvalidArgument where it is more than can be verified in bounded time and memory.
+/// Checks that verification takes bounded time and memory; kInvalidArgument if not.
 [[nodiscard]] Status check_extent(const Extent& extent);
 [[nodiscard]] Status check_extent(const schedule::Schedule& schedule);
-/// The same of a shape alone.
+/// Checks a shape alone.
 [[nodiscard]] Status check_extent(const schedule::Shape& shape);
 
 }  // namespace pccl::capsule

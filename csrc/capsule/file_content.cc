@@ -20,13 +20,13 @@ constexpr std::string_view kMagic = "pccl-capsule";
 constexpr int kNewest = static_cast<int>(FileVersion::kOfManyNumbers);
 constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
 
-/// What the first line of a file says.
+/// Fields of the first line of a file.
 struct Head {
     FileVersion version = FileVersion::kFirst;
-    std::size_t line = 0;  // bytes, as those of its parts
+    std::size_t line = 0;  // bytes, like the sizes of the other parts
     std::size_t manifest = 0;
     std::size_t programs = 0;
-    /// Without a signature.
+    /// Returns the bytes without a signature.
     [[nodiscard]] std::size_t file() const { return line + manifest + programs + kDigestBytes; }
 };
 
@@ -47,7 +47,7 @@ Result<Head> head_in(std::string_view bytes) {
                 *programs};
 }
 
-/// Where two capsules of a file say something else that is to be the same; empty: nowhere.
+/// Returns the first field that must agree in the capsules of a file but differs; empty: none.
 std::string_view difference(const Stated& first, const Stated& other) {
     const Description& one = first.description;
     const Description& two = other.description;
@@ -61,7 +61,7 @@ std::string_view difference(const Stated& first, const Stated& other) {
     return one.note != two.note ? "note" : "";
 }
 
-/// Files one after the other.
+/// Splits concatenated files.
 Result<FilesInside> split(std::string_view files) {
     FilesInside inside;
     while (!files.empty()) {

@@ -1,4 +1,4 @@
-// The file of a capsule, taken apart, before anything in it is proven.
+// Sections of a capsule's file, before any verification.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +15,50 @@ namespace pccl::capsule {
 
 enum class FileVersion : std::uint8_t {
     kFirst = 1,
-    kWithLinks = 2,      // where the manifest says along which links ranks send
-    kOfManyNumbers = 3,  // of ranks: whole files instead of programs (capsule_file.h)
+    kWithLinks = 2,      // manifest lists the links along which ranks send
+    kOfManyNumbers = 3,  // contains whole files instead of programs (capsule_file.h)
 };
 
-/// The parts of a file whose lengths and digest are right.
+/// Sections of a file whose lengths and digest are correct.
 struct FileParts {
     FileVersion version = FileVersion::kFirst;
     std::string_view manifest;
     std::string_view programs;
-    std::string_view signature;  // what follows; empty: nothing
+    std::string_view signature;  // bytes behind the digest; empty: none
     sys::Digest digest{};
 };
-/// From bytes of any origin, which must outlive them.
+/// Splits bytes of any origin, which must outlive the parts.
 [[nodiscard]] Result<FileParts> parts_of(std::string_view bytes);
 
-/// The file of programs for one number of ranks.
+/// File of programs for one number of ranks.
 struct FileForRanks {
     int ranks = 0;
     std::string_view bytes;  // without a signature
 };
-/// Those that a file has, whose numbers of ranks ascend; they are proven by nothing yet. `whole` is
-/// what `parts` are of.
+/// Files inside a file, in ascending order of ranks, not verified yet. `whole` contains `parts`.
 struct FilesInside {
     std::vector<FileForRanks> files;
-    Stated common;  // what the first says, and all others do
+    Stated common;  // statements of the first file, with which all others agree
 };
 [[nodiscard]] Result<FilesInside> files_inside(const FileParts& parts, std::string_view whole);
 
-/// Errors name the path.
+/// Reads a file. Errors contain the path.
 [[nodiscard]] Result<std::string> bytes_of(const std::string& path);
 
-/// What they say, whether it is right or not.
+/// Decoded content of a file, not verified.
 struct FileContent {
     Description description;
     schedule::Schedule schedule;
 };
 [[nodiscard]] Result<FileContent> content_of(const FileParts& parts);
 
-/// The first line of a file.
+/// Returns the first line of a file.
 [[nodiscard]] std::string head_of(FileVersion version, std::size_t manifest, std::size_t programs);
 [[nodiscard]] std::string_view view_of(const sys::Digest& digest);
 
-/// The programs of a file for so many ranks, 0 for those of its only number, to be shown beside
-/// what is wrong with them: they need not be right, and must not be run. Errors as those of
-/// CapsuleFile::for_ranks(), but for what only a proof finds.
+/// Returns the programs of a file for `ranks`, 0 for its only number, to display them beside an
+/// error. They are not verified and must not run. Errors are those of CapsuleFile::for_ranks()
+/// apart from those of verification.
 [[nodiscard]] PCCL_API Result<schedule::Schedule> unproven_schedule(std::string_view bytes,
                                                                     int ranks);
 

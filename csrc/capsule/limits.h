@@ -1,5 +1,5 @@
-// What a capsule may have, so that bytes of any origin are read, made into programs and verified
-// within bounded time and memory.
+// Limits of a capsule, so that bytes of any origin are read, decoded and verified within bounded
+// time and memory.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace pccl::capsule {
 
 inline constexpr std::size_t kMostBytes = 32U << 20U;  // of a file
 inline constexpr std::size_t kMostManifestBytes = 1U << 20U;
-inline constexpr std::size_t kLongestText = 4096;  // of author, licence and note
+inline constexpr std::size_t kLongestText = 4096;  // of author, licence and note, in bytes
 inline constexpr std::size_t kLongestName = 64;
-/// Of which one file has programs.
+/// Numbers of ranks in one file.
 inline constexpr std::size_t kMostNumbersOfRanks = 1024;
 inline constexpr int kMostSlots = 64;
-/// That a manifest names one by one.
+/// Links that a manifest lists individually.
 inline constexpr std::size_t kMostListedLinks = 4096;
-/// Bytes of a call that a range of sizes may name.
+/// Upper bound, in bytes of a call, of a range of sizes.
 inline constexpr std::uint64_t kMostSize = 1ULL << 50U;
 inline constexpr int kMostChannels = 256;
 /// Chunks in the buffers of all ranks.
@@ -25,7 +25,7 @@ inline constexpr long long kMostPlaces = 1LL << 25U;
 inline constexpr long long kMostParts = 1LL << 24U;
 /// Chunks that all steps move.
 inline constexpr long long kMostMoved = 1LL << 26U;
-/// Steps times lanes of ranks with several: what it takes to look for races.
+/// Steps times lanes of ranks with several lanes: the cost of the race check.
 inline constexpr long long kMostOrdered = 1LL << 30U;
 
 }  // namespace pccl::capsule

@@ -14,7 +14,7 @@ namespace {
 
 using schedule::Schedule;
 
-/// Whom each rank sends to, ascending.
+/// Receivers of each rank, ascending.
 using Receivers = std::vector<std::vector<Rank>>;
 
 Receivers receivers_in(const Schedule& schedule) {
@@ -24,7 +24,7 @@ Receivers receivers_in(const Schedule& schedule) {
     return all;
 }
 
-/// Whether every rank sends to rank 0's receivers, as `seen_from` moves them.
+/// Returns whether every rank sends to rank 0's receivers, shifted by `seen_from`.
 template <typename SeenFrom>
 bool follow_from_first(const Receivers& all, const SeenFrom& seen_from) {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {

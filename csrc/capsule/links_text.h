@@ -1,4 +1,4 @@
-// The links over which a schedule sends, as a manifest has them.
+// Text form of the links over which a schedule sends, for the manifest.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pccl::capsule {
 
-/// "+1 -2": every rank sends to the next one, and to that two before it, round the ranks. "^1 ^4":
-/// to those with these bits of their numbers flipped. "0->1 2->0": each link. "5000 links": more
-/// than are listed. Empty where every rank sends to every other, or none does, and for schedules
-/// that switch phases, of which each has links of its own.
+/// Returns the links. "+1 -2": every rank sends to the next rank and to the rank two before it,
+/// cyclically. "^1 ^4": to the ranks whose numbers differ in these bits. "0->1 2->0": individual
+/// links. "5000 links": more than the list may have. Empty if every rank sends to every other, if
+/// none sends, and for schedules that switch phases, because each phase has its own links.
 [[nodiscard]] std::string links_text(const schedule::Schedule& schedule);
 
 }  // namespace pccl::capsule

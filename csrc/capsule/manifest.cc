@@ -46,7 +46,7 @@ json sums_in(const Findings& findings) {
     return sums;
 }
 
-/// What does not depend on the number of ranks.
+/// Returns the fields that do not depend on the number of ranks.
 json described(const Description& description, const Shape& shape) {
     json manifest{{"name", description.name},
                   {"author", description.author},
@@ -82,7 +82,7 @@ struct Counts {
     }
 };
 
-/// Reads the keys of an object; the first fault stays.
+/// Reader of the keys of an object; it keeps the first error.
 class Keys {
    public:
     explicit Keys(const json& object) : object_(object) {}
@@ -94,7 +94,7 @@ class Keys {
         fail(refuse("\"", key, "\" is no text"));
         return {};
     }
-    /// Empty where there is no such key.
+    /// Returns nothing if the key is absent.
     std::vector<std::string> texts_if_any(const char* key) {
         const auto found = object_.find(key);
         if (found == object_.end()) return {};
@@ -105,7 +105,7 @@ class Keys {
         fail(refuse("\"", key, "\" is no list of texts"));
         return {};
     }
-    /// None where there is no such key.
+    /// Returns nothing if the key is absent.
     std::optional<schedule::MessageProtocol> protocol_if_any(const char* key) {
         if (!object_.contains(key)) return std::nullopt;
         const std::string name = text(key);

@@ -1,4 +1,4 @@
-// The part of a capsule that people read: JSON.
+// Human-readable part of a capsule: JSON.
 #pragma once
 
 #include <optional>
@@ -15,45 +15,45 @@
 
 namespace pccl::capsule {
 
-/// What whoever makes a capsule says of it.
+/// Statements of a capsule's author.
 struct Description {
-    std::string name{};  // of letters a-z, digits and _
+    std::string name{};  // letters a-z, digits and _
     std::string author{};
     std::string licence{};
     std::string note{};
-    schedule::SizeRange sizes{};                          // for which it is meant
-    std::optional<schedule::MessageProtocol> protocol{};  // of its messages between GPUs
+    schedule::SizeRange sizes{};                          // for which it is intended
+    std::optional<schedule::MessageProtocol> protocol{};  // for its messages between GPUs
     auto operator<=>(const Description&) const = default;
 };
 
-/// kInvalidArgument where a text is too long, or a name is none.
+/// Checks a description. kInvalidArgument: a text is too long, or the name is invalid.
 [[nodiscard]] Status check(const Description& description);
 
-/// What is found in the programs.
+/// Properties computed from the programs.
 struct Findings {
     schedule::Verdict verdict;
     schedule::Symmetry symmetry{};
-    std::vector<schedule::SumOrder> sums;  // empty: none, or too many to be listed
-    std::string links{};                   // links_text(); not known to the first version
+    std::vector<schedule::SumOrder> sums;  // empty: none, or too many to list
+    std::string links{};                   // links_text(); absent in the first version
 };
 
-/// The same text for equal capsules: keys in order, ASCII alone.
+/// Returns the same text for equal capsules: keys in a fixed order, ASCII only.
 [[nodiscard]] std::string manifest_text(const Description& description,
                                         const schedule::Schedule& schedule,
                                         const Findings& findings);
 
-/// What a manifest says that does not follow from the programs; the rest is not looked at.
+/// Statements of a manifest that cannot be computed from the programs; parsing ignores the rest.
 struct Stated {
     Description description;
     schedule::Shape shape;
     std::vector<std::string> phases;  // Schedule::phases
 };
-/// Of a file of capsules for several numbers of ranks, which ascend: what they have in common.
+/// Returns the common manifest of a file of capsules for several, ascending numbers of ranks.
 [[nodiscard]] std::string common_manifest_text(const Stated& common, const std::vector<int>& ranks);
-/// The first key of two manifests, line by line, that says something else.
+/// Returns the first key whose value differs, comparing two manifests line by line.
 [[nodiscard]] std::string first_difference(std::string_view stated, std::string_view found);
 
-/// From text of any origin. kInvalidArgument names the key.
+/// Parses text of any origin. kInvalidArgument contains the key.
 [[nodiscard]] Result<Stated> parse_manifest(std::string_view text);
 
 }  // namespace pccl::capsule

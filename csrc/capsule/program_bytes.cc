@@ -26,7 +26,7 @@ using schedule::Symmetry;
 
 constexpr std::uint64_t kActions = 16;
 constexpr std::uint64_t kBuffers = 4;
-// Which fields a step has.
+// Bits for the fields of a step.
 constexpr std::uint64_t kSrc = 1;
 constexpr std::uint64_t kDst = 2;
 constexpr std::uint64_t kFrom = 4;
@@ -90,12 +90,12 @@ class Writer {
     std::string bytes_;
 };
 
-/// Reads programs, each of which stands for `copies` ranks.
+/// Reader of programs, each of which represents `copies` ranks.
 class Reader {
    public:
     explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
-    /// What is still allowed, of parts of all ranks, for programs that stand for as many each.
+    /// Sets the number of ranks that each program represents; limits count parts of all ranks.
     void stand_for(int copies) { copies_ = copies; }
 
     Result<Program> program() {
@@ -134,7 +134,7 @@ class Reader {
         return refuse("a number does not end before byte ", at_);
     }
 
-    /// How many there are, of what has a byte at least each.
+    /// Reads the count of parts, each of which takes at least one byte.
     Status parts(std::string_view what, std::size_t& count) {
         int given = 0;
         PCCL_TRY(number(given));
@@ -191,7 +191,7 @@ class Reader {
 
     Status read(Port& port) {
         PCCL_TRY(number(port.peer));
-        // Turning it would make another rank of it, or no number at all.
+        // The rotation would map it to another rank, or to an invalid number.
         if (copies_ > 1 && port.peer >= copies_)
             return refuse("peer ", port.peer, " is no rank before byte ", at_, "; ranks are 0 to ",
                           copies_ - 1);

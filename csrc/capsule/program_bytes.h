@@ -1,6 +1,6 @@
-// The programs of a schedule as bytes: numbers of 7 bits a byte (LEB128), the lowest first.
+// Encoding of a schedule's programs: numbers in 7 bits per byte (LEB128), least significant first.
 //
-//   programs = symmetry program+        one program where it says how the others follow
+// programs = symmetry program+        one program if it determines the others
 //   program  = scratch-chunks lane-count lane*
 //   lane     = step-count step*
 //   step     = (action + 16 * fields) field*   fields: bits for src, dst, from, to and after
@@ -19,15 +19,15 @@
 
 namespace pccl::capsule {
 
-/// The same bytes for equal schedules, whoever made them. `symmetry` is the schedule's.
+/// Encodes programs. Equal schedules have equal bytes. `symmetry` is the schedule's.
 [[nodiscard]] std::string program_bytes(const schedule::Schedule& schedule,
                                         schedule::Symmetry symmetry);
 [[nodiscard]] inline std::string program_bytes(const schedule::Schedule& schedule) {
     return program_bytes(schedule, symmetry_of(schedule));
 }
 
-/// From bytes of any origin; they, and what they say, need not be right, but keep the limits. The
-/// shape's ranks and chunks must have been checked. kInvalidArgument names the byte.
+/// Decodes bytes of any origin within the limits; the result is not verified. The shape's ranks and
+/// chunks must have been checked. kInvalidArgument contains the position of the faulty byte.
 [[nodiscard]] Result<std::vector<schedule::Program>> parse_programs(std::string_view bytes,
                                                                     const schedule::Shape& shape);
 

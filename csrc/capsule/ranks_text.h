@@ -1,4 +1,4 @@
-// Numbers of ranks, as people read them.
+// Text form of numbers of ranks.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pccl::capsule {
 
-/// Of numbers that ascend: "2..4 8", runs of those that follow each other.
+/// Returns "2..4 8" for ascending numbers, with runs of consecutive numbers shortened.
 [[nodiscard]] std::string ranks_text(const std::vector<int>& ranks);
 
 }  // namespace pccl::capsule

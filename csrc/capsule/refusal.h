@@ -1,4 +1,4 @@
-// Why a capsule is refused.
+// Returns the error for a rejected capsule.
 #pragma once
 
 #include "csrc/base/status.h"

@@ -21,7 +21,7 @@ constexpr std::string_view kWord = "signature";
 constexpr std::string_view kKind = "ed25519";
 constexpr std::size_t kMostKeyBytes = 64 * kKiB;  // of a file of trusted keys
 
-/// So that no signature of other bytes is one of a capsule.
+/// A prefix, so that a signature of other bytes is never valid for a capsule.
 std::string message_of(const sys::Digest& digest) {
     return concat("pccl-capsule 1 ", sys::to_hex(digest));
 }
@@ -42,7 +42,7 @@ std::optional<unsigned> digit_in(char c) {
     return std::nullopt;
 }
 
-/// False unless it has just the digits of so many bytes.
+/// Decodes hexadecimal digits; returns false unless the text has exactly two for each byte.
 bool from_hex(std::string_view text, std::span<std::uint8_t> bytes) {
     if (text.size() != 2 * bytes.size()) return false;
     for (std::size_t i = 0; i < bytes.size(); ++i) {

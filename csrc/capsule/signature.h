@@ -1,6 +1,6 @@
-// Who vouches for a capsule: a line behind its bytes, "signature ed25519 <public key> <signature>",
-// both in hexadecimal digits. It signs the digest, and is no part of what that is made of: a
-// capsule is the same, and has the same digest, whoever signed it.
+// Signature of a capsule: a line behind its bytes, "signature ed25519 <public key> <signature>",
+// both in hexadecimal digits. It signs the digest and is not covered by it: a capsule's bytes and
+// digest do not depend on its signer.
 #pragma once
 
 #include <cstddef>
@@ -21,29 +21,29 @@ struct Seal {
 };
 
 [[nodiscard]] Seal sealed(const sys::Digest& digest, const sys::SecretKey& secret);
-/// Of line_of().
+/// Length of line_of().
 inline constexpr std::size_t kSealBytes = 1 + 18 + 64 + 1 + 128 + 1;
 [[nodiscard]] std::string line_of(const Seal& seal);
-/// Begins as one, and is as long.
+/// Returns whether the text has the prefix and the length of a signature line.
 [[nodiscard]] bool is_like_seal(std::string_view text);
-/// Of what line_of() gives, with the capsule's digest. kInvalidArgument where it is none, or not of
-/// these bytes.
+/// Parses a line of line_of() and verifies it with the capsule's digest. kInvalidArgument: the line
+/// is malformed, or the signature does not match.
 [[nodiscard]] Result<Seal> parse_seal(std::string_view line, const sys::Digest& digest);
 
-/// 64 digits.
+/// Returns 64 digits.
 [[nodiscard]] PCCL_API std::string to_hex(const sys::PublicKey& key);
 
-/// Public keys whose owners are trusted.
+/// Public keys of trusted signers.
 class PCCL_API TrustedKeys {
    public:
-    /// A key of 64 hexadecimal digits a line, and what a person wants to say behind it; lines that
-    /// begin with # say nothing. kInvalidArgument names the line.
+    /// Parses lines of 64 hexadecimal digits, each with an optional comment behind the key. Lines
+    /// that begin with # are comments. kInvalidArgument contains the line.
     [[nodiscard]] static Result<TrustedKeys> parse(std::string_view text);
-    /// Of a file that this user or root owns, and that nobody else may write: who can, says whom to
-    /// trust. kInvalidArgument with its path, also where it has no key.
+    /// Reads a file that this user or root owns and that nobody else may write, because a writer
+    /// could add trusted keys. kInvalidArgument contains the path, also for a file without keys.
     [[nodiscard]] static Result<TrustedKeys> read(const std::string& path);
 
-    /// kInvalidArgument where nobody signed it, or somebody whose key is not here.
+    /// Checks a signature. kInvalidArgument: it is absent, or its key is not trusted.
     [[nodiscard]] Status check(const std::optional<Seal>& seal) const;
 
    private:

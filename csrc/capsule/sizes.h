@@ -1,4 +1,4 @@
-// Ranges of sizes as users write them.
+// Text form of ranges of sizes.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace pccl::capsule {
 
-/// For no size: what has it is used by name alone.
+/// Empty range: a schedule with it is selected only by name.
 inline constexpr schedule::SizeRange kByName{.least = 1, .most = 0};
 
-/// "1MB..", "..64KB", "64K..1M", ".." for any, "by name" for none: bytes, or K, M or G of 1024,
-/// with or without B; both ends belong to it.
+/// Parses "1MB..", "..64KB", "64K..1M", ".." for any size, and "by name" for none. Units are bytes,
+/// or K, M or G of 1024, with or without B; both ends are included.
 [[nodiscard]] PCCL_API Result<schedule::SizeRange> parse_sizes(std::string_view text);
-/// What parse_sizes() takes for it, in the largest units that give it exactly.
+/// Returns a text for parse_sizes(), in the largest units that represent the range exactly.
 [[nodiscard]] PCCL_API std::string to_text(const schedule::SizeRange& sizes);
 
 }  // namespace pccl::capsule

@@ -11,7 +11,7 @@ namespace pccl::capsule {
 
 namespace {
 
-/// nullopt: everybody is.
+/// Returns nullopt if every signer is trusted.
 Result<std::optional<TrustedKeys>> trusted_keys() {
     PCCL_TRY(check_settings());
     const std::string& path = process_config().trusted_keys;

@@ -1,4 +1,4 @@
-// Whether a capsule may be used here.
+// Trust in capsules on this host.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -6,12 +6,12 @@
 
 namespace pccl::capsule {
 
-/// kInvalidArgument where PCCL_TRUSTED_KEYS names what cannot be used. Groups begin with it: a file
-/// that is missing must not be found out with the first capsule.
+/// Checks PCCL_TRUSTED_KEYS. kInvalidArgument: its file is unusable. Groups call it at their
+/// creation, so that a missing file is reported before the first capsule is loaded.
 [[nodiscard]] PCCL_API Status check_trust();
 
-/// ok where PCCL_TRUSTED_KEYS is unset, or one of its keys has signed the file; else
-/// kInvalidArgument. Errors of that file, too.
+/// Checks a capsule's signer. Returns ok if PCCL_TRUSTED_KEYS is unset, or if one of its keys has
+/// signed the file; otherwise kInvalidArgument, also for an unusable key file.
 [[nodiscard]] PCCL_API Status check_trusted(const CapsuleFile& file);
 
 }  // namespace pccl::capsule

@@ -1,5 +1,5 @@
-// The programs of MSCCL (github.com/microsoft/msccl): an algorithm of GPUs, of thread blocks, of
-// steps. Its XML says them as they are (read_xml.h).
+// Programs of MSCCL (github.com/microsoft/msccl): an algorithm contains GPUs, a GPU thread blocks,
+// a thread block steps. These types mirror its XML (read_xml.h).
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@
 
 namespace pccl::capsule::msccl {
 
-/// "allreduce" or "all_reduce".
+/// Parses "allreduce" or "all_reduce".
 [[nodiscard]] std::optional<schedule::CollectiveKind> collective_called(std::string name);
-/// "allreduce".
+/// Returns "allreduce".
 [[nodiscard]] std::string_view name_of(schedule::CollectiveKind kind);
 
-/// "LL", "LL128" or "Simple".
+/// Parses "LL", "LL128" or "Simple".
 [[nodiscard]] std::optional<schedule::MessageProtocol> protocol_called(std::string_view name);
 [[nodiscard]] std::string_view name_of(schedule::MessageProtocol protocol);
 
-/// The collective of a program that names none.
+/// Collective of a program that has coll="custom".
 struct CustomCollective {
     schedule::CollectiveKind kind{};
     Rank root = 0;
@@ -36,7 +36,7 @@ struct Span {
     int offset = 0;
 };
 
-/// Where something is in the file.
+/// Position in the file.
 using Origin = std::ptrdiff_t;
 
 struct Step {
@@ -47,8 +47,8 @@ struct Step {
     int count = 0;
     schedule::Port from{};
     schedule::Port to{};
-    // Of lanes, which are thread blocks here. Initialised, so that designated initialisers may
-    // leave it out without a warning.
+    // Dependencies on lanes, which are thread blocks here. Initialised, so that designated
+    // initialisers may leave it out without a warning.
     std::vector<schedule::Dependency> after = {};  // NOLINT(readability-redundant-member-init)
 };
 
@@ -81,9 +81,9 @@ struct Algo {
     bool in_place = false;
     schedule::SizeRange sizes{};
     std::vector<Gpu> gpus{};  // by rank
-    int most_slots = 8;       // of its queues: MSCCL has those of NCCL's Simple protocol
+    int most_slots = 8;       // of its queues, as in NCCL's Simple protocol, which MSCCL uses
     Origin origin = 0;
-    /// "file.xml:12", for messages.
+    /// Returns "file.xml:12", for error messages.
     std::function<std::string(Origin)> place{};
 };
 

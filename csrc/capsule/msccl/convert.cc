@@ -20,7 +20,7 @@ using schedule::Lane;
 using schedule::Program;
 using schedule::Schedule;
 
-// Depths of queues that are tried.
+// Queue depths to try.
 constexpr std::array<int, 3> kSlots{2, 8, kMostSlots};
 
 std::string name_from(std::string_view text) {
@@ -33,7 +33,7 @@ std::string name_from(std::string_view text) {
     return name.empty() ? "imported" : name;
 }
 
-/// A number that follows `word` in `text` from `at` on, which moves behind it.
+/// Returns the number that follows `word` in `text` from `at` on, and moves `at` behind it.
 std::optional<std::size_t> number_after(std::string_view text, std::string_view word,
                                         std::size_t& at) {
     if (text.substr(at, word.size()) != word) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::size_t> number_after(std::string_view text, std::string_view 
     return value;
 }
 
-/// Makes schedules of an algorithm, and remembers where their steps came from.
+/// Maker of an algorithm's schedules; stores the origins of their steps.
 class Importer {
    public:
     explicit Importer(const Algo& algo) : algo_(algo) {}
@@ -65,7 +65,7 @@ class Importer {
         return schedule;
     }
 
-    /// With the line of the first step that the verifier names.
+    /// Adds the line of the first step that the verifier names.
     [[nodiscard]] Status explained(const Status& fault) const {
         const std::string& message = fault.message();
         std::size_t at = message.find("rank ");
@@ -104,13 +104,14 @@ class Importer {
         schedule::Step made{.action = step.action, .from = step.from, .to = step.to};
         if (has_src(step.action)) made.src = placing.slices(rank, step.src, step.count);
         if (has_dst(step.action)) made.dst = placing.slices(rank, step.dst, step.count);
-        // dst (+) incoming, where it is added to what it is written to.
+        // dst (+) incoming, if the result replaces the operand.
         if (made.from.is_used() && made.src == made.dst) made.src = {};
         made.after = step.after;
         return made;
     }
 
-    /// On a lane of their own: all others begin after the first of them, and end before the last.
+    /// Adds the copies in a lane of their own: all other lanes begin after the first copies and end
+    /// before the last.
     void add_copies(Program& program, Rank rank, const Placing& placing) {
         const Gpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
         Lane copies;
@@ -133,7 +134,7 @@ class Importer {
         program.lanes.push_back(std::move(copies));
     }
 
-    /// `copies` is the next lane.
+    /// Makes all lanes begin after `copies`, the next lane.
     static void begin_after(const Lane& copies, Program& program) {
         const int own = static_cast<int>(program.lanes.size());
         for (Lane& lane : program.lanes)
@@ -181,7 +182,7 @@ Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::s
                                   .protocol = algo.protocol};
     PCCL_TRY(check(description));
     Importer importer(algo);
-    // The way that is nearest to what the file says of its memory tells what is wrong with it.
+    // The placement that is nearest to the file's memory gives the error to report.
     Status fault;
     for (const Working working : ways_of(algo)) {
         auto capsule = attempt(importer, working, description, algo.most_slots);

@@ -1,4 +1,4 @@
-// Programs of thread blocks as capsules.
+// Conversion of thread-block programs to capsules.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace pccl::capsule::msccl {
 
-/// An empty `name` is made of the algorithm's. kInvalidArgument, or kUnsupported, names the place
-/// of what is wrong, or cannot be said: what the verifier finds is told with that of the step.
+/// Converts an algorithm; an empty `name` is derived from the algorithm's. kInvalidArgument
+/// (faulty) and kUnsupported (not expressible) contain the place in the file; faults that the
+/// verifier finds contain the place of the step.
 [[nodiscard]] Result<Capsule> capsule_of(const Algo& algo, std::string_view name,
                                          const std::string& note);
 
-/// The programs that capsule_of() speaks of where they are wrong, to be shown: not proven.
+/// Returns the unverified programs to which errors of capsule_of() refer, for display.
 [[nodiscard]] Result<schedule::Schedule> unproven_schedule_of(const Algo& algo);
 
 }  // namespace pccl::capsule::msccl

@@ -33,7 +33,7 @@ using schedule::Step;
 constexpr std::array<std::string_view, 10> kTypeNames{"nop", "cpy", "re",  "s",    "r",
                                                       "rcs", "rrc", "rrs", "rrcs", ""};
 
-/// A <step>, and what it waits for.
+/// A <step> with its dependency.
 struct Made {
     const Step* step = nullptr;  // null: only waits
     std::optional<Dependency> after{};
@@ -62,7 +62,7 @@ struct Block {
     }
 };
 
-/// The thread blocks of one rank, which have their steps in the order of its lanes.
+/// Thread blocks of one rank, with their steps in the order of its lanes.
 class Blocks {
    public:
     explicit Blocks(const Program& program) : program_(program) {}
@@ -95,8 +95,8 @@ class Blocks {
     }
 
    private:
-    /// Of those of the lane at hand, which begin with `first`: the one that has its queues, else
-    /// the last that can take them, or a new one.
+    /// Returns a thread block of the current lane, whose thread blocks begin with `first`: the one
+    /// that has the step's queues, or else the last one that can take them, or a new one.
     std::optional<std::size_t> block_for(const Step& step, std::size_t first) {
         if (!Block{}.takes(step)) return std::nullopt;
         std::optional<std::size_t> found;
@@ -112,8 +112,8 @@ class Blocks {
         return blocks_.size() - 1;
     }
 
-    /// A step may come before those it waits for; so all get their places first, at last with the
-    /// steps that only wait.
+    /// A step may precede the steps for which it waits. So all steps get their places first, then
+    /// the steps that only wait.
     void add_steps() {
         for (std::size_t lane = 0; lane < places_.size(); ++lane)
             for (std::size_t i = 0; i < places_[lane].size(); ++i) {
@@ -139,7 +139,8 @@ class Blocks {
         steps[at(own.step)].step = &program_.lanes[lane][i];
     }
 
-    /// By lane and step: those in other thread blocks, the one before it among them.
+    /// Returns the dependencies on other thread blocks, by lane and step, including the previous
+    /// step.
     [[nodiscard]] std::vector<Dependency> awaited(std::size_t lane, std::size_t i) const {
         const int block = places_[lane][i].lane;
         std::vector<Dependency> awaited;
@@ -224,7 +225,7 @@ class Writer {
     static void add_step(pugi::xml_node block, int number, const Made& made) {
         static const Step nop;
         const Step& step = made.step == nullptr ? nop : *made.step;
-        // dst (+) incoming there names dst twice.
+        // dst (+) incoming is written there with dst twice.
         const Slices& src = step.src.is_empty() && step.from.is_used() ? step.dst : step.src;
         const Slices& dst = step.dst.is_empty() ? step.src : step.dst;
         pugi::xml_node node = block.append_child("step");

@@ -1,4 +1,4 @@
-// Capsules as MSCCL's XML.
+// Export of capsules as MSCCL's XML.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pccl::capsule {
 
-/// What import_msccl() makes a capsule of with the same results. A thread block has one peer to
-/// send to, one to receive from and one channel, so a lane becomes as many as it needs; and a step
-/// there handles chunks that follow each other. kUnsupported names the rank, lane and step for
-/// which that is not enough.
+/// Returns XML from which import_msccl() makes a capsule with the same results. A thread block has
+/// one peer for sends, one for receives and one channel, so a lane becomes several thread blocks if
+/// necessary; a step there handles consecutive chunks. kUnsupported: a step does not fit this
+/// model; the message contains its rank, lane and step.
 [[nodiscard]] PCCL_API Result<std::string> export_msccl(const Capsule& capsule);
 
 }  // namespace pccl::capsule

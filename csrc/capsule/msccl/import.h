@@ -1,4 +1,4 @@
-// Programs of MSCCL as capsules.
+// Import of MSCCL's programs as capsules.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,17 @@
 
 namespace pccl::capsule {
 
-/// Returns the capsule of MSCCL's XML, of any origin. `file` stands for the text in messages; an
-/// empty `name` is made of the algorithm's. `custom` is given for coll="custom" alone. LL, LL128
-/// and Simple are what the capsule asks GPUs for. kInvalidArgument, or kUnsupported, names the line
-/// of what is wrong, or cannot be said: what the verifier finds is told with the line of the step.
+/// Returns the capsule of MSCCL's XML, of any origin. `file` names the text in error messages; an
+/// empty `name` is derived from the algorithm's. `custom` is valid for coll="custom" only. LL,
+/// LL128 and Simple become the protocol that the capsule requests for GPUs. kInvalidArgument
+/// (faulty) and kUnsupported (not expressible) contain the line; faults that the verifier finds
+/// contain the line of the step.
 [[nodiscard]] PCCL_API Result<Capsule> import_msccl(
     std::string_view xml, std::string_view file, std::string_view name = {},
     const std::optional<msccl::CustomCollective>& custom = {});
 
-/// Returns the programs that an error of import_msccl() speaks of, to be shown beside it: they need
-/// not be right, and must not be run.
+/// Returns the programs to which an error of import_msccl() refers, for display. They are not
+/// verified and must not run.
 [[nodiscard]] PCCL_API Result<schedule::Schedule> unproven_msccl(std::string_view xml,
                                                                  std::string_view file);
 

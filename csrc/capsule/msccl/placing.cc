@@ -26,7 +26,7 @@ bool writes_input(const Algo& algo) {
     return false;
 }
 
-/// A run of chunks that MSCCL names.
+/// Run of chunks in MSCCL's numbering.
 struct ChunkRun {
     Rank rank = 0;
     Span span;
@@ -67,8 +67,8 @@ class Ties {
     std::map<Queue, std::vector<ChunkRun>> received_;
 };
 
-/// The index in a block of each chunk of MSCCL's scratch, of all ranks: those that hold the same
-/// value have the same (disjoint sets, with the path to the first of a set cut in half).
+/// Index within a block of each chunk of MSCCL's scratch, for all ranks: chunks that hold the same
+/// value have the same index (disjoint sets with path halving).
 class Indices {
    public:
     explicit Indices(const Algo& algo) {
@@ -86,7 +86,7 @@ class Indices {
     }
     [[nodiscard]] int index(std::size_t chunk) { return index_[first_of(chunk)]; }
 
-    /// False where it has another already.
+    /// Sets the index of a chunk; returns false if it has a different one.
     bool settle(std::size_t chunk, int index) {
         int& known = index_[first_of(chunk)];
         if (known == kUnknown) known = index;
@@ -107,7 +107,7 @@ class Indices {
     }
 
     std::vector<std::size_t> begin_;  // by rank
-    std::vector<std::size_t> first_;  // by chunk: on the way to the first of its set
+    std::vector<std::size_t> first_;  // by chunk: next chunk towards the first of its set
     std::vector<int> index_;          // of the first of each set
 };
 
@@ -169,7 +169,7 @@ Slice Placing::place(Rank rank, Buffer buffer, int chunk) const {
     const bool scatters = schedule::blocks(algo_->kind, Buffer::kInput, ranks()) > 1;
     if (buffer == Buffer::kInput && working_ == Working::kInOutput)
         return {Buffer::kOutput, chunk + (gathers ? own : 0), 1};
-    // In one memory, the smaller of input and output is this rank's block of the other.
+    // In place, the smaller of input and output is this rank's block of the other.
     if (buffer == Buffer::kInput && working_ == Working::kInScratch)
         return {Buffer::kScratch, chunk + (works_on_one_buffer() && gathers && !scatters ? own : 0),
                 1};

@@ -22,7 +22,7 @@ constexpr int kMostChunks = 1 << 25;
 constexpr int kMostSteps = 1 << 20;
 constexpr int kMostBlocks = 1024;
 constexpr Origin kNotThere = -1;
-// Of all steps, so that going through them takes no longer than a moment.
+// Limit over all steps, so that a traversal takes bounded time.
 constexpr long long kMostCounted = 1LL << 24U;
 
 struct Type {
@@ -47,17 +47,17 @@ const auto* named(const List& list, std::string_view name) {
     return found == list.end() ? nullptr : &*found;
 }
 
-/// What a <tb> says of all its steps.
+/// Attributes that a <tb> sets for all its steps.
 struct Ports {
     int id = 0;
     schedule::Port from;
     schedule::Port to;
 };
 
-/// A <step> that waits for another, by the id of its <tb>.
+/// A <step> that waits for another, identified by the id of its <tb>.
 struct Waiting {
     pugi::xml_node node;
-    int block = 0;  // of those of its <gpu>
+    int block = 0;  // index within its <gpu>
     int step = 0;
     int after_block = 0;
     int after_step = 0;
@@ -96,7 +96,7 @@ class Reader {
                             ">, where <", wanted, "> belongs");
     }
 
-    /// An attribute that must be there unless there is a `fallback`.
+    /// Reads an attribute that is required unless there is a `fallback`.
     [[nodiscard]] Status number(pugi::xml_node node, const char* name, std::int64_t low,
                                 std::int64_t high, std::int64_t& value,
                                 std::optional<std::int64_t> fallback = {}) const {
@@ -183,7 +183,7 @@ class Reader {
         return Status::ok();
     }
 
-    /// Attributes that came later; files without them are for any size.
+    /// Reads attributes of newer versions; files without them apply to any size.
     [[nodiscard]] Status read_sizes(pugi::xml_node root, Algo& algo) const {
         constexpr auto kMost = static_cast<std::int64_t>(kMostSize);
         constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
@@ -194,7 +194,7 @@ class Reader {
         if (most != 0 && most < least)
             return text_.refuse(root, "<algo> has maxBytes=\"", most, "\" below minBytes");
         algo.sizes.least = static_cast<std::uint64_t>(least);
-        // No call has more than kMost either.
+        // No call exceeds kMost either.
         if (most != 0 && most <= kMost) algo.sizes.most = static_cast<std::uint64_t>(most);
         return Status::ok();
     }
@@ -223,7 +223,8 @@ class Reader {
         return resolve_waits(gpu);
     }
 
-    /// What TACCL writes for a chunk that is input and output: steps find it in the output.
+    /// Reads a <copy>, which TACCL writes for a chunk that is input and output: steps use it in the
+    /// output.
     [[nodiscard]] Status read_copy(pugi::xml_node node, Algo& algo, Rank rank) {
         const int ranks = static_cast<int>(algo.gpus.size());
         const int inputs = schedule::blocks(algo.kind, Buffer::kInput, ranks) * algo.chunks;
@@ -276,7 +277,7 @@ class Reader {
         return Status::ok();
     }
 
-    /// TACCL may number scratch behind the output.
+    /// Finds scratch that TACCL numbers behind the output.
     static void find_scratch(const Algo& algo, const Gpu& gpu, Span& span) {
         const int ranks = static_cast<int>(algo.gpus.size());
         const int outputs = schedule::blocks(algo.kind, Buffer::kOutput, ranks) * algo.chunks;
@@ -321,7 +322,7 @@ class Reader {
         return step;
     }
 
-    /// Once all <tb>s of a <gpu> are there.
+    /// Resolves the waits after all <tb>s of a <gpu> were read.
     [[nodiscard]] Status resolve_waits(Gpu& gpu) {
         for (const Waiting& wait : std::exchange(waits_, {})) {
             const auto found = std::ranges::find(ids_, wait.after_block);
@@ -366,7 +367,7 @@ class Reader {
     const XmlText& text_;
     const std::optional<CustomCollective>& custom_;
     std::vector<int> ids_;        // of the <tb>s of a <gpu>
-    std::vector<Waiting> waits_;  // of the same
+    std::vector<Waiting> waits_;  // of the <tb>s of a <gpu>
     long long counted_ = 0;
     long long scratch_ = 0;
 };

@@ -1,4 +1,4 @@
-// The channels and buffers of other GPUs that the operations of a plan name by numbers.
+// Numbered channels and remote buffers that the operations of a plan use.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// A buffer of a GPU.
+/// Buffer of a GPU.
 struct Remote {
     Rank rank = 0;
     schedule::Buffer buffer{};
 };
 
-/// What a GPU, or one of its thread blocks, numbers. Channels of switches have no numbers here:
-/// operations on them are refused.
+/// Tables of a GPU, or of one of its thread blocks, indexed by the numbers in operations. Channels
+/// of switches have no numbers here: operations on them are rejected.
 template <typename Remotes>
 struct Tables {
     Remotes remotes{};
@@ -25,14 +25,14 @@ struct Tables {
 using GpuTables = Tables<std::vector<Remote>>;
 using BlockTables = Tables<std::map<ChannelType, std::vector<Remote>>>;
 
-/// Reads a buffer: "i", "o" or "s". kInvalidArgument for another text.
+/// Reads a buffer: "i", "o" or "s". kInvalidArgument: any other text.
 [[nodiscard]] Result<schedule::Buffer> buffer_of(const Value& of, const char* key);
-/// Reads a type of channels. kInvalidArgument for another text.
+/// Reads a type of channels. kInvalidArgument: any other text.
 [[nodiscard]] Result<ChannelType> type_of(const Value& of, const char* key);
 
-/// Reads the tables of `gpu`, one of `ranks`. kInvalidArgument names the place of what is wrong.
+/// Reads the tables of `gpu`, one of `ranks`. kInvalidArgument contains the place of the fault.
 [[nodiscard]] Result<GpuTables> tables_of_gpu(const Value& gpu, int ranks);
-/// Reads those of a thread block of the GPU that has `tables`.
+/// Reads the tables of a thread block of the GPU that has `tables`.
 [[nodiscard]] Result<BlockTables> tables_of_block(const Value& block, const GpuTables& tables);
 
 }  // namespace pccl::capsule::mscclpp

@@ -33,7 +33,7 @@ void assign_channels(std::vector<Delivery>& deliveries) {
     std::ranges::sort(sorted, [](const Delivery* a, const Delivery* b) {
         return blocks_of(*a) != blocks_of(*b) ? blocks_of(*a) < blocks_of(*b) : sent_before(*a, *b);
     });
-    std::map<BlockPair, std::vector<Delivery*>> last;  // of each channel
+    std::map<BlockPair, std::vector<Delivery*>> last;  // last messages of each channel
     std::map<std::pair<Rank, Rank>, int> count;
     for (Delivery* const each : sorted) {
         auto& channels = last[blocks_of(*each)];

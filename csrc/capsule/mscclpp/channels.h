@@ -10,11 +10,11 @@ namespace pccl::capsule::mscclpp {
 /// Returns whether `a` is sent before `b` by one thread block: at one operation, messages are sent
 /// in the order of their receipts.
 [[nodiscard]] bool sent_before(const Delivery& a, const Delivery& b);
-/// Returns whether `a` is received before `b` by one thread block; as sent_before().
+/// Returns whether `a` is received before `b` by one thread block; otherwise like sent_before().
 [[nodiscard]] bool received_before(const Delivery& a, const Delivery& b);
 
-/// Gives each message a channel: those of one go from one thread block to one other, which receives
-/// them in the order in which they are sent.
+/// Assigns a channel to each message. The messages of a channel go from one thread block to one
+/// other, which receives them in the order of their sending.
 void assign_channels(std::vector<Delivery>& deliveries);
 
 }  // namespace pccl::capsule::mscclpp

@@ -14,7 +14,7 @@ std::set<Event> events_to_come(const Plan& plan, const std::map<std::size_t, Sta
         const auto& [at, event, turns] = each;
         const ThreadBlock& block = plan.block(at);
         for (std::size_t op = at.op; op < block.size(); ++op) {
-            // Whoever is at a barrier has come there.
+            // A thread block that waits at a barrier has already arrived there.
             if (op == at.op && event.kind == Event::Kind::kBarrier) continue;
             for (const Event& to_come : events_of(block[op], at.gpu)) events.insert(to_come);
         }

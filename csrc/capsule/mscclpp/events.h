@@ -1,4 +1,4 @@
-// What thread blocks of a plan wait for.
+// Events for which thread blocks of a plan wait.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// An event that a thread block of `gpu` waits for.
+/// Event for which a thread block of `gpu` waits.
 struct Event {
     enum class Kind : std::uint8_t { kSignal, kSemaphore, kBarrier, kPacket };
     Kind kind{};
     Rank gpu = 0;
     int a = 0;  // peer; semaphore; barrier; buffer
     int b = 0;  // type of the channel; index of the chunk
-    int c = 0;  // which channel of its type
+    int c = 0;  // index of the channel among those of its type
     auto operator<=>(const Event&) const = default;
 
     static Event signal(Rank to, Rank from, const Channel& channel) {
@@ -29,22 +29,21 @@ struct Event {
     }
 };
 
-/// Lists the signals, and releases of semaphores, that an operation of `gpu` takes.
+/// Returns the signals, and releases of semaphores, that an operation of `gpu` consumes.
 [[nodiscard]] std::vector<Event> awaited_by(const Operation& operation, Rank gpu);
 
-/// Lists the events that an operation of `gpu` causes.
+/// Returns the events that an operation of `gpu` causes.
 [[nodiscard]] std::vector<Event> events_of(const Operation& operation, Rank gpu);
 
-/// A thread block that waits at an operation.
+/// Thread block that waits at an operation.
 struct Stalled {
     At at{};
     Event event{};
-    int turns = 0;  // how often the event came before
+    int turns = 0;  // number of earlier occurrences of the event
 };
 
-/// Explains why a plan stops before its end, with thread blocks in their order: names the first
-/// that waits for what no operation lets happen any more; else one of those that wait for each
-/// other.
+/// Explains why a plan deadlocks. Names the first thread block whose event no remaining operation
+/// can cause; if there is none, one of the thread blocks that wait for each other.
 [[nodiscard]] Status explain_stall(const Plan& plan, const std::map<std::size_t, Stalled>& stalled);
 
 }  // namespace pccl::capsule::mscclpp

@@ -1,18 +1,18 @@
-// What each operation of a plan waits for, and which messages it takes to do what the plan does.
+// Dependencies of each operation of a plan, and the messages with which a schedule reproduces it.
 //
-// In a plan, a GPU writes into the memory of another and signals that it has, or says that it is
-// ready and lets the other read; packets carry a flag each, for which their readers wait. In a
-// schedule, messages have a sender and a receiver. So the plan is run, one operation after the
-// other, as its thread blocks would run it: whoever first gets to know that something was written
-// to its GPU receives it there, whoever reads a packet first receives it, and what is read in the
-// memory of another GPU is sent where that GPU signalled last.
+// In a plan, a GPU writes into the memory of another and signals, or signals that it is ready and
+// lets the other read. Packets carry a flag each, for which their readers wait. In a schedule,
+// messages have a sender and a receiver. So the plan is executed, one operation after the other, as
+// its thread blocks would run. The first thread block ordered after a write to its GPU receives the
+// data there; the first reader of a packet receives it; data that is read from another GPU's memory
+// is sent at that GPU's last signal.
 //
-// Two vector clocks are kept of each thread block: what it knows to be done by signals, flags,
-// barriers and semaphores, and what it knows by messages and by waits of the schedule. Where the
-// first is ahead of the second, for thread blocks of its own GPU, the schedule has to wait: signals
-// that tell of nothing written have no messages, and order of the thread blocks of a GPU may hang
-// on them. What another thread block than the one that signalled wrote, of which that did not know,
-// is sent by the one that wrote it.
+// Each thread block has two vector clocks. The first counts operations ordered before by signals,
+// flags, barriers and semaphores. The second counts operations ordered before by messages and waits
+// of the schedule. If the first is ahead of the second for thread blocks of the same GPU, the
+// schedule must wait: a signal without a write has no message, but the order of the GPU's thread
+// blocks may depend on it. If another thread block than the signalling one wrote data, unordered
+// with the signal, the writing thread block sends the data.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// A message: what `src` names goes to `dst`, of another GPU.
+/// Message: the chunks of `src` go to `dst` on another GPU.
 struct Delivery {
     Chunks src{};
     Chunks dst{};
@@ -33,14 +33,14 @@ struct Delivery {
     ChannelId channel = 0;
 };
 
-/// For the first `ops` operations of another thread block of the same GPU.
+/// Wait for the first `ops` operations of another thread block of the same GPU.
 struct Wait {
     std::size_t block = 0;
     std::size_t ops = 0;
 };
 
 struct Execution {
-    std::vector<Delivery> deliveries;       // in the order of their receipts
+    std::vector<Delivery> deliveries;       // in the order of their receipt
     std::map<At, std::vector<Wait>> waits;  // before an operation
 };
 

@@ -11,7 +11,7 @@
 namespace pccl::capsule {
 namespace {
 
-/// What `convert` makes of a plan's program.
+/// Returns the result of `convert` for a plan's program.
 template <typename Made>
 Result<Made> converted(std::string_view json, std::string_view file,
                        const std::function<Result<Made>(const msccl::Algo&)>& convert) {

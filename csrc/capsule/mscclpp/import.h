@@ -1,4 +1,4 @@
-// Execution plans of MSCCL++ as capsules.
+// Import of MSCCL++'s execution plans as capsules.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace pccl::capsule {
 
-/// The capsule of an execution plan in JSON, of any origin. `file` stands for the text in messages;
-/// an empty `name` is made of the plan's. kInvalidArgument, or kUnsupported, names the line,
-/// the GPU, the thread block and the operation of what is wrong, or cannot be said.
+/// Returns the capsule of an execution plan in JSON, of any origin. `file` names the text in error
+/// messages; an empty `name` is derived from the plan's. kInvalidArgument (faulty) and kUnsupported
+/// (not expressible) contain the line, GPU, thread block and operation.
 [[nodiscard]] PCCL_API Result<Capsule> import_mscclpp(std::string_view json, std::string_view file,
                                                       std::string_view name = {});
 
-/// The programs that an error of import_mscclpp() speaks of, to be shown beside it: they need not
-/// be right, and must not be run.
+/// Returns the programs to which an error of import_mscclpp() refers, for display. They are not
+/// verified and must not run.
 [[nodiscard]] PCCL_API Result<schedule::Schedule> unproven_mscclpp(std::string_view json,
                                                                    std::string_view file);
 

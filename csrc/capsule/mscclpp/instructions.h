@@ -1,4 +1,4 @@
-// The instructions of MSCCL++'s plans, and what each does to the chunks that it names.
+// Instructions of MSCCL++'s plans, with their effects on chunks.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 namespace pccl::capsule::mscclpp {
 
 enum class Kind : std::uint8_t {
-    kNothing,  // nop, flush: lanes have an order anyway
-    kBarrier,  // of thread blocks of one GPU
+    kNothing,  // nop, flush: lanes are ordered anyway
+    kBarrier,  // among thread blocks of one GPU
     kAcquire,
     kRelease,
     kSignal,
     kWait,
-    kMove,    // each of src to the same of dst, whosever they are
-    kReduce,  // all of src to the first of dst, and from there to the others
+    kMove,    // each chunk of src to the corresponding one of dst, on any GPU
+    kReduce,  // all of src into the first of dst, and from there to the others
 };
 
-/// Which chunks of an operation are packets: data and a flag, for which a reader waits.
+/// Chunks of an operation that are packets: data and a flag, for which a reader waits.
 enum class Packets : std::uint8_t { kNone, kAll, kAllButFirst };
 
 struct Instruction {
@@ -25,11 +25,11 @@ struct Instruction {
     Kind kind{};
     Packets read = Packets::kNone;     // of src
     Packets written = Packets::kNone;  // of dst
-    bool signals = false;              // after what it moves
-    bool forwards = false;             // one of src to each of dst
+    bool signals = false;              // after its transfer
+    bool forwards = false;             // one chunk of src to each of dst
 };
 
-/// Finds an instruction; null for one that capsules have not.
+/// Returns an instruction; null if capsules do not support it.
 [[nodiscard]] const Instruction* instruction_called(std::string_view name);
 
 /// Returns whether an instruction stores to, or reduces over, the memory of several GPUs in a

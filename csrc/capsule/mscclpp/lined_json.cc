@@ -10,7 +10,7 @@
 namespace pccl::capsule::mscclpp {
 namespace {
 
-/// The characters of a text; says on which line the next one is.
+/// Iterator over the characters of a text that counts lines.
 class CountedText {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -34,8 +34,8 @@ class CountedText {
 
 }  // namespace
 
-/// Makes the values that the parser finds. (json::parse() with a callback looks through all that a
-/// list has whenever an object in it ends.)
+/// SAX handler that builds the values. (json::parse() with a callback scans a whole list whenever
+/// an object in it ends.)
 class LinedJson::Builder : public nlohmann::json_sax<json> {
    public:
     explicit Builder(LinedJson& made) : made_(made) {}
@@ -105,7 +105,7 @@ class LinedJson::Builder : public nlohmann::json_sax<json> {
 
     LinedJson& made_;
     int line_ = 1;
-    std::vector<json*> open_;  // what is not complete yet, each in the one before it
+    std::vector<json*> open_;  // incomplete values, each inside the previous one
     std::string key_;
     std::string why_;
 };

@@ -1,4 +1,4 @@
-// JSON of any origin that knows on which line each of its objects begins.
+// JSON document of any origin with the line of each of its objects.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ using nlohmann::json;
 
 class LinedJson {
    public:
-    /// kInvalidArgument with the line for what is no JSON object, is nested too deep, or has more
-    /// objects than a plan.
+    /// Parses a document. kInvalidArgument, with the line: the text is no JSON object, is nested
+    /// too deeply, or has more objects than a plan may have.
     [[nodiscard]] static Result<LinedJson> parse(std::string_view text, std::string_view file);
 
     [[nodiscard]] const json& root() const { return root_; }
-    /// From 1; 0 for what is no object.
+    /// Returns the line, from 1 on; 0 for a value that is no object.
     [[nodiscard]] int line_of(const json& value) const;
 
     static constexpr std::size_t kMostDepth = 16;
@@ -30,7 +30,7 @@ class LinedJson {
     LinedJson() = default;
 
     json root_;
-    // By where the members of an object are: they stay there while values are moved.
+    // Keyed by the address of an object's members, which does not change when values are moved.
     std::unordered_map<const json::object_t*, int> lines_;
 };
 

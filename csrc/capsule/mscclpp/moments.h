@@ -1,4 +1,4 @@
-// What thread blocks of a running plan did and know.
+// State of the thread blocks of a plan during its execution.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// An operation that others wait for, and what its thread block knew then.
+/// Operation on which others depend, with the clocks of its thread block at that time.
 struct Moment {
     At at{};
     std::size_t block = 0;  // counted over all GPUs
@@ -23,38 +23,38 @@ struct Moment {
 };
 using MomentPtr = std::shared_ptr<const Moment>;
 
-/// Chunks that a GPU wrote to another.
+/// Chunks that a GPU wrote to another GPU.
 struct Written {
     Chunks src{};
     Chunks dst{};
     MomentPtr at{};
 };
 
-/// What a thread block wrote to a GPU, without packets, in its order.
+/// Writes of a thread block to a GPU, without packets, in program order.
 struct WrittenTo {
     struct Received {
-        std::size_t op = 0;  // that wrote it
+        std::size_t op = 0;  // operation that wrote it
         MomentPtr at{};
     };
     std::deque<Written> untold{};
     std::deque<Received> received{};
 };
 
-/// A packet in its place.
+/// Packet in its place.
 struct Packet {
     Written written{};
-    bool is_taken = false;  // by the first thread block that reads it
-    MomentPtr read{};       // when that had it
+    bool is_taken = false;  // received by the first thread block that reads it
+    MomentPtr read{};       // operation that received it
 };
 
-/// The operation that wrote a chunk last.
+/// Last operation that wrote a chunk.
 struct Writer {
     At at{};
     std::size_t block = 0;  // counted over all GPUs
-    std::size_t ops = 0;    // of the thread block, until then; 0: nobody
+    std::size_t ops = 0;    // operations of the thread block up to it; 0: none
 };
 
-/// Thread blocks that meet at a barrier, once.
+/// Arrivals of thread blocks at one use of a barrier.
 struct BarrierArrivals {
     std::vector<MomentPtr> come{};
     MomentPtr met{};
@@ -63,13 +63,13 @@ struct BarrierArrivals {
     }
 };
 
-/// A thread block, and what it knows.
+/// Thread block with its clocks.
 struct Block {
     At next{};
     VectorClock known;
     VectorClock carried;
-    std::shared_ptr<BarrierArrivals> arrivals{};  // that it has come to
-    // By thread block that writes to this GPU, how much of what was received it has waited for.
+    std::shared_ptr<BarrierArrivals> arrivals{};  // barrier at which it has arrived
+    // By thread block that writes to this GPU: the number of receipts for which it has waited.
     std::map<std::size_t, std::size_t> seen{};
 };
 

@@ -1,5 +1,5 @@
-// The execution plans of MSCCL++ (github.com/microsoft/mscclpp), as its JSON says them: GPUs, of
-// thread blocks, of operations on memory of their own and of others.
+// Execution plans of MSCCL++ (github.com/microsoft/mscclpp), as in its JSON: GPUs contain thread
+// blocks, which contain operations on local and remote memory.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Chunks of a buffer of some GPU.
+/// Chunks of a buffer of a GPU.
 struct Chunks {
     Rank rank = 0;
     schedule::Buffer buffer{};
@@ -27,7 +27,7 @@ struct Chunks {
 
 enum class ChannelType : std::uint8_t { kMemory, kPort, kSwitch };
 
-/// The `nth` connection of its type from a GPU to `peer`; it is the same as that of its peer.
+/// Connection number `nth` of its type from a GPU to `peer`; the peer uses the same number.
 struct Channel {
     ChannelType type{};
     Rank peer = 0;
@@ -35,7 +35,7 @@ struct Channel {
     auto operator<=>(const Channel&) const = default;
 };
 
-/// Which part of an operation a thread block does, where several share it.
+/// Share of an operation that a thread block performs, if several share it.
 struct Share {
     int part = 0;
     int parts = 1;
@@ -46,7 +46,7 @@ struct Operation {
     std::string number;  // "5" in its thread block, "5.2" in a loop
     int line = 0;        // of the file
     Kind kind{};
-    bool signals = false;  // after what it moves
+    bool signals = false;  // after its transfer
     Share share{};
     std::vector<Chunks> src{};
     std::vector<Chunks> dst{};
@@ -60,11 +60,11 @@ using ThreadBlock = std::vector<Operation>;
 struct Gpu {
     int line = 0;  // of the file
     int scratch_chunks = 0;
-    std::vector<int> semaphores{};  // what they begin with
+    std::vector<int> semaphores{};  // initial values
     std::vector<ThreadBlock> blocks{};
 };
 
-/// An operation of a thread block.
+/// Place of an operation of a thread block.
 struct At {
     Rank gpu = 0;
     std::size_t block = 0;
@@ -74,7 +74,7 @@ struct At {
 
 struct Plan {
     std::string name;
-    std::string file;  // stands for the plan in messages
+    std::string file;  // name of the plan in error messages
     std::optional<schedule::MessageProtocol> protocol;
     schedule::CollectiveKind kind{};
     bool in_place = false;
@@ -87,16 +87,16 @@ struct Plan {
         return gpu(at.gpu).blocks[at.block];
     }
     [[nodiscard]] const Operation& operation(const At& at) const { return block(at)[at.op]; }
-    /// Names a place in messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; that of the GPU
-    /// where there is no such operation.
+    /// Returns a place for error messages: "plan.json:12: gpu 0, threadblock 0, op 5 (put)"; the
+    /// place of the GPU if there is no such operation.
     [[nodiscard]] std::string place_of(const At& at) const;
-    /// Returns how many chunks a buffer of a GPU has.
+    /// Returns the number of chunks in a buffer of a GPU.
     [[nodiscard]] int chunks_in(Rank rank, schedule::Buffer buffer) const;
-    /// Names the same chunks by the larger of input and output, where these are one memory.
+    /// Returns the same chunks as part of the larger of input and output, if the two share memory.
     [[nodiscard]] Chunks home_of(const Chunks& named) const;
 };
 
-/// Lists all operations, GPU by GPU and thread block by thread block.
+/// Returns all operations, GPU by GPU and thread block by thread block.
 [[nodiscard]] std::vector<At> all_operations(const Plan& plan);
 
 /// Returns "gpu 0, threadblock 0, op 5 (put)".

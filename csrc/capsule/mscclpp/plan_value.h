@@ -1,4 +1,4 @@
-// A value of a plan's JSON, which knows where it is, for messages.
+// Value of a plan's JSON with its place, for error messages.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +16,27 @@ namespace pccl::capsule::mscclpp {
 
 class Value {
    public:
-    /// The whole of a file. Both must outlive this, and what is read of it.
+    /// Refers to the whole document. `document` and `file` must outlive this value, and all values
+    /// that are derived from it.
     Value(const LinedJson& document, std::string_view file)
         : document_(&document), value_(&document.root()), file_(file), line_(1) {}
 
-    /// The same, told to be `label` in messages: "gpu 0, threadblock 0".
+    /// Returns this value with a label for error messages: "gpu 0, threadblock 0".
     [[nodiscard]] Value called(std::string label) const {
         Value named = *this;
         named.label_ = std::move(label);
         return named;
     }
     [[nodiscard]] const json& get() const { return *value_; }
-    /// Where it begins, or the nearest object that it is in.
+    /// Returns the line of the value, or of the innermost object that contains it.
     [[nodiscard]] int line() const { return line_; }
 
-    /// kInvalidArgument "<file>:<line>: <label>: <parts>".
+    /// Returns kInvalidArgument "<file>:<line>: <label>: <parts>".
     template <typename... Parts>
     [[nodiscard]] Status refuse(const Parts&... parts) const {
         return Status::invalid_argument(concat(place(), parts...));
     }
-    /// The same as kUnsupported.
+    /// Returns the same message as kUnsupported.
     template <typename... Parts>
     [[nodiscard]] Status cannot(const Parts&... parts) const {
         return Status::unsupported(concat(place(), parts...));
@@ -45,9 +46,9 @@ class Value {
         return value_->is_object() && value_->contains(key);
     }
     [[nodiscard]] Result<std::string> text(const char* key) const;
-    /// Stays as it is where there is none.
+    /// Reads an optional value; `value` is unchanged if the key is absent.
     [[nodiscard]] Status boolean(const char* key, bool& value) const;
-    /// Stays as it is where there is none.
+    /// Reads an optional value; `value` is unchanged if the key is absent.
     template <typename Number>
     [[nodiscard]] Status number(const char* key, Number least, Number most, Number& value) const {
         if (!has(key)) return Status::ok();
@@ -59,14 +60,14 @@ class Value {
         return number((*value_)[key], key, least, most, value);
     }
     [[nodiscard]] Result<Value> object(const char* key) const;
-    /// Empty where there is none.
+    /// Returns a list; empty if the key is absent.
     [[nodiscard]] Result<std::vector<Value>> list(const char* key, std::size_t most) const;
-    /// From 0 to `most`, of a list of at most kMostNamed; empty where there is none.
+    /// Returns numbers from 0 to `most`, at most kMostNamed; empty if the key is absent.
     [[nodiscard]] Result<std::vector<int>> numbers(const char* key, int most) const;
-    /// For messages.
+    /// Returns the value as text, for error messages.
     [[nodiscard]] std::string shown_at(const char* key) const { return shown_of((*value_)[key]); }
 
-    static constexpr std::size_t kMostNamed = 1024;  // of chunks or channels, by one operation
+    static constexpr std::size_t kMostNamed = 1024;  // of chunks or channels, in one operation
 
    private:
     [[nodiscard]] Value member(const json& found) const {

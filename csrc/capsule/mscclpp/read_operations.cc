@@ -12,7 +12,7 @@ using sys::shown;
 constexpr int kMostIndex = 1 << 20;
 constexpr int kMostParts = 1024;  // of an operation that thread blocks share
 constexpr std::size_t kMostOperations = 1U << 18U;
-// Of all operations, so that going through them takes no longer than a moment.
+// Limit over all operations, so that a traversal takes bounded time.
 constexpr long long kMostCounted = 1LL << 24U;
 
 void mark(std::vector<Chunks>& all, Packets packets) {
@@ -98,8 +98,8 @@ Status OperationReader::read_all(const Value& of, const Within& within, ThreadBl
     return Status::ok();
 }
 
-/// A loop goes over its chunks a unit of bytes after the other. Data of one unit takes one turn,
-/// and larger data is cut into windows by whoever runs a capsule.
+/// A loop processes its chunks in units of bytes. Data of one unit takes one iteration; for larger
+/// data, the executor of a capsule cuts the data into windows.
 Status OperationReader::read_loop(const Value& op, const Within& within, const std::string& number,
                                   ThreadBlock& made) {
     if (within.is_loop()) return op.refuse("is in another pipeline");

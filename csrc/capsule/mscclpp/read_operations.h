@@ -1,4 +1,4 @@
-// The operations of the thread blocks of a plan.
+// Reader of the operations of a plan's thread blocks.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,23 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Reads the operations of one plan, thread block by thread block, within bounds for all together.
+/// Reader of the operations of one plan, thread block by thread block. Its limits apply to the
+/// whole plan.
 class OperationReader {
    public:
-    /// Reads the operations of a thread block of `gpu`, which has `tables`. Writes loops out as one
-    /// turn. Errors name line and operation.
+    /// Reads the operations of a thread block of `gpu`, which has `tables`. Expands loops as one
+    /// iteration. Errors contain line and operation.
     [[nodiscard]] Result<ThreadBlock> read_block(const Value& block, Rank gpu, std::size_t number,
                                                  const GpuTables& tables);
 
    private:
-    /// What an operation is in: its thread block, and the loop, if there is one.
+    /// Context of an operation: its thread block, and its loop, if any.
     struct Within {
         Rank gpu = 0;
         std::size_t block = 0;
         const BlockTables& tables;
         std::string prefix{};  // of numbers: "5."
-        int loop_chunks = 0;   // that a loop goes over
+        int loop_chunks = 0;   // chunks over which a loop runs
         [[nodiscard]] bool is_loop() const { return !prefix.empty(); }
     };
 

@@ -55,13 +55,13 @@ class Reader {
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
         PCCL_TRY(top.number<std::uint64_t>("min_message_size", 0, kMostSize, plan.sizes.least));
         PCCL_TRY(top.number<std::uint64_t>("max_message_size", 0, kMost, plan.sizes.most));
-        if (plan.sizes.most > kMostSize) plan.sizes.most = kMost;  // no call has more than either
+        if (plan.sizes.most > kMostSize) plan.sizes.most = kMost;  // no call exceeds either limit
         if (plan.sizes.most < plan.sizes.least)
             return top.refuse("\"max_message_size\" is below \"min_message_size\"");
         return Status::ok();
     }
 
-    /// Plans have no number of their format, which changed with MSCCL++ 0.8.
+    /// Plans have no format version; the format changed with MSCCL++ 0.8.
     static Status check_version(const Value& gpu) {
         if (!gpu.has("inputChunks") && !gpu.has("chunkGroups")) return Status::ok();
         return gpu.called("gpu 0").cannot(
@@ -96,7 +96,7 @@ class Reader {
         return Status::ok();
     }
 
-    /// All GPUs have as many.
+    /// Reads the chunks, whose number is the same on all GPUs.
     Status read_chunks(const Value& gpu, Plan& plan) const {
         int chunks = 0;
         const std::array<std::pair<const char*, Buffer>, 2> sides{
@@ -125,7 +125,7 @@ class Reader {
         return Status::ok();
     }
 
-    /// Each operation names chunks that there are.
+    /// Checks that each operation uses existing chunks.
     static Status check_places(const Plan& plan) {
         for (const At& at : all_operations(plan))
             for (const auto* side : {&plan.operation(at).src, &plan.operation(at).dst})

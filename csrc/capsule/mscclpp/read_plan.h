@@ -1,4 +1,4 @@
-// The JSON of MSCCL++'s plans.
+// Reader of MSCCL++'s JSON plans.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Reads text of any origin. kInvalidArgument with line and operation for what is no plan,
-/// kUnsupported for what it says that capsules cannot. Loops of operations (`pipeline`) are written
-/// out as one turn, which is how a plan runs on data that one turn takes.
+/// Reads text of any origin. kInvalidArgument, with line and operation: the text is no valid plan.
+/// kUnsupported: capsules cannot express it. Loops of operations (`pipeline`) are expanded as one
+/// iteration, which corresponds to data that one iteration processes.
 [[nodiscard]] Result<Plan> read_plan(std::string_view text, std::string_view file);
 
 }  // namespace pccl::capsule::mscclpp

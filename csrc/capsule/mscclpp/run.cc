@@ -5,10 +5,10 @@
 namespace pccl::capsule::mscclpp {
 namespace {
 
-// Entries of all clocks that are kept, and of those that are compared: bounded time and memory.
+// Limits on the entries of all stored clocks and of all merged clocks: bounded memory and time.
 constexpr std::size_t kMostKept = 1U << 26U;
 constexpr std::size_t kMostCompared = 1U << 31U;
-// Of thread blocks for each other.
+// Limit on waits between thread blocks.
 constexpr std::size_t kMostWaits = 1U << 18U;
 
 }  // namespace

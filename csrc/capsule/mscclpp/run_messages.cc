@@ -1,4 +1,4 @@
-// The messages that a plan takes, and what is known by them.
+// Messages of a plan, with the clocks that they carry.
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ Status Run::read(const Operation& op, std::size_t i) {
     const Chunks& dst = op.kind == Kind::kReduce ? op.dst.front() : op.dst[i];
     const MomentPtr signal = last_signal_of(src.rank);
     if (!signal) return refuse("reads memory of gpu ", src.rank, " without a wait for it");
-    // A sum begins with whole chunks of its own GPU, if it is to be made in parts.
+    // A sum that is made in parts must begin with whole chunks of its own GPU.
     const bool has_parts = op.kind == Kind::kMove || op.src.front().rank == gpu();
     const Writer whole{signal->at, signal->block, signal->at.op + 1};
     const Chunks home = plan_.home_of(src);

@@ -18,7 +18,7 @@ Status too_many(const Plan& plan, const At& at) {
                                       "have"));
 }
 
-/// Chunks in the buffers of all GPUs.
+/// Returns the chunks in the buffers of all GPUs.
 long long places_of(const Plan& plan) {
     long long places = 0;
     for (Rank rank = 0; rank < static_cast<Rank>(plan.gpus.size()); ++rank)
@@ -28,7 +28,7 @@ long long places_of(const Plan& plan) {
     return places;
 }
 
-/// Into how many a chunk is cut.
+/// Returns the number of pieces into which each chunk is cut.
 Result<int> pieces_of(const Plan& plan, const std::vector<At>& operations) {
     const long long places = places_of(plan);
     long long pieces = 1;
@@ -42,7 +42,7 @@ Result<int> pieces_of(const Plan& plan, const std::vector<At>& operations) {
     return static_cast<int>(pieces);
 }
 
-/// The part of a thread block, of chunks that are cut into pieces.
+/// Selects a thread block's part of chunks that are cut into pieces.
 void cut(std::vector<Chunks>& all, const Share& share, int pieces) {
     for (Chunks& chunks : all) {
         const int size = static_cast<int>(1LL * chunks.size * pieces / share.parts);

@@ -1,4 +1,4 @@
-// Operations that several thread blocks share, as one of each of them.
+// Split of operations that several thread blocks share into one operation for each.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -6,8 +6,8 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Cuts all chunks of a plan into as many that each thread block of a group has whole ones of each
-/// operation that they share. kUnsupported where these are more than a capsule may have.
+/// Cuts all chunks of a plan into smaller chunks, so that each thread block of a group has whole
+/// chunks of each shared operation. kUnsupported: a capsule cannot have that many chunks.
 [[nodiscard]] Status cut_into_shares(Plan& plan);
 
 }  // namespace pccl::capsule::mscclpp

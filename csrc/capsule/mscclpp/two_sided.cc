@@ -20,7 +20,7 @@ using schedule::Action;
 
 Span span_of(const Chunks& chunks) { return {chunks.buffer, chunks.index}; }
 
-/// The messages of each operation, in their order.
+/// Messages of each operation, in order.
 struct Messages {
     explicit Messages(std::vector<Delivery> deliveries) {
         assign_channels(deliveries);
@@ -40,7 +40,7 @@ std::vector<Delivery> those_of(const std::map<At, std::vector<Delivery>>& all, c
     return found == all.end() ? std::vector<Delivery>{} : found->second;
 }
 
-/// The programs of one plan, one operation after the other.
+/// Translation of one plan's programs, one operation after the other.
 class Translation {
    public:
     Translation(const Plan& plan, const Execution& execution, std::vector<At>& places)
@@ -67,7 +67,7 @@ class Translation {
    private:
     std::vector<Step>& steps() { return made_.blocks.back().steps; }
 
-    /// Where in the plan a step comes from.
+    /// Returns the place in the plan from which a step originates.
     msccl::Origin origin() {
         places_.push_back(at_);
         return static_cast<msccl::Origin>(places_.size()) - 1;
@@ -104,7 +104,7 @@ class Translation {
         for (const Delivery& each : those_of(messages_.read, at_)) receive(each);
     }
 
-    /// Into the first of dst, beginning with what is there already, where that is one of src.
+    /// Reduces into the first of dst, starting with its present content if it is one of src.
     void reduce(const Operation& operation) {
         const Chunks& sum = operation.dst.front();
         const auto is_sum = [&](const Chunks& each) {
@@ -142,7 +142,8 @@ class Translation {
                 add(Action::kCopy, span_of(sum), span_of(operation.dst[i]), sum.size);
     }
 
-    /// The first step of an operation waits for all that other thread blocks did before theirs.
+    /// The first step of an operation waits for the operations of the other thread blocks that
+    /// precede it.
     void add_waits(Rank rank) {
         const auto end = execution_.waits.lower_bound({rank + 1, 0, 0});
         for (auto each = execution_.waits.lower_bound({rank, 0, 0}); each != end; ++each) {
@@ -161,7 +162,7 @@ class Translation {
     std::vector<At>& places_;
     msccl::Gpu made_;
     At at_;
-    std::vector<std::vector<std::size_t>> first_step_;  // by block and operation, and the end
+    std::vector<std::vector<std::size_t>> first_step_;  // by block and operation, with the end
 };
 
 }  // namespace
@@ -176,7 +177,7 @@ Algo two_sided(const Plan& plan, const Execution& execution) {
               .in_place = plan.in_place,
               .sizes = plan.sizes,
               .gpus = {},
-              .most_slots = kMostSlots,  // what is written into memory needs no queue
+              .most_slots = kMostSlots,  // writes into memory need no queue
               .origin = -1,
               .place = {}};
     for (Rank rank = 0; std::cmp_less(rank, plan.gpus.size()); ++rank)

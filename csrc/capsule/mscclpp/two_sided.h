@@ -1,4 +1,4 @@
-// Plans of MSCCL++ as programs of thread blocks that send and receive.
+// Translation of MSCCL++ plans to thread blocks that send and receive.
 #pragma once
 
 #include "csrc/capsule/msccl/algo.h"
@@ -7,8 +7,8 @@
 
 namespace pccl::capsule::mscclpp {
 
-/// Makes a lane of each thread block: what it waits for, what it receives, what it does, and what
-/// it sends. `plan` must outlive the program, whose places are those of its operations.
+/// Makes a lane of each thread block: for each operation its waits, receives, local work and sends.
+/// `plan` must outlive the program, which uses its places.
 [[nodiscard]] msccl::Algo two_sided(const Plan& plan, const Execution& execution);
 
 }  // namespace pccl::capsule::mscclpp

@@ -1,4 +1,4 @@
-// Vector clocks: how many operations of each thread block are known to be done (C. J. Fidge,
+// Vector clock: the number of operations of each thread block that are ordered before (C. J. Fidge,
 // "Timestamps in message-passing systems that preserve the partial ordering", 1988).
 #pragma once
 
