@@ -1,6 +1,6 @@
 // Capsule: the programs of one collective for one number of ranks, verified on every read.
 //
-// pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
+//   pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n
 //   manifest: JSON, for people and for tools (manifest.h)
 //   programs: program_bytes.h
 //   SHA-256 of all bytes before it

@@ -2,7 +2,7 @@
 //
 // For one number of ranks the file is the capsule's bytes (capsule.h). For several:
 //
-// pccl-capsule 3 <bytes of the manifest> <bytes of the capsules>\n
+//   pccl-capsule 3 <bytes of the manifest> <bytes of the capsules>\n
 //   manifest: JSON: their common fields, and their numbers of ranks
 //   capsules: as files of their own, in ascending order of ranks
 //   SHA-256 of all bytes before it

@@ -1,6 +1,6 @@
 // Encoding of a schedule's programs: numbers in 7 bits per byte (LEB128), least significant first.
 //
-// programs = symmetry program+        one program if it determines the others
+//   programs = symmetry program+        one program if it determines the others
 //   program  = scratch-chunks lane-count lane*
 //   lane     = step-count step*
 //   step     = (action + 16 * fields) field*   fields: bits for src, dst, from, to and after

@@ -29,8 +29,8 @@ Status refuse(const Warnings& warnings) {
         concat("strict: ", printed(warnings.front()), "; all warnings: ", names));
 }
 
-/// What an NVLink was measured to carry: between two GPUs, by a copy that way; to the NVSwitches
-/// and from them, the most of any copy that crosses it.
+/// Returns the measured rate of an NVLink: between two GPUs, that of a copy in this direction; to
+/// or from the NVSwitches, the maximum of the copies that cross it.
 std::optional<double> rate_of(const Graph& graph, const Calibration& measured, const Link& link) {
     if (link.type != LinkType::kNvLink) return std::nullopt;
     const auto gpus_at = [&](int end) {

@@ -1,4 +1,4 @@
-// A machine, understood: what is known of it, what looks wrong, the graph and the best paths.
+// Topology of a machine: its attributes, warnings, graph and best paths.
 //
 //     PCCL_ASSIGN_OR_RETURN(const Topology topology, Topology::load("topo.xml", {}));
 //     for (const Warning& warning : topology.warnings()) ...
@@ -30,20 +30,20 @@ struct LoadOptions {
 
 class PCCL_API Topology {
    public:
-    /// Completes and repairs `machine`; `warnings` are those that making it gave. kInvalidArgument
-    /// for what makes no graph, for assumptions out of range, and, when strict, for warnings.
+    /// Completes and repairs `machine`; `warnings` come from its creation. kInvalidArgument: no
+    /// graph can be built, an assumption is out of range, or, if strict, there is a warning.
     [[nodiscard]] static Result<Topology> make(Machine machine, const LoadOptions& options,
                                                Warnings warnings = {});
-    /// Topology XML of NCCL, or of hwloc; `name` stands for the text in messages.
+    /// Parses topology XML of NCCL or of hwloc; `name` names the text in error messages.
     [[nodiscard]] static Result<Topology> parse(std::string_view xml, std::string_view name,
                                                 const LoadOptions& options);
-    /// The same from a file; kUnavailable when it cannot be read.
+    /// Parses a file; kUnavailable if it cannot be read.
     [[nodiscard]] static Result<Topology> load(const std::string& path, const LoadOptions& options);
 
-    /// The same, with these warnings in place of its own.
+    /// Returns a copy in which these warnings replace its own.
     [[nodiscard]] Topology with(Warnings warnings) const;
-    /// The same, with what copies between GPUs were measured to reach in place of the usual rates
-    /// of NVLinks. Its XML and digest stay those of the machine as it was declared.
+    /// Returns a copy in which measured rates of copies between GPUs replace the usual rates of
+    /// NVLinks. Its XML and digest remain those of the declared machine.
     [[nodiscard]] Topology with(const Calibration& calibration) const;
 
     [[nodiscard]] const Machine& machine() const { return parts_->machine; }
@@ -51,10 +51,10 @@ class PCCL_API Topology {
     [[nodiscard]] const Assumptions& assumptions() const { return parts_->assume; }
     [[nodiscard]] const Graph& graph() const { return parts_->graph; }
     [[nodiscard]] const PathTable& paths() const { return parts_->paths; }
-    /// What was loaded, with what was assumed and repaired; NCCL reads it.
+    /// Returns the machine as NCCL's XML, with assumed and repaired values.
     [[nodiscard]] std::string to_xml() const;
-    /// The same for equal machines, of which hosts and GPUs may have other addresses: 16
-    /// hexadecimal digits.
+    /// Returns 16 hexadecimal digits, equal for equal machines; the addresses of hosts and GPUs may
+    /// differ.
     [[nodiscard]] const std::string& digest() const;
 
    private:
@@ -66,7 +66,7 @@ class PCCL_API Topology {
         Assumptions assume;
         Graph graph;
         PathTable paths;     // borrows the graph
-        std::string digest;  // of the graph before rates were measured
+        std::string digest;  // of the graph with unmeasured rates
     };
     explicit Topology(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 

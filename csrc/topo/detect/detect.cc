@@ -19,7 +19,7 @@
 namespace pccl::topo {
 namespace {
 
-/// nullopt where there is no NVML, or no driver.
+/// Returns nullopt if there is no NVML or no driver.
 std::optional<std::vector<sys::NvmlGpu>> gpus_of_nvml() {
     const auto nvml = sys::open_nvml();
     if (!nvml.is_ok()) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<std::vector<sys::NvmlGpu>> gpus_of_nvml() {
     return gpus.is_ok() ? std::optional(*std::move(gpus)) : std::nullopt;
 }
 
-/// nullopt where there is no hwloc.
+/// Returns nullopt if there is no hwloc.
 std::optional<Machine> seen_by_hwloc() {
     const auto xml = sys::read_hwloc();
     if (!xml.is_ok()) return std::nullopt;
@@ -40,7 +40,7 @@ Result<Machine> machine_of(const std::string& path, Source source, Warnings& war
     return parse_machine_xml(text, path, source, warnings);
 }
 
-/// The user's file, or the vendor's; nullopt without either.
+/// Returns the machine of the user's file, or of the vendor's; nullopt without either.
 Result<std::optional<Machine>> described(const Config& config, Warnings& warnings) {
     const bool is_users = !config.topo_file.empty();
     std::error_code error;

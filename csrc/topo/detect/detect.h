@@ -1,7 +1,7 @@
-// The topology of this machine: what is detected, with the files that PCCL_TOPO_FILE and
-// PCCL_TOPO_DUMP_FILE name (docs/configuration.md).
+// Topology of this machine: detected, and merged with the files of PCCL_TOPO_FILE and
+// PCCL_TOPO_DUMP_FILE (docs/configuration.md).
 //
-// Of two sources the more precise one counts, attribute by attribute (Source): the user's file, the
+// For each attribute, the source with the higher precedence wins (Source): the user's file, the
 // vendor's, NVML, sysfs, hwloc, the user's assumptions, usual values.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace pccl::topo {
 
-/// Where a vendor of machines installs a topology for NCCL.
+/// Path at which a vendor of machines installs a topology for NCCL.
 inline constexpr const char* kVendorFile = "/var/run/nvidia-topologyd/virtualTopology.xml";
 
-/// This machine's. kUnavailable or kInvalidArgument when a file that the environment names cannot
-/// be used, kResourceExhausted when this process may open no more; whatever else cannot be read is
-/// left out, with a warning where that matters.
+/// Detects this machine. kUnavailable or kInvalidArgument: a file named by the environment is
+/// unusable. kResourceExhausted: this process cannot open more files. Other unreadable sources are
+/// skipped, with a warning where that matters.
 [[nodiscard]] PCCL_API Result<Topology> detect(const LoadOptions& options,
                                                const Config& config = process_config());
 

@@ -22,12 +22,12 @@ struct Place {
     int user = 0;
 };
 
-/// Memory of one GPU, mapped for another one.
+/// Allocates memory on one GPU and maps it for another.
 Result<DeviceAddress> map_memory(Driver& driver, const Place& place) {
     PCCL_TRY(driver.use(place.owner));
     PCCL_ASSIGN_OR_RETURN(const auto memory, driver.create(place.owner, kLarge));
     auto mapped = driver.map(memory, kLarge, place.user);
-    // The mapping keeps the memory, where there is one.
+    // A mapping keeps the memory alive.
     PCCL_TRY(driver.release(memory));
     return mapped;
 }
@@ -38,7 +38,7 @@ struct Way {
     DeviceAddress from;
 };
 
-/// Seconds of one of several copies, each waited for.
+/// Returns seconds per copy; each of the copies is waited for.
 Result<double> seconds(const Way& way, std::size_t bytes, int calls) {
     const auto copy = [&] {
         PCCL_TRY(way.driver.copy(way.to, way.from, bytes, nullptr));

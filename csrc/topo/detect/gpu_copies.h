@@ -1,5 +1,4 @@
-// How long copies between the GPUs of this machine take: what `pccl topo --measure` finds out about
-// them.
+// Copy times between the GPUs of this machine, measured by `pccl topo --measure`.
 #pragma once
 
 #include <string>
@@ -11,17 +10,17 @@
 
 namespace pccl::topo {
 
-/// From one GPU's memory to another's, by the first one's copy engine.
+/// Times of copies from one GPU's memory to another's by the copy engine of the first.
 struct GpuCopy {
     std::string from;  // bus ids
     std::string to;
-    LinkTimes times;  // latency: of a copy of 8 bytes that a thread issues and waits for
+    LinkTimes times;  // latency: of an 8-byte copy that a thread issues and waits for
 };
 
-/// Between any two, both ways, one after the other; GPUs that do not reach each other are left out.
-/// Takes 128 MiB on both at a time. kUnavailable without a driver or a GPU.
+/// Measures every pair in both directions, one after the other, and skips GPUs without peer access.
+/// Uses 128 MiB on both GPUs at a time. kUnavailable: there is no driver or no GPU.
 [[nodiscard]] PCCL_API Result<std::vector<GpuCopy>> measure_gpu_copies(sys::cuda::Driver& driver);
-/// The same, of this machine's GPUs.
+/// Measures this machine's GPUs with its own driver handle.
 [[nodiscard]] PCCL_API Result<std::vector<GpuCopy>> measure_gpu_copies();
 
 }  // namespace pccl::topo

@@ -65,7 +65,7 @@ class Observer {
     void add_cpus() {
         std::vector<int> nodes = sysfs_.numa_nodes();
         only_node_ = nodes.size() == 1;
-        nodes.push_back(-1);  // for devices whose node is not known
+        nodes.push_back(-1);  // for devices with an unknown node
         const sys::SysfsCpu model = sysfs_.cpu();
         for (const int node : nodes) {
             Cpu& cpu = machine_.cpus.emplace_back();
@@ -102,7 +102,7 @@ class Observer {
         return is_hidden;
     }
 
-    /// Only devices of one machine that have one node may not know theirs: then it is that.
+    /// The node of a device may be unknown on a machine with one node: then it is that node.
     std::vector<PciDevice>& root_of(const sys::SysfsPciDevice& device) {
         for (Cpu& cpu : machine_.cpus)
             if (cpu.numa.value_or(-1) == device.numa || (only_node_ && device.numa < 0))
@@ -110,7 +110,8 @@ class Observer {
         return machine_.cpus.back().devices;
     }
 
-    /// A switch is two bridges, and a root port one: of the bridges on the way, every other counts.
+    /// A switch consists of two bridges, and a root port of one: every other bridge on the path
+    /// counts.
     PciDevice& place(const sys::SysfsPciDevice& device) {
         std::vector<PciDevice>* level = &root_of(device);
         for (std::size_t i = 1; i < device.above.size(); i += 2) {
@@ -138,7 +139,7 @@ class Observer {
         return added;
     }
 
-    /// A link is no faster than the port above the device.
+    /// Limits the link of a device to the speed of the port above it.
     void limit_to_port(PciDevice& device, const std::string& port) const {
         const auto found = devices_.find(port);
         if (found == devices_.end()) return;
@@ -211,7 +212,7 @@ class Observer {
         return {kHiddenTarget, kNvSwitchClass};
     }
 
-    /// Those of a container, or a network namespace, that has no other.
+    /// Adds virtual interfaces, for a container or a network namespace without others.
     void add_virtual_interfaces() {
         for (const sys::SysfsPort& port : sysfs_.virtual_interfaces()) {
             Net& net = machine_.cpus.front().nics.emplace_back().nets.emplace_back();

@@ -1,4 +1,4 @@
-// What this machine's kernel and drivers say, as a Machine.
+// Machine model from the kernel and the drivers of this host.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,21 @@
 
 namespace pccl::topo {
 
-/// GPUs of NVIDIA and ports of NICs, below their PCIe switches and NUMA nodes. Where there are RDMA
-/// ports, Ethernet without RDMA is left out, as NCCL does. `gpus` are what NVML says; null where
-/// there is no NVML. GPUs that NVML hides are left out, with a warning.
+/// Returns NVIDIA GPUs and ports of NICs, below their PCIe switches and NUMA nodes. If there are
+/// RDMA ports, Ethernet without RDMA is left out, as in NCCL. `gpus` is the result of NVML; null
+/// without NVML. GPUs that NVML hides are left out, with a warning.
 [[nodiscard]] Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus,
                               Warnings& warnings);
 
-/// Whether any two of the GPUs may access each other's memory; true where there are no two.
+/// Returns whether any two of the GPUs may access each other's memory; true if there are fewer than
+/// two.
 [[nodiscard]] bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus);
 
-/// What around the devices costs bandwidth, or stops programs: IOMMU, ACS, a small /dev/shm.
+/// Warns of settings around the devices that cost bandwidth or stop programs: IOMMU, ACS, a small
+/// /dev/shm.
 void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warnings& warnings);
 
-/// Fills in what `machine` does not say about NUMA nodes, and about devices that `live` knows by
+/// Adds to `machine` missing attributes of NUMA nodes, and of devices that `live` has with the same
 /// bus id.
 void enrich(Machine& machine, const Machine& live);
 

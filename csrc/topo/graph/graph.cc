@@ -10,7 +10,7 @@
 namespace pccl::topo {
 namespace {
 
-/// Two levels of one Broadcom switch that show as bridges of their own.
+/// Returns whether the two are levels of one Broadcom switch that appear as separate bridges.
 bool is_part_of(const PciDevice& child, const PciDevice& parent) {
     const std::string device = child.device.value_or("");
     return child.vendor.value_or("") == "0x1000" && (device == "0xc010" || device == "0xc030") &&
@@ -188,7 +188,7 @@ class GraphBuilder {
         if (to_cpu > 0) connect(device.node, device.cpu, LinkType::kNvLink, to_cpu);
     }
 
-    /// What only one end knows of counts for nothing.
+    /// Ignores links that only one end lists.
     void join_meshes() {
         for (const auto& [ends, rate] : mesh_) {
             const auto back = mesh_.find({ends.second, ends.first});

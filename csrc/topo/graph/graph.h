@@ -1,7 +1,7 @@
-// The machine as a graph: nodes of a kind, joined by links with a bandwidth.
+// Machine as a graph: typed nodes, joined by links with a bandwidth.
 //
-// A link goes one way; links come in pairs, one each way. Links in parallel are one. PCIe devices
-// without a GPU or a NIC below them are left out. The NVSwitches of a host are one node.
+// Links are directed and come in pairs, one in each direction. Parallel links are merged. PCIe
+// devices without a GPU or a NIC below them are left out. The NVSwitches of a host are one node.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ struct Node {
     int index = 0;        // among those of its type
     int host = 0;         // index
     std::string name{};   // "gpu0", unique
-    std::string label{};  // bus id, NUMA node, name of the port: for people
+    std::string label{};  // for display: bus id, NUMA node, or name of the port
     int sm = 0;           // GPU
-    int dev = -1;         // GPU, NET: as NCCL numbers them, within a host
-    int rank = -1;        // GPU: of the process that uses it, if known
+    int dev = -1;         // GPU, NET: NCCL's number within a host
+    int rank = -1;        // GPU: of the process that uses it; -1: unknown
     bool gdr = true;      // GPU, NET: NICs access GPU memory directly
-    bool usable = true;   // NET: takes part in plans
-    bool intel = false;   // CPU: transfers between GPUs through it cost more
-    std::string rail{};   // NET: ports of one name are on one network, "0x<guid>/port"
+    bool usable = true;   // NET: used in plans
+    bool intel = false;   // CPU: GPU-to-GPU transfers through it cost more
+    std::string rail{};   // NET: ports with the same name are on one network, "0x<guid>/port"
 };
 
 struct Link {
@@ -46,7 +46,8 @@ struct GraphOptions {
 
 class PCCL_API Graph {
    public:
-    /// kInvalidArgument when two GPUs have one bus id, or more GPUs or NICs than kMost.
+    /// Builds the graph. kInvalidArgument: two GPUs have the same bus id, or there are more than
+    /// kMost GPUs or NICs.
     [[nodiscard]] static Result<Graph> build(const Machine& machine, const GraphOptions& options);
     static constexpr int kMost = 640;
 
@@ -54,25 +55,27 @@ class PCCL_API Graph {
     [[nodiscard]] const Node& node(int id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] const Link& link(int id) const { return links_[static_cast<std::size_t>(id)]; }
-    /// The same link the other way.
+    /// Returns the link in the opposite direction.
     [[nodiscard]] static int reverse(int link) { return link ^ 1; }
-    /// Ids of the links that leave a node.
+    /// Returns the ids of the links that leave a node.
     [[nodiscard]] std::span<const int> links_from(int node) const {
         return adjacent_[static_cast<std::size_t>(node)];
     }
 
-    /// Ids of the nodes of a type, by their index.
+    /// Return the ids of the nodes of a type, by their index.
     [[nodiscard]] const std::vector<int>& gpus() const { return gpus_; }
     [[nodiscard]] const std::vector<int>& nets() const { return nets_; }
     [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
     [[nodiscard]] const std::vector<int>& switches() const { return switches_; }
     [[nodiscard]] int hosts() const { return hosts_; }
 
-    /// The same, with another bandwidth for links of which `rate_of` knows what was measured.
+    /// Returns a copy with other bandwidths for the links for which `rate_of` returns a measured
+    /// one.
     using RateOf = std::function<std::optional<double>(const Link&)>;
     [[nodiscard]] Graph with(const RateOf& rate_of) const;
 
-    /// By name or label ("gpu0", "0000:0d:00.0", "mlx5_0"); -1 when there is none, or several.
+    /// Finds a node by name or label ("gpu0", "0000:0d:00.0", "mlx5_0"); -1 if there is none, or
+    /// several.
     [[nodiscard]] int find(std::string_view name) const;
 
    private:

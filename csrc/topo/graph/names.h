@@ -1,4 +1,4 @@
-// The words of the field: kinds of nodes, links and paths, and patterns of channels.
+// Names of node types, link types, path types and channel patterns.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ enum class NodeType { kGpu, kPci, kNvSwitch, kCpu, kNic, kNet };
 
 enum class LinkType { kLocal, kNvLink, kC2c, kPci, kSys, kNet };
 
-/// What a path crosses; a smaller one is better.
+/// Type of a path by the hardware that it crosses; smaller values are better.
 enum class PathType {
     kLoc,  // the same device
     kNvl,  // NVLink
@@ -21,18 +21,18 @@ enum class PathType {
     kPix,  // at most one PCIe switch
     kPxb,  // several PCIe switches
     kP2c,  // chip-to-chip link to the CPU, then PCIe
-    kPxn,  // NVLink to the GPU beside the NIC
+    kPxn,  // NVLink to a GPU close to the NIC
     kPhb,  // the host bridge of a CPU
-    kSys,  // from one NUMA node to another
+    kSys,  // between NUMA nodes
     kNet,  // the network
-    kDis,  // there is none
+    kDis,  // disconnected
 };
 
 enum class Pattern { kRing, kTree, kHeads };
 
 [[nodiscard]] PCCL_API std::string_view to_string(NodeType type);
 [[nodiscard]] PCCL_API std::string_view to_string(LinkType type);
-/// "NVL", "PIX", ...
+/// Returns "NVL", "PIX", ...
 [[nodiscard]] PCCL_API std::string_view to_string(PathType type);
 [[nodiscard]] PCCL_API std::string_view to_string(Pattern pattern);
 

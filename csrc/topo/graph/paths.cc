@@ -20,7 +20,7 @@ Path joined(const Path& a, const Path& b, PathType least) {
             .hops = a.hops + b.hops};
 }
 
-/// Whether `a` is the better one.
+/// Returns whether `a` is better.
 bool is_better(const Path& a, const Path& b) {
     return std::tuple(a.type, -a.bandwidth, a.hops) < std::tuple(b.type, -b.bandwidth, b.hops);
 }
@@ -87,7 +87,7 @@ void PathTable::grow(int source, const std::vector<PathType>& types) {
     }
 }
 
-/// Dijkstra's algorithm for the narrowest link, over links whose type is within the limit.
+/// Computes the widest paths by Dijkstra's algorithm, over links whose type is within the limit.
 PathTable::Tree PathTable::widest(int source, PathType limit) const {
     using Entry = std::tuple<double, int, int>;  // bandwidth, -hops, -node
     Tree tree{.type = limit, .steps = std::vector<Step>(graph_.nodes().size())};
@@ -175,7 +175,7 @@ void PathTable::detour_nets() {
     }
 }
 
-/// The peer's process talks to the NIC, and shares memory with ours: both are on the NIC's host.
+/// The peer's process uses the NIC and shares memory with ours: both are on the NIC's host.
 void PathTable::detour_over_peer(int gpu, int net) {
     const int host = graph_.node(net).host;
     if (graph_.node(gpu).host != host || path(gpu, net).type <= PathType::kPxn) return;

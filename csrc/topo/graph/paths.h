@@ -1,8 +1,8 @@
-// The best path between any two devices: by type, then the widest, then the shortest.
+// Best path between any two devices: by type, then by bandwidth, then by length.
 //
-// For every GPU and CPU one tree of parent links for each type of path that is needed, so 72 GPUs
-// with their NICs take about a megabyte. Detours over a third node (a CPU where GPUs or NICs may
-// not talk directly, a GPU for NVB and PXN) are kept as that node.
+// Each GPU and CPU has one tree of parent links for each required path type, so 72 GPUs with their
+// NICs take about a megabyte. Detours over a third node (a CPU if GPUs or NICs may not communicate
+// directly, a GPU for NVB and PXN) are stored as that node.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct Path {
     int hops = 0;
 };
 
-/// What a GB/s on a path takes of one link.
+/// Use of a link per GB/s on a path.
 struct Charge {
     int link = 0;
     double weight = 1;
@@ -31,16 +31,17 @@ struct Charge {
 
 class PCCL_API PathTable {
    public:
-    /// Borrows the graph.
+    /// Borrows the graph, which must outlive the table.
     PathTable(const Graph& graph, const PathOptions& options);
 
-    /// Between GPUs, NETs and CPUs; kDis for others.
+    /// Returns the path between GPUs, NETs and CPUs; kDis for other nodes.
     [[nodiscard]] Path path(int from, int to) const;
-    /// Ids of the links along the path, in order.
+    /// Returns the ids of the links along the path, in order.
     [[nodiscard]] std::vector<int> links(int from, int to) const;
-    /// What the path takes of each link: once, but for
-    ///  - 6/5 of PCIe links, between GPUs through the host bridge of an Intel CPU;
-    ///  - 1/8 more of the way back, where another device than a GPU writes into one before sm 80.
+    /// Returns the path's use of each link: 1, with two exceptions:
+    /// - 6/5 of PCIe links, between GPUs through the host bridge of an Intel CPU;
+    /// - 1/8 more in the reverse direction, if a device other than a GPU writes into a GPU before
+    ///   sm 80.
     [[nodiscard]] std::vector<Charge> charges(int from, int to) const;
 
    private:
@@ -75,8 +76,8 @@ class PCCL_API PathTable {
     void append_direct(int from, int to, std::vector<int>& links) const;
 
     const Graph& graph_;
-    std::vector<Origin> origins_;             // by node; empty for others than GPUs and CPUs
-    std::map<std::pair<int, int>, int> via_;  // (GPU, GPU or NET) -> node between
+    std::vector<Origin> origins_;             // by node; empty except for GPUs and CPUs
+    std::map<std::pair<int, int>, int> via_;  // (GPU, GPU or NET) -> intermediate node
 };
 
 }  // namespace pccl::topo

@@ -28,7 +28,7 @@ double width_of(const Graph& graph, int net) {
     return graph.link(graph.links_from(graph.nets()[at(net)]).front()).bandwidth;
 }
 
-/// "8 ports of 50 GB/s".
+/// Returns "8 ports of 50 GB/s".
 std::string ports_text(const HostTopology& host) {
     const Graph& graph = host.topology.graph();
     const std::vector<int> ports = usable_ports(graph);
@@ -49,7 +49,7 @@ void sort_ranks(HostTopology& host) {
         std::tie(host.ranks[place], host.numa[place]) = placed[place];
 }
 
-/// Each of its ranks is that of one of its GPUs, and the other way round.
+/// Returns whether ranks and GPUs of the host correspond one to one.
 bool is_one_rank_a_gpu(const HostTopology& host) {
     std::vector<Rank> of_gpus;
     const Graph& graph = host.topology.graph();

@@ -1,5 +1,5 @@
-// The machines of a job, as every rank sees them: one description for each host, exchanged as bytes
-// through the rendezvous, and what follows from all of them together.
+// Topology of a job: one description for each host, exchanged as bytes through the rendezvous, and
+// the properties derived from all of them.
 //
 //     store.set(key, encode(HostTopology{name, ranks, topology}));       // one rank of each host
 //     PCCL_ASSIGN_OR_RETURN(HostTopology host, decode_host(blob));       // on rank 0
@@ -22,11 +22,11 @@
 
 namespace pccl::topo {
 
-/// By which the ranks of a host reach those of others.
+/// Network over which the ranks of a host reach other hosts.
 struct Network {
     std::string interface;                         // "eth0"; empty: unknown
     std::string subnet;                            // "10.0.0.0/24"; empty: unknown
-    int megabits = -1;                             // a second; -1: unknown
+    int megabits = -1;                             // per second; -1: unknown
     Provenance provenance = Provenance::kAssumed;  // of its speed
 
     friend bool operator==(const Network&, const Network&) = default;
@@ -36,76 +36,78 @@ struct HostTopology {
     std::string name;
     std::vector<Rank> ranks;  // that run on it
     Topology topology;
-    std::vector<int> numa{};  // by place in `ranks`: the node of a rank's cores, -1: several.
-                              // Shorter: unknown
+    std::vector<int> numa{};  // by place in `ranks`: NUMA node of the rank's cores; -1: several
+                              // nodes; missing: unknown
     Network network{};
-    Calibration calibration{};     // what `pccl topo --measure` found there
+    Calibration calibration{};     // result of `pccl topo --measure` on this host
     std::optional<HostWay> way{};  // to the host of the job's first rank
 
-    /// The NUMA node of the rank at a place in `ranks`; -1: unknown.
+    /// Returns the NUMA node of the rank at a place in `ranks`; -1: unknown.
     [[nodiscard]] int numa_of(std::size_t place) const {
         return place < numa.size() ? numa[place] : -1;
     }
 };
 
-/// Index among its ports of that by which its ranks reach other hosts; kNoNet: not among them.
+/// Returns the index of the port by which the host's ranks reach other hosts; kNoNet: not among its
+/// ports.
 [[nodiscard]] int network_port(const HostTopology& host);
 
-/// The way between two hosts of a job, as its ranks use it.
+/// Connection between two hosts of a job, as its ranks use it.
 struct HostLink {
     int from = 0;  // indices of hosts
     int to = 0;
-    double bandwidth = 0;  // GB/s: measured between the two, or else of the slower end
-    double latency = 0;    // seconds of a message; 0: not measured
+    double bandwidth = 0;  // GB/s: measured between the two, or else that of the slower end
+    double latency = 0;    // seconds per message; 0: not measured
     bool same_subnet = false;
 };
 
-/// Ports that are on one network: the same one of each host, in the order of their numbers.
+/// Rail: the ports of one network, the same port of each host, in the order of their numbers.
 struct RailOfJob {
     std::vector<int> ports;  // by host: index of the port
-    double bandwidth = 0;    // GB/s of the slowest
+    double bandwidth = 0;    // GB/s of the slowest port
 };
 
 class PCCL_API JobTopology {
    public:
-    /// kInvalidArgument without hosts, or when a rank is on two hosts.
+    /// Makes the topology. kInvalidArgument: there are no hosts, or a rank is on two hosts.
     [[nodiscard]] static Result<JobTopology> make(std::vector<HostTopology> hosts);
 
-    /// In the order of their first ranks, whatever the order in which they came.
+    /// Returns the hosts in the order of their first ranks.
     [[nodiscard]] const std::vector<HostTopology>& hosts() const { return hosts_; }
-    /// What looks wrong: the warnings of the hosts, the first kMostWarnings of them, and where
-    /// hosts differ from each other.
+    /// Returns the first kMostWarnings warnings of the hosts, and warnings about differences
+    /// between hosts.
     [[nodiscard]] const Warnings& warnings() const { return warnings_; }
     static constexpr std::size_t kMostWarnings = 4096;
-    /// Those that every host has.
+    /// Returns the rails that every host has.
     [[nodiscard]] const std::vector<RailOfJob>& rails() const { return rails_; }
-    /// Index of the host that a rank is on; -1 for none.
+    /// Returns the index of the host of a rank; -1 for none.
     [[nodiscard]] int host_of(Rank rank) const;
     [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }
-    /// GB/s of the network that a host's ranks use: the most that was measured to another host of
-    /// the job, or else what its port has, and no more than a way that is narrow. Where nobody says
-    /// which port that is, of the first usable one; without any, 10 Gb/s.
+    /// Returns GB/s of the network that a host's ranks use: the most that was measured to another
+    /// host of the job, or else the port's speed, limited by a narrow connection. If the port is
+    /// unknown, the first usable one counts; without any port, 10 Gb/s.
     [[nodiscard]] double network_bandwidth(int host) const;
     [[nodiscard]] Provenance network_provenance(int host) const;
-    /// What `pccl topo --measure` found on either of two hosts; of both, the slower. nullopt where
-    /// it was not run.
+    /// Returns the measurement of `pccl topo --measure` between two hosts; the slower one if both
+    /// have one. nullopt: not measured.
     [[nodiscard]] std::optional<LinkTimes> measured_between(int from, int to) const;
     [[nodiscard]] HostLink link_between(int from, int to) const;
 
-    /// All ranks, neighbours next to each other: host by host, those of one subnet in a row; on a
-    /// host in the order of its ring of GPUs where each rank has one, else by NUMA node.
+    /// Returns all ranks, neighbours next to each other: host by host, with the hosts of a subnet
+    /// consecutive; within a host in the order of its ring of GPUs if each GPU has one rank, or
+    /// else by NUMA node.
     [[nodiscard]] Result<std::vector<Rank>> order() const;
-    /// Rings to run side by side: one for each rail, from 1 to kMostLanes.
+    /// Returns the number of parallel rings: one for each rail, from 1 to kMostLanes.
     [[nodiscard]] int lanes() const;
     static constexpr int kMostLanes = 4;
 
-    /// All machines are alike.
+    /// Returns whether all machines are equal.
     [[nodiscard]] bool is_uniform() const;
-    /// The same on all ranks that know the same job.
+    /// Returns a digest that is equal on all ranks with the same job.
     [[nodiscard]] std::string digest() const;
 
-    /// A plan for each host; unlike machines have unlike plans, each with its own channels. `nodes`
-    /// of the options is ignored.
+    /// Returns a plan for each host; different machines have different plans, each with its own
+    /// channels. Ignores `nodes` of the options.
     [[nodiscard]] Result<std::vector<Plan>> search(SearchOptions options) const;
 
    private:
@@ -124,18 +126,19 @@ class PCCL_API JobTopology {
     Warnings warnings_;
 };
 
-/// What decode_host gives back equal.
+/// Encodes a host for decode_host().
 [[nodiscard]] PCCL_API std::string encode(const HostTopology& host);
-/// From bytes that may be anything: bounded, and kInvalidArgument in one line for what is no host.
+/// Decodes bytes of any origin within limits. kInvalidArgument, in one line: the bytes are no host.
 [[nodiscard]] PCCL_API Result<HostTopology> decode_host(std::string_view blob);
-/// All hosts; machines that are alike are written once.
+/// Encodes all hosts; equal machines are written once.
 [[nodiscard]] PCCL_API std::string encode(const JobTopology& job);
 [[nodiscard]] PCCL_API Result<JobTopology> decode_job(std::string_view blob);
 
-/// What a rank tells the others of its plans: equal plans, equal digests.
+/// Returns the digest that ranks compare: equal plans have equal digests.
 [[nodiscard]] PCCL_API std::string digest_of(const std::vector<Plan>& plans);
 
-/// kMismatch, naming a rank, unless all ranks say the same; `digests` by rank.
+/// Checks that all ranks have the same digest; `digests` are by rank. kMismatch contains a rank
+/// that differs.
 [[nodiscard]] PCCL_API Status check_agreement(const std::vector<std::string>& digests);
 
 }  // namespace pccl::topo

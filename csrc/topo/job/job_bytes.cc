@@ -1,4 +1,4 @@
-// Hosts and jobs as bytes.
+// Encoding of hosts and jobs as bytes.
 
 #include <limits>
 #include <map>
@@ -70,7 +70,7 @@ Result<Topology> read_topology(ByteReader& in, std::string_view name) {
     return topology.with(std::move(warnings));
 }
 
-/// Everything but the topology.
+/// Writes all fields except the topology.
 void write_rest(ByteWriter& out, const HostTopology& host) {
     out.text(host.name.substr(0, kLongestName));
     out.u32(static_cast<std::uint32_t>(host.ranks.size()));

@@ -9,7 +9,7 @@
 namespace pccl::topo {
 namespace {
 
-/// The CPU of a NUMA node; the first where none is known to be.
+/// Returns the CPU of a NUMA node; the first one if that node is not found.
 int cpu_of(const Graph& graph, int numa) {
     for (const int cpu : graph.cpus())
         if (graph.node(cpu).dev == numa) return cpu;
@@ -58,7 +58,7 @@ void JobLinks::charge(int host, Rank from, Rank to, double bytes, LinkLoads& loa
 double JobLinks::bandwidth(const LinkOfHost& link) const {
     if (link.link < 0) return job_.network_bandwidth(link.host);
     const Link& own = job_.hosts()[at(link.host)].topology.graph().link(link.link);
-    // What was measured counts more than what the port declares.
+    // A measured bandwidth has precedence over the port's declared one.
     const int port = ports_[at(link.host)];
     const bool is_port = port != kNoNet && (own.from == port || own.to == port);
     return is_port ? job_.network_bandwidth(link.host) : own.bandwidth;
@@ -68,7 +68,7 @@ JobLinks::Busiest JobLinks::busiest(const LinkLoads& loads) const {
     Busiest busiest;
     for (const auto& [link, bytes] : loads) {
         const double seconds = bytes / (bandwidth(link) * 1e9);
-        // Of those of a host that are equally busy, the network says more than the link to it.
+        // Among equally busy links of a host, the network is more informative than the link to it.
         const bool is_nearer_the_network =
             seconds == busiest.seconds && link.host == busiest.link.host;
         if (seconds > busiest.seconds || is_nearer_the_network) busiest = {link, seconds};

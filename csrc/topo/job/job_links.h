@@ -1,5 +1,5 @@
-// What messages between the ranks of a job take of its links: those of each host's graph that a
-// message crosses on its way between NUMA nodes, or to the network and from it.
+// Load of a job's messages on its links: links of a host's graph that a message crosses between
+// NUMA nodes, or to and from the network.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace pccl::topo {
 
-/// A link of one host's graph, or its network as a whole, where the graph does not have that.
+/// Link of one host's graph, or its network as a whole if the graph does not contain the port.
 struct LinkOfHost {
     static constexpr int kOut = -1;
     static constexpr int kIn = -2;
@@ -29,27 +29,27 @@ class PCCL_API JobLinks {
     explicit JobLinks(JobTopology job);
 
     [[nodiscard]] const JobTopology& job() const { return job_; }
-    /// Adds what `bytes` from one rank to another take of the links of `host`.
+    /// Adds the load of `bytes` from one rank to another on the links of `host`.
     void charge(int host, Rank from, Rank to, double bytes, LinkLoads& loads) const;
 
     struct Busiest {
         LinkOfHost link;
-        double seconds = 0;  // for the bytes that it carries; 0: none carries any
+        double seconds = 0;  // time of its load; 0: no link carries any
     };
     [[nodiscard]] Busiest busiest(const LinkLoads& loads) const;
     [[nodiscard]] double bandwidth(const LinkOfHost& link) const;
-    /// "eth0 of node7"
+    /// Returns "eth0 of node7".
     [[nodiscard]] std::string name(const LinkOfHost& link) const;
 
    private:
-    /// A node of a host's graph: where a rank's cores are.
+    /// Returns the node of a host's graph with the rank's cores.
     [[nodiscard]] int node_of(Rank rank) const;
     [[nodiscard]] std::vector<Charge> way_between(int host, Rank from, Rank to) const;
     [[nodiscard]] const std::vector<Charge>& path(int host, int from, int to) const;
 
     JobTopology job_;
     std::map<Rank, int> nodes_;
-    std::vector<int> ports_;  // by host: node of the port of its network, or kNoNet
+    std::vector<int> ports_;  // by host: node of its network's port, or kNoNet
     mutable std::map<std::tuple<int, int, int>, std::vector<Charge>> paths_;
 };
 

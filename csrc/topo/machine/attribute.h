@@ -1,8 +1,8 @@
-// A fact about the machine, and who said so.
+// Attribute of the machine, with its source.
 //
 //     Attribute<int> width;
-//     width.offer(8, Source::kHwloc);    // true: nobody had said anything
-//     width.offer(16, Source::kSysfs);   // true: knows better
+//     width.offer(8, Source::kHwloc);    // true: there was no value
+//     width.offer(16, Source::kSysfs);   // true: higher precedence
 //     width.offer(8, Source::kHwloc);    // false
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace pccl::topo {
 
-/// In rising precedence.
+/// Sources in rising precedence.
 enum class Source {
-    kDefault,     // nobody said; the usual value
-    kAssumption,  // the user's `assume`, for what nothing below says
+    kDefault,     // usual value, without any source
+    kAssumption,  // the user's `assume`, for attributes without a source below
     kHwloc,
     kSysfs,
     kVerbs,
     kNvml,
     kVendorFile,  // installed by the vendor of the machine
-    kUserFile,    // named by the user
-    kRepair,      // what somebody said cannot be right
+    kUserFile,    // path set by the user
+    kRepair,      // replaces an impossible value
 };
 
 enum class Provenance { kMeasured, kDeclared, kAssumed };
@@ -38,7 +38,7 @@ enum class Provenance { kMeasured, kDeclared, kAssumed };
 [[nodiscard]] PCCL_API std::string_view to_string(Source source);
 [[nodiscard]] PCCL_API std::string_view to_string(Provenance provenance);
 
-/// Two are equal when they say the same, whoever says so.
+/// Two attributes with equal values are equal, whatever their sources.
 template <typename T>
 class Attribute {
    public:
@@ -46,12 +46,12 @@ class Attribute {
     Attribute(T value, Source source) : value_(std::move(value)), source_(source) {}
 
     [[nodiscard]] bool is_known() const { return value_.has_value(); }
-    /// Needs is_known().
+    /// Requires is_known().
     [[nodiscard]] const T& operator*() const { return *value_; }
     [[nodiscard]] T value_or(T other) const { return value_.value_or(std::move(other)); }
     [[nodiscard]] Source source() const { return source_; }
 
-    /// Takes the value unless a source of equal or higher precedence has spoken.
+    /// Stores the value unless the present one has a source of equal or higher precedence.
     bool offer(T value, Source source) {
         if (value_ && source <= source_) return false;
         value_ = std::move(value);
@@ -69,7 +69,7 @@ class Attribute {
     Source source_ = Source::kDefault;
 };
 
-/// A whole number: decimal, or hexadecimal after "0x".
+/// Parses an integer: decimal, or hexadecimal after "0x".
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
 
 }  // namespace pccl::topo

@@ -19,7 +19,7 @@ constexpr int kMostNuma = 4095;
 
 std::optional<double> rate(std::string_view word) { return number_in(word, 1e-6, 1e6); }
 
-/// The last two words of a line: microseconds and GB/s.
+/// Parses the last two words of a line: microseconds and GB/s.
 std::optional<LinkTimes> times_in(std::string_view text) {
     const auto microseconds = number_in(next_word(text), 0.0, 1e9);
     const auto bandwidth = rate(next_word(text));

@@ -1,11 +1,11 @@
-// What `pccl topo --measure` found out about the links of a machine: times that count more than
-// constants.
+// Measurements of `pccl topo --measure` for the links of a machine, which replace constants.
 //
-// Lines of text, each "memory 0 1 0.52 11.9": between cores of NUMA nodes 0 and 1, over shared
-// memory, a message takes 0.52 us and further bytes 11.9 GB/s; "sockets 0 0 18 2.1": over TCP;
-// "network eth0 node7 25 1.17": by that interface to the host of that name, as many ranks as were
-// there together; "gpus 0000:0d:00.0 0000:0e:00.0 9.1 378": copies from the first GPU to the
-// second; and "reduce 12.5": bytes added to others, GB/s. Lines that start with # say nothing.
+// The format is lines of text. "memory 0 1 0.52 11.9": between cores of NUMA nodes 0 and 1, over
+// shared memory, a message takes 0.52 us and further bytes 11.9 GB/s; "sockets 0 0 18 2.1": the
+// same over TCP; "network eth0 node7 25 1.17": over that interface to the host of that name, with
+// as many ranks as were there together; "gpus 0000:0d:00.0 0000:0e:00.0 9.1 378": copies from the
+// first GPU to the second; "reduce 12.5": reduction speed in GB/s. Lines that start with # are
+// comments.
 #pragma once
 
 #include <cstddef>
@@ -32,24 +32,24 @@ class PCCL_API Calibration {
    public:
     static constexpr std::size_t kMostBytes = 16 * kKiB;
 
-    /// kInvalidArgument names the line and what is wrong with it.
+    /// Parses a calibration. kInvalidArgument contains the line and its fault.
     [[nodiscard]] static Result<Calibration> parse(std::string_view text);
 
     [[nodiscard]] bool is_empty() const {
         return links_.empty() && networks_.empty() && gpus_.empty() && !reduce_;
     }
-    /// Between two NUMA nodes, in either order; -1: any. Of several, the slowest; nullopt where
-    /// none was measured.
+    /// Returns the times between two NUMA nodes, in either order; -1: any. Among several, the
+    /// slowest; nullopt if none was measured.
     [[nodiscard]] std::optional<LinkTimes> between(MeasuredLink link, int a, int b) const;
-    /// To another host.
+    /// Returns the times to another host.
     [[nodiscard]] std::optional<LinkTimes> network(std::string_view interface,
                                                    std::string_view host) const;
     [[nodiscard]] bool knows_gpus() const { return !gpus_.empty(); }
-    /// Of copies from one GPU to another, by their bus ids.
+    /// Returns the times of copies from one GPU to another, by their bus ids.
     [[nodiscard]] std::optional<LinkTimes> gpus(std::string_view from, std::string_view to) const;
-    /// GB/s.
+    /// Returns GB/s.
     [[nodiscard]] std::optional<double> reduce() const { return reduce_; }
-    /// What parse() takes.
+    /// Returns the text for parse().
     [[nodiscard]] const std::string& text() const { return text_; }
 
    private:
@@ -77,14 +77,16 @@ class PCCL_API Calibration {
     std::optional<double> reduce_;
 };
 
-/// Where measurements of a machine with this digest are kept; empty where the environment names no
-/// place.
+/// Returns the path of the measurements of a machine with this digest; empty if the environment
+/// sets no directory.
 [[nodiscard]] PCCL_API std::string calibration_path(std::string_view digest,
                                                     const Config& config = process_config());
-/// What is kept there; empty without a file. What cannot be used is named in a warning, and empty.
+/// Loads the stored measurements; empty without a file. An unusable file gives a warning and an
+/// empty result.
 [[nodiscard]] PCCL_API Calibration load_calibration(std::string_view digest,
                                                     const Config& config = process_config());
-/// Whether anything was ever measured on this machine: spares detecting it only to look for that.
+/// Returns whether any measurement is stored; if not, the caller need not detect the machine to
+/// look for one.
 [[nodiscard]] PCCL_API bool has_calibrations(const Config& config = process_config());
 
 }  // namespace pccl::topo

@@ -19,7 +19,7 @@ namespace {
 constexpr int kUsualSm = 80;
 constexpr int kUsualNetSpeed = 10'000;
 
-/// A display device of an unnamed vendor counts: files from clouds name none.
+/// A display device without a vendor counts: files from clouds contain none.
 bool may_be_gpu(const PciDevice& device) {
     const std::string vendor = device.vendor.value_or("0x10de");
     return is_gpu_class(device) && vendor == "0x10de";
@@ -40,7 +40,7 @@ constexpr std::array<Family, 9> kFamilies{{{0x1d80, 0x1dff, 70},
                                            {0x2900, 0x297f, 100},
                                            {0x3180, 0x31ff, 103}}};
 
-/// By NVIDIA's device id.
+/// Returns the sm by NVIDIA's device id.
 std::optional<int> sm_of(const PciDevice& device) {
     if (device.vendor.value_or("") != "0x10de") return std::nullopt;
     const auto id = parse_number(device.device.value_or(""));
@@ -49,7 +49,7 @@ std::optional<int> sm_of(const PciDevice& device) {
     return std::nullopt;
 }
 
-/// Of chips that are sold with NVLinks; some are sold without, as cards.
+/// Returns true for chips that are sold with NVLinks; some are also sold without, as cards.
 bool may_have_nvlinks(int sm) {
     constexpr std::array<int, 6> kWithNvlinks{60, 70, 80, 90, 100, 103};
     return std::ranges::find(kWithNvlinks, sm) != kWithNvlinks.end();
@@ -82,7 +82,7 @@ class Completion {
     };
     static bool has_nvlinks(const DescribedGpu& gpu) { return gpu.has_nvlinks; }
 
-    /// Notes a GPU of which a file of the user tells what it is.
+    /// Records a GPU whose type comes from a user's file.
     void note_described(const Gpu& gpu, const Cpu& cpu, const PciDevice& device) {
         const bool is_described = gpu.sm.is_known() && gpu.sm.source() == Source::kUserFile;
         if (is_described && may_have_nvlinks(*gpu.sm) && !assume_.nvlinks)
@@ -151,7 +151,7 @@ class Completion {
         if (!is_assumed || was_wrong) without_speed_.add(*net.name);
     }
 
-    /// The smallest index that no GPU of the host has; `own` takes its own.
+    /// Returns the smallest index that no GPU of the host has; a GPU with an index keeps it.
     static int next_free(std::set<int>& taken, const Attribute<int>& own) {
         int index = own.value_or(0);
         if (!own.is_known())

@@ -1,5 +1,5 @@
-// What a machine's description leaves open, filled in: from the user's assumptions, else with the
-// usual values, with a warning for each kind of thing that was made up.
+// Completion of a machine's description with the user's assumptions, or else with usual values.
+// Each kind of assumed attribute gives a warning.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace pccl::topo {
 
-/// What to assume where the description is silent.
+/// User's assumptions for missing attributes.
 struct Assumptions {
     std::optional<int> sm{};         // 10 x compute capability, 10 to 999
     std::optional<int> nvlinks{};    // of each GPU, to an NVSwitch, 0 to 1024
@@ -19,11 +19,11 @@ struct Assumptions {
     bool multi_node_nvlink = false;  // the NVLinks of all hosts meet in one switch
 };
 
-/// kInvalidArgument for an assumption out of range.
+/// Checks the ranges. kInvalidArgument: an assumption is out of range.
 [[nodiscard]] Status check(const Assumptions& assume);
 
-/// Afterwards every GPU and port has the attributes that Graph reads, but for what sanity.h
-/// repairs.
+/// Completes the machine: every GPU and port then has the attributes that Graph reads, except those
+/// that sanity.h repairs.
 void complete(Machine& machine, const Assumptions& assume, Warnings& warnings);
 
 }  // namespace pccl::topo

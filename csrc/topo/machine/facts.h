@@ -1,4 +1,4 @@
-// Everything that is known about a machine, as a list: what, and who said so.
+// List of all known attributes of a machine, with their sources.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace pccl::topo {
 
 struct Fact {
     std::string device;     // bus id, "cpu 0", name of a port
-    std::string attribute;  // as NCCL's XML names it
+    std::string attribute;  // as in NCCL's XML
     std::string value;
     Source source = Source::kDefault;
 };
 
-/// In the order of the machine's tree.
+/// Returns the facts in the order of the machine's tree.
 [[nodiscard]] PCCL_API std::vector<Fact> facts(const Machine& machine);
 
 }  // namespace pccl::topo

@@ -1,8 +1,9 @@
-// What TCP takes from one host to another, as a group of ranks on both found when it was made.
+// TCP cost between two hosts, measured by a group of ranks on both when it was created.
 //
-// A line of text: "24.1 3.2 0.85 0 2026-11-27T21:40:03Z node7": microseconds from a send until a
-// receiver that looks has it, and of the sender's own time; nanoseconds a byte; 1 where the network
-// is what holds a byte up, 0 where its ends may be; when it was measured, and the other host.
+// The format is a line of text: "24.1 3.2 0.85 0 2026-11-27T21:40:03Z node7". Its fields are
+// microseconds from a send until a polling receiver has the message, microseconds of the sender's
+// own time, nanoseconds per byte, 1 if the network limits the byte rate or 0 if the ends may, the
+// time of the measurement, and the other host.
 #pragma once
 
 #include <string>
@@ -15,17 +16,17 @@ namespace pccl::topo {
 struct PCCL_API HostWay {
     std::string to;    // the other host
     std::string date;  // UTC
-    double round = 0;  // seconds, as what follows
+    double round = 0;  // seconds, like the next two
     double message = 0;
     double byte = 0;
-    /// One connection takes all that the network has: ranks of a host share it.
+    /// One connection uses the whole bandwidth of the network: ranks of a host share it.
     bool is_narrow = false;
 
     static constexpr std::size_t kMostBytes = 512;
 
-    /// What parse() takes.
+    /// Returns the text for parse().
     [[nodiscard]] std::string text() const;
-    /// kInvalidArgument says what is wrong.
+    /// Parses a line. kInvalidArgument contains the fault.
     [[nodiscard]] static Result<HostWay> parse(std::string_view text);
 
     friend bool operator==(const HostWay&, const HostWay&) = default;

@@ -1,5 +1,5 @@
-// What is known about a machine: a tree of CPUs, PCIe devices, GPUs and NICs, as NCCL's topology
-// XML has it. Every attribute remembers who said it. A value: copyable, comparable, no behaviour.
+// Machine model: a tree of CPUs, PCIe devices, GPUs and NICs, as in NCCL's topology XML. Every
+// attribute stores its source. Value type: copyable and comparable, without behaviour.
 //
 // Graph (graph.h) is made from it; read_machine (machine_xml.h) and detect (detect.h) make it.
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace pccl::topo {
 
-/// What NCCL writes where it cannot see an NVLink's other end.
+/// NCCL's target of an NVLink whose other end is not visible.
 inline constexpr const char* kHiddenTarget = "fffffff:ff:ff.0";
 inline constexpr const char* kNvSwitchClass = "0x068000";
 inline constexpr const char* kPowerCpuClass = "0x068001";
 
-/// Attributes that PCCL has no use for, kept for those who do: name and value.
+/// Attributes that PCCL does not use, kept for other readers: name and value.
 using Extras = std::vector<std::pair<std::string, std::string>>;
 
-/// The NVLinks from a GPU to one other end.
+/// NVLinks from a GPU to one other end.
 struct NvLink {
     Attribute<std::string> target;  // PCI bus id, or kHiddenTarget
     Attribute<std::string> target_class;
@@ -30,7 +30,7 @@ struct NvLink {
     friend bool operator==(const NvLink&, const NvLink&) = default;
 };
 
-/// The chip-to-chip links from a GPU to its CPU.
+/// Chip-to-chip links from a GPU to its CPU.
 struct C2c {
     Attribute<int> bandwidth;  // MB/s of each link
     Attribute<int> count;
@@ -50,7 +50,7 @@ struct Gpu {
     friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
-/// One port of a NIC, or one device of a network plugin.
+/// Port of a NIC, or device of a network plugin.
 struct Net {
     Attribute<std::string> name;
     Attribute<int> dev;
@@ -59,7 +59,7 @@ struct Net {
     Attribute<std::string> guid;  // of the card, as "0x..."
     Attribute<int> gdr;           // 1: reads and writes GPU memory
     Extras extras;
-    bool usable = true;  // false: named by a warning, and left out of plans
+    bool usable = true;  // false: left out of plans, with a warning
 
     friend bool operator==(const Net&, const Net&) = default;
 };
@@ -77,9 +77,9 @@ struct PciDevice {
     Attribute<std::string> device;
     Attribute<std::string> subsystem_vendor;
     Attribute<std::string> subsystem_device;
-    Attribute<std::string> link_speed;  // "16.0 GT/s PCIe", for each lane
+    Attribute<std::string> link_speed;  // "16.0 GT/s PCIe", per lane
     Attribute<int> link_width;          // lanes
-    std::vector<Gpu> gpus;              // several where ranks share one
+    std::vector<Gpu> gpus;              // several if ranks share one
     std::vector<Nic> nics;
     std::vector<PciDevice> children;
     std::vector<std::string> peers;  // bus ids of switches joined to this one
@@ -88,7 +88,7 @@ struct PciDevice {
     friend bool operator==(const PciDevice&, const PciDevice&) = default;
 };
 
-/// A NUMA node.
+/// NUMA node.
 struct Cpu {
     Attribute<int> numa;              // -1: unknown
     Attribute<std::string> affinity;  // cores, as a mask: "0000ffff,ffffffff"
@@ -96,9 +96,9 @@ struct Cpu {
     Attribute<std::string> vendor;    // GenuineIntel, AuthenticAMD, ...
     Attribute<int> family;
     Attribute<int> model;
-    Attribute<std::string> host;  // the same for all CPUs of a host, "0x..."
+    Attribute<std::string> host;  // equal for all CPUs of a host, "0x..."
     std::vector<PciDevice> devices;
-    std::vector<Nic> nics;  // that have no PCIe device
+    std::vector<Nic> nics;  // without a PCIe device
     Extras extras;
 
     friend bool operator==(const Cpu&, const Cpu&) = default;
@@ -111,7 +111,7 @@ struct Machine {
     friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// Calls visit(device) for every PCIe device below, parents first.
+/// Calls visit(device) for every PCIe device in `devices` and below, parents first.
 template <typename Visit>
 void visit_devices(std::vector<PciDevice>& devices, const Visit& visit) {
     for (PciDevice& device : devices) {
@@ -127,11 +127,11 @@ void visit_devices(Machine& machine, const Visit& visit) {
         visit_devices(cpu.devices, [&](PciDevice& device) { visit(cpu, device); });
 }
 
-/// Whether a GPU or a port of a NIC is here or below.
+/// Returns whether the device or a device below it has a GPU or a port of a NIC.
 [[nodiscard]] PCCL_API bool leads_somewhere(const PciDevice& device);
-/// "0x03....": a display or compute device.
+/// Returns true for "0x03....": a display or compute device.
 [[nodiscard]] PCCL_API bool is_gpu_class(const PciDevice& device);
-/// "0x02....": a network device.
+/// Returns true for "0x02....": a network device.
 [[nodiscard]] PCCL_API bool is_nic_class(const PciDevice& device);
 
 }  // namespace pccl::topo

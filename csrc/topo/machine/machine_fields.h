@@ -1,4 +1,4 @@
-// Which XML attribute is which member: one list for reading and for writing.
+// Map of XML attributes to members, shared by reading and writing.
 //
 // `Fields` has number(name, attribute, low, high), text(name, attribute), bus_id(name, attribute)
 // and extras(extras).

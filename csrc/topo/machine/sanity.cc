@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kUnknownLanes = 255;
 
-/// Bandwidths as people write them: one decimal.
+/// Rounds a bandwidth to one decimal, for messages.
 double rounded(double rate) { return std::round(rate * 10) / 10; }
 
-/// Speeds and widths that are missing, zero or impossible.
+/// Repair of missing, zero or impossible speeds and widths.
 class LinkRepair {
    public:
     void run(Machine& machine, Warnings& warnings) {
@@ -56,7 +56,7 @@ class LinkRepair {
         if (widest != nullptr) mend_switch(device, *widest);
     }
 
-    /// Of virtio: it has no link that could be slow.
+    /// Returns true for virtio devices: they have no link that could be slow.
     static bool is_virtual(const PciDevice& device) {
         return device.vendor.value_or("") == "0x1af4";
     }
@@ -64,7 +64,7 @@ class LinkRepair {
     void mend_switch(PciDevice& device, const PciDevice& widest) {
         constexpr double kImplausible = 0.25;
         if (pci_rate(device) > kImplausible * pci_rate(widest)) return;
-        // Also in place of what was repaired just now.
+        // This also replaces values that were repaired just before.
         device.link_speed = {*widest.link_speed, Source::kRepair};
         device.link_width = {*widest.link_width, Source::kRepair};
         slow_.add(device.bus_id.value_or(""));
@@ -80,7 +80,7 @@ class LinkRepair {
     }
 
     static std::string usual_speed(const PciDevice& device) {
-        constexpr int kFifthGeneration = 300'000;  // Mb/s of a port that needs it
+        constexpr int kFifthGeneration = 300'000;  // Mb/s of a port that requires it
         constexpr int kFourthGeneration = 150'000;
         int sm = 0;
         for (const Gpu& gpu : device.gpus) sm = std::max(sm, gpu.sm.value_or(0));
@@ -100,7 +100,7 @@ class LinkRepair {
     Subjects speeds_, widths_, slow_;
 };
 
-/// The GPUs of one host, and their NVLinks.
+/// GPUs of one host with their NVLinks.
 class NvLinkRepair {
    public:
     explicit NvLinkRepair(Warnings& warnings) : warnings_(warnings) {}
@@ -141,7 +141,7 @@ class NvLinkRepair {
         return count;
     }
 
-    /// The first NVLink element to a target takes what is too much.
+    /// The first NVLink element to a target absorbs the excess.
     void compare_ends(GpuLinks& entry) {
         for (NvLink& link : entry.gpu->nvlinks) {
             const std::string target = link.target.value_or("");
@@ -205,7 +205,7 @@ std::vector<Net*> ports_of(Machine& machine) {
     return ports;
 }
 
-/// A management port among fast ones would slow every channel to its pace.
+/// Leaves out slow ports: a management port among fast ones would slow every channel down.
 void leave_out_slow_ports(Machine& machine, Warnings& warnings) {
     constexpr int kMuchSlower = 4;
     const std::vector<Net*> ports = ports_of(machine);

@@ -1,5 +1,5 @@
-// Looks for what cannot be right, or costs a lot, and repairs what can be repaired. Each finding is
-// a warning with a name; docs/topology.md lists them.
+// Checks for impossible or costly settings, and repairs of them where possible. Each finding is a
+// warning with a name; docs/topology.md lists them.
 #pragma once
 
 #include "csrc/topo/machine/machine.h"
@@ -7,7 +7,7 @@
 
 namespace pccl::topo {
 
-/// For a machine that is complete (completion.h).
+/// Repairs a machine that is complete (completion.h).
 void repair(Machine& machine, Warnings& warnings);
 
 }  // namespace pccl::topo

@@ -1,4 +1,4 @@
-// Subjects of one kind of warning, counted: "0000:00:06.0 and 7 more".
+// Counted subjects of one kind of warning: "0000:00:06.0 and 7 more".
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Subjects {
     void add(std::string_view subject) {
         if (count_++ == 0) first_ = subject;
     }
-    /// One warning for all of them; none where there are none.
+    /// Adds one warning for all subjects; none if there are none.
     void warn(Warnings& warnings, const char* name, std::string message, std::string repair) const {
         if (count_ == 0) return;
         warnings.push_back({name, text(), std::move(message), std::move(repair)});

@@ -1,4 +1,4 @@
-// What looks wrong about a machine, and what was done about it.
+// Warning about a machine, with its repair.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace pccl::topo {
 struct Warning {
     std::string name;     // "slow_switch_link": stable, documented in docs/topology.md
     std::string subject;  // "gpu3", "net1 (mlx5_2)", a bus id, a line of a file
-    std::string message;  // what is wrong, and what it costs
-    std::string repair;   // what was assumed instead; empty: nothing could be done
+    std::string message;  // the fault and its cost
+    std::string repair;   // the value assumed instead; empty: no repair
 
     friend bool operator==(const Warning&, const Warning&) = default;
 };

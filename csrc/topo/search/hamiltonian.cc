@@ -16,7 +16,7 @@ std::size_t bit_of(int i) { return std::size_t{1} << static_cast<unsigned>(i); }
 using Units = std::vector<std::vector<int>>;
 using Cycle = std::vector<int>;
 
-/// All undirected Hamiltonian cycles from GPU 0, up to a number.
+/// List of undirected Hamiltonian cycles from GPU 0, up to a limit.
 class CycleList {
    public:
     CycleList(const Units& units, std::int64_t& steps) : units_(units), steps_(steps) {
@@ -34,7 +34,7 @@ class CycleList {
         if (--steps_ < 0 || cycles_.size() >= kMostCycles) return;
         const std::vector<int>& row = units_[at_index(path_.back())];
         if (path_.size() == units_.size()) {
-            // Of a cycle and its reverse, one.
+            // Keeps only one of a cycle and its reverse.
             if (row[0] > 0 && path_[1] <= path_.back()) cycles_.push_back(path_);
             return;
         }
@@ -55,7 +55,7 @@ class CycleList {
     std::vector<Cycle> cycles_;
 };
 
-/// Picks as many cycles as fit, each possibly more than once.
+/// Selection of as many cycles as fit, each possibly more than once.
 class CyclePicker {
    public:
     CyclePicker(Units units, const std::vector<Cycle>& cycles, std::int64_t& steps)

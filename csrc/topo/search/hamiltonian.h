@@ -1,5 +1,5 @@
-// Orders of all GPUs: the cheapest (Held and Karp, "A dynamic programming approach to sequencing
-// problems", 1962), and cycles that share no link.
+// Orders of all GPUs: the cheapest ones (Held and Karp, "A dynamic programming approach to
+// sequencing problems", 1962), and cycles that share no link.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace pccl::topo {
 
-/// What it costs to go from one of n GPUs to another; infinite where there is no way.
+/// Costs from each of n GPUs to each other; infinite without a path.
 class CostMatrix {
    public:
     explicit CostMatrix(int n)
@@ -26,18 +26,18 @@ class CostMatrix {
     std::vector<double> costs_;
 };
 
-/// The cheapest paths from one GPU through all others, one for each GPU it may end at.
+/// Cheapest paths from one GPU through all others, one for each last GPU.
 class HeldKarp {
    public:
     static constexpr int kMost = 16;
-    /// Steps that construction takes for n GPUs.
+    /// Returns the steps of the construction for n GPUs.
     [[nodiscard]] static std::int64_t steps(int n);
 
-    /// At most kMost GPUs; takes n 2^n doubles of memory.
+    /// Computes the paths for at most kMost GPUs; uses n 2^n doubles of memory.
     HeldKarp(const CostMatrix& costs, int start);
-    /// Infinite when there is none.
+    /// Returns the cost; infinite if there is no path.
     [[nodiscard]] double cost(int last) const;
-    /// From the start to `last`, if its cost is finite.
+    /// Returns the path from the start to `last`, whose cost must be finite.
     [[nodiscard]] std::vector<int> path(int last) const;
 
    private:
@@ -56,8 +56,9 @@ class HeldKarp {
     std::vector<double> best_;  // by the set of other GPUs visited, and the last of them
 };
 
-/// Undirected cycles through all GPUs that together use each pair (i, j) at most units[i][j] times;
-/// symmetric. As many as the DFS finds within `steps`, which it counts down.
+/// Returns undirected cycles through all GPUs that together use each pair (i, j) at most
+/// units[i][j] times; `units` is symmetric. Returns as many as the DFS finds within `steps`, which
+/// it decrements.
 [[nodiscard]] std::vector<std::vector<int>> disjoint_cycles(
     const std::vector<std::vector<int>>& units, std::int64_t& steps);
 

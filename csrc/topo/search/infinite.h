@@ -1,4 +1,4 @@
-// The cost of a way that is not there.
+// Cost of a missing path.
 #pragma once
 
 #include <limits>

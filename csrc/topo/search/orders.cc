@@ -26,7 +26,7 @@ std::vector<int> in_index_order(int n) {
     return order;
 }
 
-/// From `first`, upwards by index and round, to `last`.
+/// Returns the order from `first`, upwards by index and cyclically, to `last`.
 std::vector<int> in_index_order(int n, int first, int last) {
     std::vector<int> order = rotated(in_index_order(n), first);
     if (last != first) {
@@ -36,7 +36,7 @@ std::vector<int> in_index_order(int n, int first, int last) {
     return order;
 }
 
-/// Rings are alike wherever they start; the ends of chains, and heads, are spread evenly over the
+/// Rings are equivalent for any start; the ends of chains, and heads, are spread evenly over the
 /// GPUs.
 std::vector<Route> around_switch(const Problem& problem) {
     const int n = problem.gpus();
@@ -54,7 +54,7 @@ std::vector<Route> around_switch(const Problem& problem) {
     return routes;
 }
 
-/// Cycles over links between GPUs, each link as many times as it holds the narrowest one.
+/// Returns cycles over links between GPUs; each link counts as a multiple of the narrowest one.
 std::vector<Route> around_mesh(const Problem& problem, std::int64_t& steps) {
     const int n = problem.gpus();
     std::vector<std::vector<double>> widths(at(n), std::vector<double>(at(n)));
@@ -89,7 +89,7 @@ bool is_mesh(const Problem& problem) {
            problem.gpus() > 1 && problem.gpus() <= HeldKarp::kMost;
 }
 
-/// Every order avoids what those before it have used.
+/// Generator of orders, each of which avoids the links of the earlier ones.
 class CheapOrders {
    public:
     CheapOrders(const Problem& problem, std::int64_t& steps)
@@ -114,7 +114,7 @@ class CheapOrders {
         for (const auto& [link, weight] : problem_.usage(routes_.back())) used_[at(link)] += weight;
     }
 
-    /// To `last`, or where it is cheapest if that is -1; empty if there is none.
+    /// Returns an order to `last`, or to the cheapest end if that is -1; empty if there is none.
     std::vector<int> order(int first, int last) {
         constexpr double kCrowded = 16;
         std::vector<double> prices;
@@ -144,7 +144,8 @@ class CheapOrders {
         return end < 0 ? std::vector<int>{} : best.path(end);
     }
 
-    /// The next is the one with the fewest ways on (Warnsdorff's rule), then the nearest.
+    /// Selects as next GPU the one with the fewest onward links (Warnsdorff's rule), then the
+    /// nearest.
     std::vector<int> nearest_first(const CostMatrix& costs, int first, int last) {
         const int n = costs.size();
         std::vector<bool> seen(at(n));

@@ -1,5 +1,5 @@
-// Good orders of GPUs to start from: in closed form behind a switch, cycles that share no link on a
-// mesh of NVLinks, cheap ones elsewhere.
+// Initial orders of GPUs: in closed form behind a switch, cycles that share no link on a mesh of
+// NVLinks, cheap orders elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace pccl::topo {
 
-/// Routes worth trying, best ones first; none where the limits let nothing through all GPUs. Counts
-/// `steps` down.
+/// Returns promising routes, the best first; none if the limits allow no path through all GPUs.
+/// Decrements `steps`.
 [[nodiscard]] std::vector<Route> first_routes(const Problem& problem, std::int64_t& steps);
 
-/// Cost of each hop, at these prices of links.
+/// Returns the cost of each hop at these prices of links.
 [[nodiscard]] CostMatrix hop_costs(const Problem& problem, const std::vector<double>& prices);
 
 }  // namespace pccl::topo

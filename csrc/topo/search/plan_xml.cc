@@ -20,12 +20,12 @@ constexpr int kHostShift = 56;
 struct Kind {
     Pattern pattern;
     int id;            // of the <graph>
-    int nccl_pattern;  // that we write; all of a graph's id are read
+    int nccl_pattern;  // that PCCL writes; it reads all patterns of a graph's id
 };
 constexpr std::array<Kind, 3> kKinds{
     {{Pattern::kRing, 0, 4}, {Pattern::kTree, 1, 3}, {Pattern::kHeads, 3, 5}}};
 
-/// NCCL's number for a device: the host in the top byte.
+/// Returns NCCL's number of a device, with the host in the top byte.
 std::string device_id(const Node& node) {
     const std::uint64_t id = (static_cast<std::uint64_t>(node.host) << kHostShift) |
                              static_cast<std::uint64_t>(node.dev);
@@ -197,7 +197,7 @@ class PlanReader {
         for (const pugi::xml_node child : node.children()) {
             const bool is_net = std::string_view(child.name()) == "net";
             const std::vector<int>& devices = is_net ? graph_.nets() : graph_.gpus();
-            // A port may be met again; of GPUs with one number, each once.
+            // A port may occur again; among GPUs with one number, each occurs once.
             const std::span<const int> met =
                 is_net ? std::span<const int>() : std::span<const int>(channel.order);
             PCCL_ASSIGN_OR_RETURN(const int device, find(child, devices, met));
@@ -215,7 +215,7 @@ class PlanReader {
                             " GPUs once, and at most two <net>");
     }
 
-    /// Only the head is listed.
+    /// Adds the other GPUs of a channel that lists only its head.
     void add_others(Channel& channel) const {
         if (channel.order.size() != 1) return;
         for (int gpu = 0; std::cmp_less(gpu, graph_.gpus().size()); ++gpu)

@@ -1,7 +1,8 @@
-// NCCL's graph XML, version 1: plans in and out.
+// NCCL's graph XML, version 1: writer and reader of plans.
 //
-// NCCL gives all channels of a graph one bandwidth; an attribute `bandwidth` of each channel, which
-// NCCL ignores, keeps ours apart, and one of the graph keeps the number of nodes.
+// NCCL gives all channels of a graph one bandwidth. An attribute `bandwidth` of each channel, which
+// NCCL ignores, stores PCCL's individual ones, and an attribute of the graph stores the number of
+// nodes.
 #pragma once
 
 #include <string>
@@ -14,15 +15,14 @@
 
 namespace pccl::topo {
 
-/// One <graph> for each plan, of the machine that they were made for.
+/// Returns one <graph> for each plan; `topology` is the one for which they were made.
 [[nodiscard]] PCCL_API std::string plan_xml(const std::vector<Plan>& plans,
                                             const Topology& topology);
 
-/// Plans for rings, trees and heads; graphs of other kinds (CollNet), and those without
-/// channels, are left out.
-/// kInvalidArgument,
-/// "<name>:<line>: ...", for a channel that names devices which the machine has not, or some GPU
-/// twice or not at all. A plan that was read claims no optimum, and its bound is infinite.
+/// Parses plans for rings, trees and heads; skips graphs of other kinds (CollNet), and graphs
+/// without channels. kInvalidArgument, "<name>:<line>: ...": a channel names devices that the
+/// machine does not have, or lists a GPU twice or not at all. Parsed plans are not marked optimal,
+/// and their bound is infinite.
 [[nodiscard]] PCCL_API Result<std::vector<Plan>> parse_plan_xml(std::string_view text,
                                                                 std::string_view name,
                                                                 const Topology& topology);

@@ -93,7 +93,7 @@ void Problem::add_nets(Usage& usage, const Route& route, double weight) const {
     add(usage, gpu_node(last), net_node(route.net_out), weight);
 }
 
-/// A GPU's NVLinks to the switch, both ways.
+/// Adds a GPU's NVLinks to the switch, in both directions.
 void Problem::add_head(Usage& usage, int gpu, double weight) const {
     const Graph& graph = topology_.graph();
     for (const int link : graph.links_from(gpu_node(gpu))) {
@@ -177,15 +177,15 @@ double Problem::bound(int channels) const {
     if (is_multi_node()) bound = net_capacity_ / net_share();
     if (gpus_ == 1) return is_multi_node() ? bound : kLocalRate;
     if (options_.pattern == Pattern::kHeads) {
-        // Every GPU carries all channels, and those that it heads once more.
+        // Every GPU carries all channels, and the channels of which it is the head once more.
         const int heads = std::min(channels, gpus_);
         const double widest = heads < gpus_ ? heads * hop_capacity_.most : hop_capacity_.sum;
         return std::min(bound, widest / (heads + 1));
     }
-    // A hop leaves every GPU of a closed ring, and all but one of an open ring or a chain.
+    // A hop leaves every GPU of a closed ring, and all GPUs but one of an open ring or a chain.
     const bool is_closed = is_ring() && !is_multi_node();
     bound = std::min(bound, is_closed ? hop_capacity_.least : hop_capacity_.sum / (gpus_ - 1));
-    // With few channels, some GPU is never at an end.
+    // With few channels, at least one GPU is never an end.
     const int ends = is_ring() ? channels : 2 * channels;
     if (!is_closed && ends < gpus_) bound = std::min(bound, hop_capacity_.most);
     return bound;

@@ -1,5 +1,4 @@
-// The search in numbers: which paths are allowed, what a channel takes of every link, and bounds on
-// what any plan can have.
+// Search problem in numbers: allowed paths, link usage of channels, and bounds for all plans.
 #pragma once
 
 #include <vector>
@@ -11,27 +10,27 @@
 
 namespace pccl::topo {
 
-/// The worst types that a plan may use.
+/// Worst path types that a plan may use.
 struct TypeLimits {
     PathType intra = PathType::kLoc;
     PathType inter = PathType::kLoc;
 };
 
-/// A channel without its bandwidth.
+/// Channel without its bandwidth.
 struct Route {
     std::vector<int> order;
     int net_in = kNoNet;
     int net_out = kNoNet;
 
     [[nodiscard]] bool is_one_of_a_pair() const { return net_in != net_out; }
-    /// The other way round.
+    /// Returns the route in the opposite direction.
     [[nodiscard]] Route reversed() const;
     friend bool operator==(const Route&, const Route&) = default;
 };
 
 class Problem {
    public:
-    /// Borrows the topology.
+    /// Borrows the topology, which must outlive the problem.
     Problem(const Topology& topology, const SearchOptions& options, const TypeLimits& limits);
 
     [[nodiscard]] const SearchOptions& options() const { return options_; }
@@ -39,37 +38,38 @@ class Problem {
     [[nodiscard]] int gpus() const { return gpus_; }
     [[nodiscard]] bool is_multi_node() const { return options_.nodes > 1; }
     [[nodiscard]] bool is_ring() const { return options_.pattern == Pattern::kRing; }
-    /// By link of the graph.
+    /// Returns the capacities by link of the graph.
     [[nodiscard]] const std::vector<double>& capacity() const { return capacity_; }
-    /// Indices of the ports that some GPU reaches within the limits.
+    /// Returns the indices of the ports that a GPU reaches within the limits.
     [[nodiscard]] const std::vector<int>& nets() const { return nets_; }
-    /// GPUs that reach the port within the limits; only the closest of them.
+    /// Return the GPUs that reach the port within the limits: all of them, or only the closest.
     [[nodiscard]] std::vector<int> reach(int net) const;
     [[nodiscard]] std::vector<int> closest(int net) const;
 
-    /// Nodes of the graph.
+    /// Return nodes of the graph.
     [[nodiscard]] int gpu_node(int gpu) const;
     [[nodiscard]] int net_node(int net) const;
 
     [[nodiscard]] bool may_hop(int from, int to) const;
-    /// What a GB/s takes of links; half both ways for trees.
+    /// Return the link usage per GB/s; for trees, half in both directions.
     [[nodiscard]] Usage hop(int from, int to) const;
     [[nodiscard]] Usage enter(int net, int gpu) const;
     [[nodiscard]] Usage leave(int gpu, int net) const;
-    /// Of a whole route; together with the reversed one, half each, where the NICs differ.
+    /// Returns the usage of a whole route; if its NICs differ, half of the route's and half of the
+    /// reversed route's.
     [[nodiscard]] Usage usage(const Route& route) const;
 
-    /// All GPUs meet in one NVSwitch, and the limits allow NVLink only.
+    /// Returns whether all GPUs meet in one NVSwitch, and the limits allow NVLink only.
     [[nodiscard]] bool is_switched() const;
-    /// Of the data that a channel carries, how much passes its NICs each way.
+    /// Returns the share of a channel's data that passes its NICs in each direction.
     [[nodiscard]] double net_share() const;
-    /// GB/s that the ports can bring to the GPUs, whatever the channels: a maximal flow.
+    /// Returns GB/s that the ports can bring to the GPUs with any channels: a maximal flow.
     [[nodiscard]] double net_capacity() const { return net_capacity_; }
-    /// No plan with `channels` channels has more.
+    /// Returns an upper bound for the bandwidth of plans with `channels` channels.
     [[nodiscard]] double bound(int channels) const;
 
    private:
-    /// The GPU with the least, and the most, of the links by which hops leave it, and all together.
+    /// Capacity of the links by which hops leave a GPU: minimum, maximum and sum over GPUs.
     struct HopCapacity {
         double least = 0;
         double most = 0;
@@ -93,8 +93,8 @@ class Problem {
     double net_capacity_ = 0;
 };
 
-/// The largest flow from `sources` to `sinks` over links with the given capacities (Edmonds and
-/// Karp, 1972); a link that is not usable has 0.
+/// Returns the largest flow from `sources` to `sinks` over links with the given capacities (Edmonds
+/// and Karp, 1972); an unusable link has capacity 0.
 [[nodiscard]] double largest_flow(const Graph& graph, std::vector<double> capacity,
                                   const std::vector<int>& sources, const std::vector<int>& sinks);
 

@@ -17,7 +17,7 @@ Result<std::vector<Plan>> load_plans(const std::string& path, const Topology& to
     return parse_plan_xml(text, path, topology);
 }
 
-/// The file keeps the plans of other patterns that fit the machine.
+/// Keeps the plans of other patterns in the file if they fit the machine.
 Status dump(const Plan& plan, const Topology& topology, const std::string& path) {
     std::vector<Plan> plans;
     if (auto others = load_plans(path, topology); others.is_ok()) plans = *std::move(others);

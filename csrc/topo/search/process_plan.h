@@ -1,5 +1,5 @@
-// The plan of a process: what the search finds, and the files that PCCL_GRAPH_FILE and
-// PCCL_GRAPH_DUMP_FILE name (docs/configuration.md).
+// Plan of a process: the search, and the files of PCCL_GRAPH_FILE and PCCL_GRAPH_DUMP_FILE
+// (docs/configuration.md).
 #pragma once
 
 #include "csrc/base/config.h"
@@ -9,8 +9,8 @@
 
 namespace pccl::topo {
 
-/// What search() finds, or else what PCCL_GRAPH_FILE holds for the pattern; dumped where the
-/// environment says so.
+/// Returns the plan that PCCL_GRAPH_FILE contains for the pattern, or else the result of search().
+/// Writes it to PCCL_GRAPH_DUMP_FILE if that is set.
 [[nodiscard]] PCCL_API Result<Plan> plan(const Topology& topology, const SearchOptions& options,
                                          const Config& config = process_config());
 

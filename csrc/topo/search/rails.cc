@@ -43,7 +43,7 @@ class RailLayer {
         return chosen;
     }
 
-    /// With as many, the links between the GPUs are full.
+    /// Returns the number of ports that saturates the links between the GPUs.
     [[nodiscard]] std::size_t ports_worth_having() const {
         const std::size_t most = at(problem_.options().max_channels);
         const std::size_t all = problem_.nets().size();
@@ -93,7 +93,7 @@ class RailLayer {
         }
     }
 
-    /// Makes a triangle with two ports that are paired, or else goes to a GPU farther away.
+    /// Forms a triangle with two paired ports, or else uses a GPU farther away.
     void place_alone(const Single& one) {
         int shared = 0;
         for (const Single& other : paired_) {
@@ -106,7 +106,7 @@ class RailLayer {
     }
 
     const Problem& problem_;
-    std::vector<int> firsts_;  // by GPU: how many channels begin there
+    std::vector<int> firsts_;  // by GPU: number of channels that begin there
     std::vector<int> lasts_;
     std::vector<Rail> rails_;
     std::vector<Single> singles_;

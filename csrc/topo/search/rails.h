@@ -1,4 +1,4 @@
-// Where channels enter and leave a node: which port, and which GPU beside it.
+// Ports and GPUs at which channels enter and leave a node.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace pccl::topo {
 
-/// The ends of a channel.
+/// Ends of a channel.
 struct Rail {
     int net_in = kNoNet;
     int first = 0;
-    int last = 0;  // first again for patterns whose first GPU talks to the NIC both ways
+    int last = 0;  // equals first if one GPU uses the NIC in both directions
     int net_out = kNoNet;
 };
 
-/// Gives every port its closest GPUs, and no GPU more ports than it must have. A ring needs two
-/// GPUs: a port with one of them shares the ring with another such port. At most
-/// options().max_channels; of more ports, evenly many are taken, and no more than the GPUs can
-/// feed.
+/// Assigns to every port its closest GPUs, and spreads the ports over the GPUs. A ring needs two
+/// GPUs: a port with only one closest GPU shares the ring with another such port. Returns about
+/// options().max_channels rails at most; if there are more ports, it takes ports at even distances,
+/// and no more than the GPUs can feed.
 [[nodiscard]] std::vector<Rail> lay_rails(const Problem& problem);
 
 }  // namespace pccl::topo

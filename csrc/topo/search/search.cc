@@ -151,7 +151,7 @@ class Search {
         }
     }
 
-    /// Wide NVLink channels become several, as wide as a thread block copes with.
+    /// Splits wide NVLink channels to the width that one thread block can serve.
     void split(Plan& plan) const {
         if (plan.type_intra > PathType::kNvb || graph_.gpus().size() < 2) return;
         int sm = 0;

@@ -17,7 +17,7 @@ constexpr int kMostForPricing = 12;
 
 bool reaches(double bandwidth, double bound) { return bandwidth >= bound * (1 - 1e-6); }
 
-/// Routes that would be worth more than they cost, at the prices of a packing.
+/// Search for routes whose value exceeds their cost at the prices of a packing.
 class Pricing {
    public:
     Pricing(const Problem& problem, const std::map<int, double>& prices)
@@ -30,7 +30,8 @@ class Pricing {
         return HeldKarp::steps(problem.gpus()) * (is_from_one ? 1 : 2 * problem.gpus());
     }
 
-    /// The best of each kind that costs less than 1; `least` gets the cost of the cheapest of all.
+    /// Returns the best route of each kind with a cost below 1; sets `least` to the lowest cost of
+    /// all.
     std::vector<Route> find(double& least) {
         least_ = kInfinite;
         if (!problem_.is_multi_node())
@@ -57,7 +58,7 @@ class Pricing {
         return sum;
     }
 
-    /// Remembers a route of this cost if it is worth it.
+    /// Stores a route of this cost if it improves the packing.
     template <typename MakeRoute>
     void offer(double cost, const MakeRoute& make) {
         constexpr double kWorthIt = 1 - 1e-7;
@@ -98,7 +99,7 @@ class Pricing {
         }
     }
 
-    /// Rings whose NICs are one, and pairs of rings; for a pair, costs are those of both ways.
+    /// Finds rings with one NIC, and pairs of rings; the cost of a pair covers both directions.
     void find_rings_between_nodes() {
         CostMatrix both(problem_.gpus());
         for (int from = 0; from < problem_.gpus(); ++from)
@@ -205,11 +206,11 @@ class Solver {
         }
     }
 
-    /// False when no route is worth its price: the packing has the most bandwidth.
+    /// Returns false if no route improves the packing: it then has the most bandwidth.
     bool add_better_routes() {
         double least = kInfinite;
         std::vector<Route> better = Pricing(problem_, packing_.prices).find(least);
-        // Prices over the cost of the cheapest route make a feasible dual.
+        // Prices divided by the cost of the cheapest route are a feasible dual.
         if (least > 0) bound_ = std::min(bound_, packing_.total / std::min(least, 1.0));
         for (Route& route : better)
             if (std::find(routes_.begin(), routes_.end(), route) == routes_.end())
@@ -219,7 +220,7 @@ class Solver {
         return true;
     }
 
-    /// One GPU, and nothing to cross.
+    /// Returns the plan of one GPU, which crosses no link.
     [[nodiscard]] Plan alone() const {
         Plan plan = header();
         plan.channels.push_back({kLocalRate, routes_.front().order});
@@ -239,7 +240,7 @@ class Solver {
         return route.is_one_of_a_pair() ? 2 : 1;
     }
 
-    /// Keeps the routes with the most bandwidth, as many as there may be channels.
+    /// Keeps the routes with the most bandwidth, up to the limit of channels.
     void drop_unused() {
         std::vector<std::size_t> kept;
         for (std::size_t i = 0; i < routes_.size(); ++i)

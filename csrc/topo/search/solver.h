@@ -1,5 +1,5 @@
-// The most bandwidth within given types of paths: first good routes, then, for up to a dozen GPUs,
-// the routes that the linear program's prices ask for (column generation), until none would help.
+// Solver for the most bandwidth within given path types: good initial routes, then, for up to a
+// dozen GPUs, column generation with the prices of the linear program until no route improves it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace pccl::topo {
 
-/// nullopt where the limits let no channel through all GPUs. Counts `steps` down; once they are
-/// spent, the best so far must do. Leaves `seconds` and the types to the caller.
+/// Returns nullopt if the limits allow no channel through all GPUs. Decrements `steps`; at zero it
+/// returns the best result so far. The caller sets `seconds` and the types.
 [[nodiscard]] std::optional<Plan> solve(const Problem& problem, std::int64_t& steps);
 
 }  // namespace pccl::topo

@@ -14,7 +14,7 @@ namespace {
 
 enum class Port : std::uint8_t { kNone, kNetwork, kRdma };
 
-/// What hwloc 2 calls a type of OS devices is a number; in hwloc 3, a bit for each that it is.
+/// Returns the port type of an OS device. hwloc 2 uses a number for it, hwloc 3 a bit mask.
 Port port_of(int osdev_type, int version) {
     constexpr int kNetwork2 = 2;
     constexpr int kRdma2 = 3;
@@ -25,7 +25,7 @@ Port port_of(int osdev_type, int version) {
     return is_rdma ? Port::kRdma : is_net ? Port::kNetwork : Port::kNone;
 }
 
-/// "0x0000ffff,0xffffffff" as "0000ffff,ffffffff".
+/// Converts "0x0000ffff,0xffffffff" to "0000ffff,ffffffff".
 std::string mask_of(std::string_view cpuset) {
     std::string mask;
     for (std::size_t i = 0; i < cpuset.size(); ++i) {
@@ -108,14 +108,15 @@ class HwlocReader {
             attribute.offer(static_cast<int>(*number), source_);
     }
 
-    /// The CPU whose node an object belongs to; the first where it belongs to several.
+    /// Returns the devices of the CPU to whose node an object belongs; of the first CPU if it
+    /// belongs to several.
     Devices& devices_of(std::string_view nodeset) {
         for (std::size_t i = 0; i < nodesets_.size(); ++i)
             if (nodesets_[i] == nodeset) return machine_.cpus[i].devices;
         return machine_.cpus.front().devices;
     }
 
-    // As deep as XmlLimits::kDepth.
+    // Recursion is limited by XmlLimits::kDepth.
     Status read_below(pugi::xml_node node, std::string_view nodeset,  // NOLINT(misc-no-recursion)
                       Devices* devices) {
         for (const pugi::xml_node child : node.children("object")) {
@@ -150,7 +151,7 @@ class HwlocReader {
         return Status::ok();
     }
 
-    /// "0302 [10de:2330] [10de:16c1] a1": class, vendor and device, those of the subsystem,
+    /// Parses "0302 [10de:2330] [10de:16c1] a1": class, vendor and device, those of the subsystem,
     /// revision.
     void read_type(std::string_view text, PciDevice& device) const {
         constexpr std::size_t kIds = 16;  // class, and the first bracket
@@ -173,7 +174,7 @@ class HwlocReader {
             if (device.nics.empty()) device.nics.emplace_back();
             device.nics.front().nets.emplace_back().name = said(child.attribute("name").value());
         }
-        // Described, so that nobody takes it for a port that is not.
+        // Marked as a NIC, so that it is not completed with a port that does not exist.
         if (device.nics.empty() && is_nic_class(device)) device.nics.emplace_back();
     }
 

@@ -1,8 +1,9 @@
-// hwloc's XML (lstopo machine.xml), versions 2 and 3: the PCIe tree, NUMA nodes, and the names of
-// ports.
+// Reader of hwloc's XML (lstopo machine.xml), versions 2 and 3: the PCIe tree, NUMA nodes, and the
+// names of ports.
 //
-// It holds neither NVLinks nor speeds of ports, and of a PCIe link the present speed only, which is
-// not what an idle GPU can do; so these are left to assumptions and usual values.
+// The XML contains neither NVLinks nor speeds of ports. It contains only the current speed of a
+// PCIe link, which is below the maximum while a GPU is idle. These attributes are left to
+// assumptions and usual values.
 #pragma once
 
 #include <string_view>
@@ -12,11 +13,12 @@
 
 namespace pccl::topo {
 
-/// Whether the text looks like hwloc's XML.
+/// Returns whether the text has the form of hwloc's XML.
 [[nodiscard]] bool is_hwloc_xml(std::string_view text);
 
-/// Reads a machine, as bounded as parse_machine_xml. `source` is who says what the text says.
-/// kUnsupported for another version of hwloc's XML, with the version and what converts it.
+/// Reads a machine, with the limits of parse_machine_xml. `source` becomes the source of its
+/// attributes. kUnsupported: another version of hwloc's XML; the message contains the version and a
+/// converter.
 [[nodiscard]] Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name,
                                               Source source = Source::kUserFile);
 

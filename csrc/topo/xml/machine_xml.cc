@@ -11,7 +11,7 @@
 namespace pccl::topo {
 namespace {
 
-/// Reads the attributes of one element into members; the first fault stays.
+/// Reader of the attributes of one element into members; it keeps the first error.
 class FieldReader {
    public:
     FieldReader(const XmlText& text, pugi::xml_node node, Source source)
@@ -129,7 +129,7 @@ class MachineReader {
         return Status::ok();
     }
 
-    // As deep as XmlLimits::kDepth.
+    // Recursion is limited by XmlLimits::kDepth.
     Status read_device(pugi::xml_node node, PciDevice& device) {  // NOLINT(misc-no-recursion)
         PCCL_TRY(read_fields(node, device));
         if (!device.bus_id.is_known())

@@ -1,8 +1,7 @@
-// NCCL's topology XML, version 1, in and out; complete or partial.
+// NCCL's topology XML, version 1: reader and writer of complete or partial machines.
 //
 // Any input is safe to read: sizes, depth, lengths and numbers are bounded. An error is
-// kInvalidArgument (kUnsupported for version 2), one line, "<name>:<line>: <what>; <what is
-// right>".
+// kInvalidArgument (kUnsupported for version 2), one line, "<name>:<line>: <fault>; <expected>".
 #pragma once
 
 #include <string>
@@ -14,13 +13,14 @@
 
 namespace pccl::topo {
 
-/// `name` stands for the text in messages. Elements that mean nothing to PCCL are skipped, each
-/// with a warning "unknown_element"; unknown attributes are kept.
+/// Parses a machine; `name` names the text in error messages. Skips elements that PCCL does not
+/// use, each with a warning "unknown_element"; keeps unknown attributes.
 [[nodiscard]] PCCL_API Result<Machine> parse_machine_xml(std::string_view text,
                                                          std::string_view name, Source source,
                                                          Warnings& warnings);
 
-/// What parse_machine_xml gives back equal. Of attributes that nobody knows, none is written.
+/// Writes a machine, such that parse_machine_xml returns an equal one. Leaves out attributes
+/// without a value.
 [[nodiscard]] PCCL_API std::string machine_xml(const Machine& machine);
 
 }  // namespace pccl::topo

@@ -1,4 +1,4 @@
-// The little that NCCL's two XML formats share, besides loading: numbers, and how it is written.
+// Common parts of NCCL's two XML formats, besides loading: numbers, and the text form.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ using sys::shown;
 using sys::XmlLimits;
 using sys::XmlText;
 
-/// "0d:00.0" and "0000:0D:00.0" as "0000:0d:00.0"; nullopt for what is no PCI bus id.
+/// Returns "0d:00.0" and "0000:0D:00.0" as "0000:0d:00.0"; nullopt if the text is no PCI bus id.
 [[nodiscard]] std::optional<std::string> parse_bus_id(std::string_view text);
-/// `document` as text, indented by two spaces, without a declaration; as NCCL reads it.
+/// Returns `document` as text in the form that NCCL reads: indented by two spaces, without a
+/// declaration.
 [[nodiscard]] std::string to_text(const pugi::xml_document& document);
 
 }  // namespace pccl::topo
