@@ -1,4 +1,4 @@
-// The lines of the audit log.
+// Events of the audit log, as JSON.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace pccl::cluster {
 
-/// Before anything is asked of a switch: what a crash leaves behind begins with it.
+/// Returns the event that begins a transaction. It is written before any request to a switch, so
+/// that the log contains it after a crash.
 [[nodiscard]] std::string beginning_json(const std::string& from, const std::string& to,
                                          const std::vector<SwitchMember>& members);
 [[nodiscard]] std::string ending_json(const std::string& to, const Report& report);

@@ -18,7 +18,7 @@
 namespace pccl::cluster {
 namespace {
 
-/// "2026-11-25T18:00:00.123Z"
+/// Returns "2026-11-25T18:00:00.123Z".
 std::string now_in_words() {
     const long long ms = wall_clock_ms();
     const std::time_t seconds = ms / 1000;
@@ -35,8 +35,8 @@ std::string stamped(std::string_view event) {
                   ",\"pid\":", ::getpid(), ",", event.substr(1));
 }
 
-/// Keeps other controllers out, so that what is taken back is this one's; 0, or an errno. File
-/// systems that have no locks do without.
+/// Locks the file against other controllers, so that a truncation removes only this one's lines;
+/// returns 0 or an errno. File systems without locks are accepted.
 int lock_file(int fd) {
     constexpr Duration kBetweenTries = std::chrono::milliseconds(5);
     const Deadline deadline = Deadline::after(std::chrono::seconds(2));
@@ -49,13 +49,13 @@ int lock_file(int fd) {
     return 0;
 }
 
-/// Whether the file ends in the middle of a line, as a process that died while it wrote leaves it.
+/// Returns whether the file ends in the middle of a line, as after a crash during a write.
 bool ends_in_line(int fd, off_t size) {
     char last = '\n';
     return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
-/// Sets space aside behind the end; 0, or an errno. File systems that cannot do without.
+/// Reserves space behind the end; returns 0 or an errno. File systems without support are accepted.
 int reserve(int fd, off_t size, std::size_t bytes) {
     if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, size, static_cast<off_t>(bytes)) == 0) return 0;
     return errno == ENOSPC || errno == EDQUOT ? errno : 0;
@@ -65,7 +65,7 @@ int reserve(int fd, off_t size, std::size_t bytes) {
 
 Result<AuditLog> AuditLog::open(const std::string& path) {
     if (path.empty()) return AuditLog({}, path);
-    // A pipe must not be waited for, and is refused below.
+    // O_NONBLOCK: opening a pipe must not block; it is rejected below.
     const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     UniqueFd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
     if (!file.is_open())
@@ -111,14 +111,14 @@ Status AuditLog::write(std::string_view lines, std::size_t room) {
     return append(std::string(lines), room);
 }
 
-/// All of it, or nothing: half a line would hide what follows it.
+/// Appends all or nothing, because a partial line would hide the next one.
 Status AuditLog::append(std::string lines, std::size_t room) {
     struct stat file {};
     if (::fstat(file_.get(), &file) != 0) return fault(errno);
     if (ends_in_line(file_.get(), file.st_size)) lines.insert(lines.begin(), '\n');
     const auto take_back = [&] { return ::ftruncate(file_.get(), file.st_size) == 0; };
     if (const int error = reserve(file_.get(), file.st_size, lines.size() + room); error != 0) {
-        static_cast<void>(take_back());  // part of it may have been set aside
+        static_cast<void>(take_back());  // part of it may have been reserved
         return fault(error);
     }
     const ssize_t written = ::write(file_.get(), lines.data(), lines.size());

@@ -1,4 +1,4 @@
-// What was done to the network, a JSON object on each line: appended, never rewritten, no secrets.
+// Audit log of changes to the network: one JSON object per line, append-only, without secrets.
 #pragma once
 
 #include <deque>
@@ -13,29 +13,28 @@
 
 namespace pccl::cluster {
 
-/// One thread at a time.
+/// Log of one controller. Not thread-safe.
 class PCCL_API AuditLog {
    public:
-    /// Appends to a file of this user that nobody else may write; empty: keeps lines in memory
-    /// alone.
+    /// Opens a file for appending; it must belong to this user, and nobody else may write it. Empty
+    /// path: keeps lines in memory only.
     [[nodiscard]] static Result<AuditLog> open(const std::string& path);
 
     AuditLog(AuditLog&&) = default;
     AuditLog& operator=(AuditLog&&) = default;
     AuditLog(const AuditLog&) = delete;
     AuditLog& operator=(const AuditLog&) = delete;
-    /// Tries once more to write what could not be written.
+    /// Retries once to write pending lines.
     ~AuditLog();
 
-    /// `event` is a JSON object with members, which gets "time", "user" and "pid" in front. Written
-    /// through to the disk before this returns, behind what could not be written earlier. An error
-    /// says that it was not, or that `room` bytes more, for what is to follow, do not fit: then
-    /// nothing of it is in the file, or in lines().
+    /// Adds `event`, a non-empty JSON object, with "time", "user" and "pid" in front. Writes
+    /// pending lines first, and syncs to disk before it returns. On an error, or if `room` further
+    /// bytes for later events do not fit, the event is neither in the file nor in lines().
     [[nodiscard]] Status add(std::string_view event, std::size_t room = 0);
-    /// The same for what was done already: where it cannot be written now, it is kept, and written
-    /// before any other event.
+    /// Adds the event of an action that is already done. If it cannot be written now, it stays
+    /// pending and is written before any later event.
     [[nodiscard]] Status add_done(std::string_view event);
-    /// The last events of this process, oldest first; at most kMostKept.
+    /// Returns the last events of this process, oldest first; at most kMostKept.
     [[nodiscard]] std::vector<std::string> lines() const { return {kept_.begin(), kept_.end()}; }
 
     static constexpr std::size_t kMostKept = 4096;
@@ -49,9 +48,9 @@ class PCCL_API AuditLog {
     [[nodiscard]] Status fault(int error) const;
     void keep(std::string line);
 
-    UniqueFd file_;  // not open: none
+    UniqueFd file_;  // not open: no file
     std::string path_;
-    std::string waiting_;  // lines that could not be written
+    std::string waiting_;  // pending lines
     std::deque<std::string> kept_;
 };
 

@@ -12,7 +12,7 @@
 namespace pccl::cluster {
 namespace {
 
-/// Bytes of the audit log that the end of a transaction may take, for each switch.
+/// Bytes of the audit log reserved for the end of a transaction, per switch.
 constexpr std::size_t kRoomForEnd = 8192;
 constexpr std::string_view kCommands = "(commands)";  // no phase has such a name
 
@@ -20,7 +20,8 @@ std::string_view goal_name(const std::string& phase) {
     return phase.empty() ? kCommands : std::string_view(phase);
 }
 
-/// kMismatch, with all that the switches show, which is not what this process knows of them.
+/// Returns kMismatch with the circuits that the switches show, which differ from this process's
+/// record.
 Status not_as_known(const Inspection& inspection) {
     if (!inspection.phase.empty())
         return {StatusCode::kMismatch, concat("the switches show phase ", inspection.phase,
@@ -34,7 +35,7 @@ Status not_as_known(const Inspection& inspection) {
                                           "); to overwrite them, switch with adopt")};
 }
 
-/// What all switches show; an error where one does not.
+/// Returns the circuits of all switches; an error if one could not be read.
 Result<CircuitsBySwitch> shown_by(const std::vector<Sight>& sights) {
     CircuitsBySwitch circuits;
     for (const Sight& each : sights) {

@@ -1,10 +1,10 @@
-// The controller's side of phases: one process that knows the cluster file and speaks to switches.
+// Controller of phases: one process that owns the cluster file and the sessions to the switches.
 //
-//     register_phase         the links of a phase, beside those of the file
-//     register_transform     which circuits carry them, coming from another phase
-//     pre_commit             has all switches hold and check the change; no light moves
-//     commit                 all switches carry it out, and are read, and confirm; or none does
-//     switch_phase           both, with what the caller does in between
+//     register_phase         adds the links of a phase to those of the file
+//     register_transform     sets the circuits that carry them, coming from another phase
+//     pre_commit             makes all switches lock and check the change; no light moves
+//     commit                 all switches perform it, are read and confirm, or none does
+//     switch_phase           both, with the caller's drain in between
 //     Switch: command        queues a change of one switch, for a commit of that, or of all
 #pragma once
 
@@ -29,68 +29,73 @@
 
 namespace pccl::cluster {
 
-/// One thread at a time. Sessions stay open between calls.
+/// Not thread-safe. Sessions stay open between calls.
 class PCCL_API ClusterContext {
    public:
     [[nodiscard]] static Result<std::unique_ptr<ClusterContext>> open(
         Description description, const MakeDriver& make = make_driver);
-    /// Of a cluster file in JSON.
+    /// Loads a cluster file in JSON.
     [[nodiscard]] static Result<std::unique_ptr<ClusterContext>> load(
         const std::string& path, const MakeDriver& make = make_driver);
-    /// What is prepared is discarded.
+    /// Discards a prepared transaction.
     ~ClusterContext();
     ClusterContext(const ClusterContext&) = delete;
     ClusterContext& operator=(const ClusterContext&) = delete;
 
     [[nodiscard]] const Description& description() const { return phases_.description(); }
-    /// Another phase. kInvalidArgument where it cannot be one, with what would be right.
+    /// Adds a phase. kInvalidArgument: it is invalid; the message contains the rule.
     [[nodiscard]] Status register_phase(Phase phase);
-    /// How to get from one phase to another, where circuits_of() is not to decide over which ports
-    /// its links go: so that fewer circuits move, say. kInvalidArgument where there is no such
-    /// phase, or what comes of the first one's circuits does not carry the other one's links.
+    /// Sets the circuits between two phases in place of circuits_of(), for instance so that fewer
+    /// circuits move. kInvalidArgument: a phase does not exist, or the transform of the first
+    /// phase's circuits does not carry the links of the second.
     [[nodiscard]] Status register_transform(const std::string& from, const std::string& to,
                                             Transform transform);
-    /// What it takes to get from one phase (empty: from nothing connected) to another. Pure.
+    /// Returns the plan from one phase to another; empty `from`: nothing is connected. Does not
+    /// contact switches.
     [[nodiscard]] Result<Plan> plan(const std::string& from, const std::string& to) const;
 
-    /// kInvalidArgument where there is none of that name, or it is not optical.
+    /// Returns a switch by name. kInvalidArgument: it does not exist, or is not optical.
     [[nodiscard]] Result<Switch*> switch_called(const std::string& name);
     [[nodiscard]] Result<OpticalSwitch*> optical_switch(const std::string& name);
 
-    /// The phase that was last proven; empty before one was, or where none fits.
+    /// Returns the last proven phase; empty if there is none, or if the circuits match no phase.
     [[nodiscard]] const std::string& current() const { return current_; }
-    /// How often what is connected has changed.
+    /// Returns the number of changes of the connected circuits.
     [[nodiscard]] std::uint32_t generation() const { return generation_; }
-    /// Not ok: a switch is in a state that could not be proven, and why; only adopting helps.
+    /// Returns an error, with the reason, if the state of a switch could not be proven; only
+    /// adoption clears it.
     [[nodiscard]] Status degraded() const;
 
-    /// Reads all switches. Nothing is changed.
+    /// Reads all switches without changing them.
     [[nodiscard]] Inspection inspect(Duration timeout, const Interrupted& interrupted = {});
-    /// The same; the phase they show is then the current one, and nothing is degraded any more.
-    /// kMismatch where they show no phase, with what differs from the nearest.
+    /// Reads all switches and makes the phase that they show the current one; clears the degraded
+    /// state. kMismatch: they show no phase; the message contains the difference to the nearest
+    /// one.
     [[nodiscard]] Status adopt(Duration timeout, const Interrupted& interrupted = {});
-    /// Where another controller is gone in the middle of a switch: leaves the switches alone until
-    /// they have taken back what it has not confirmed, and adopts the phase that they then show,
-    /// which is returned; empty: all are dark. Errors as of adopt(), or of `options.interrupted`.
+    /// Takes over from a controller that ended during a switch. Waits until the switches have
+    /// reverted unconfirmed commits, then adopts the phase that they show and returns it; empty:
+    /// all are dark. Errors are those of adopt() and of `options.interrupted`.
     [[nodiscard]] Result<std::string> inherit(const SwitchOptions& options);
 
-    /// Has all switches lock, hold and check what leads to the phase, as switch_phase() does before
-    /// it commits. Traffic runs on. An error names the switch, and nothing is left behind.
+    /// Makes all switches lock, store and check the change to the phase, like switch_phase() before
+    /// its commit. Traffic continues. On an error, which contains the switch, nothing stays
+    /// prepared.
     [[nodiscard]] Status pre_commit(const std::string& phase, const SwitchOptions& options = {});
-    /// The same for the commands that are queued at switches; at least one is.
+    /// Prepares the commands that are queued at switches; at least one must be queued.
     [[nodiscard]] Status pre_commit(const SwitchOptions& options = {});
-    /// Carries out what is prepared, on all switches, or takes it back on all. kInvalidArgument
-    /// where nothing is.
+    /// Commits the prepared transaction on all switches, or rolls it back on all. kInvalidArgument:
+    /// nothing is prepared.
     [[nodiscard]] Result<Report> commit();
-    /// Has switches drop what is prepared. kInvalidArgument where nothing is.
+    /// Discards the prepared transaction. kInvalidArgument: nothing is prepared.
     [[nodiscard]] Status discard();
 
-    /// From the current phase, or, where none is known yet, from the one that switches show. To
-    /// the current one: reads and proves it. An error where nothing was begun.
+    /// Switches from the current phase or, if there is none, from the phase that the switches show.
+    /// If `phase` is the current one, reads and proves it. Returns an error if no transaction was
+    /// begun.
     [[nodiscard]] Result<Report> switch_phase(const std::string& phase,
                                               const SwitchOptions& options = {});
 
-    /// The events of this process, oldest first.
+    /// Returns the events of this process, oldest first.
     [[nodiscard]] std::vector<std::string> audit() const { return audit_.lines(); }
 
    private:
@@ -98,9 +103,9 @@ class PCCL_API ClusterContext {
         Switch* who = nullptr;
         std::size_t commands = 0;
     };
-    /// What a transaction is for.
+    /// Goal of a transaction.
     struct Goal {
-        std::string phase;  // empty: what switches were commanded
+        std::string phase;  // empty: queued commands
         CircuitsBySwitch from;
         CircuitsBySwitch to;
         std::vector<Commanded> commanded = {};
@@ -118,35 +123,36 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Status await_confirm_timeouts(const SwitchOptions& options) const;
     [[nodiscard]] Status adopt(const Inspection& inspection);
 
-    /// Of all switches; nullopt where one was not proven.
+    /// Returns the circuits of all switches; nullopt if a switch is not proven.
     [[nodiscard]] std::optional<CircuitsBySwitch> proven() const;
-    /// Those that the phase has now, if it is the current one; else its own.
+    /// Returns the actual circuits of the phase if it is the current one, or else its default ones.
     [[nodiscard]] Result<CircuitsBySwitch> circuits_in(const Phase& phase) const;
     [[nodiscard]] std::string phase_with(const CircuitsBySwitch& circuits) const;
 
-    /// What switches were proven to have, or show; kMismatch where that is no phase, nor dark,
-    /// unless `may_be_any`.
+    /// Returns the proven circuits, or those that the switches show. kMismatch: they are neither a
+    /// phase nor dark, unless `may_be_any`.
     [[nodiscard]] Result<CircuitsBySwitch> origin(const SwitchOptions& options, bool may_be_any);
     [[nodiscard]] Result<Goal> goal_of(const std::string& phase, const SwitchOptions& options);
     [[nodiscard]] Result<Goal> goal_of(const std::vector<Switch*>& commanded,
                                        const SwitchOptions& options);
     [[nodiscard]] std::vector<SwitchMember> members_of(const Goal& goal);
-    /// Writes it into the audit log; nothing is asked of a switch that is to change.
+    /// Writes the event to the audit log and creates the transaction; sends no request to its
+    /// switches.
     [[nodiscard]] Result<std::unique_ptr<Transaction>> begin(const Goal& goal,
                                                              const SwitchOptions& options);
     [[nodiscard]] Status prepare(Goal goal, const SwitchOptions& options);
     [[nodiscard]] Result<Report> carry_out(const Goal& goal, const SwitchOptions& options);
     [[nodiscard]] Result<Report> commit_alone(Switch& commanded, const SwitchOptions& options);
-    /// Whether all switches show these circuits.
+    /// Checks that all switches show these circuits.
     [[nodiscard]] Status check_shown(const CircuitsBySwitch& wanted, const SwitchOptions& options);
-    /// Whether a phase, or the goal, has these circuits on one switch.
+    /// Returns whether a phase, or the goal, has these circuits on one switch.
     [[nodiscard]] bool is_of_phase(const std::string& of_switch, const Circuits& circuits) const;
     void conclude(const Goal& goal, Report& report);
     void take_over(const Goal& goal, const Report& report);
 
     PhaseBook phases_;
     AuditLog audit_;
-    std::vector<std::unique_ptr<Switch>> switches_;  // as described, in that order
+    std::vector<std::unique_ptr<Switch>> switches_;  // in the order of the description
     std::optional<Prepared> prepared_;
     std::string current_;
     std::uint32_t generation_ = 0;

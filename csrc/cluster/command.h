@@ -1,4 +1,4 @@
-// What a program tells a switch by itself, outside of phases.
+// Commands to one switch, outside of phases.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace pccl::cluster {
 
-/// What one port is to be connected to from now on.
+/// New connection of one port.
 struct PCCL_API Command {
     enum class Kind {
-        kCrossConnect,  // an optical switch: what comes in here goes out there
-        kDisconnect,    // an optical switch: nowhere
-        kJoinVlan,      // an electrical one with VLANs
-        kEnable,        // an electrical one without
-        kDisable,       // both of these
+        kCrossConnect,  // optical: connects ingress `port` to egress `to`
+        kDisconnect,    // optical: disconnects the port
+        kJoinVlan,      // electrical, with VLANs
+        kEnable,        // electrical, without VLANs
+        kDisable,       // electrical, both kinds
     };
 
     Kind kind = Kind::kDisconnect;
-    int port = 0;  // of an optical switch, the ingress
-    int to = 0;    // the egress, or the VLAN
+    int port = 0;  // optical: the ingress
+    int to = 0;    // egress or VLAN
 
     static Command cross_connect(int ingress, int egress);
     static Command disconnect(int ingress);
@@ -34,12 +34,13 @@ struct PCCL_API Command {
     friend bool operator==(const Command&, const Command&) = default;
 };
 
-/// "cross-connect 1 -> 2"
+/// Returns "cross-connect 1 -> 2".
 [[nodiscard]] PCCL_API std::string to_string(const Command& command);
 
-/// kInvalidArgument where a switch cannot be told this, with what would be right.
+/// Checks a command. kInvalidArgument: the switch does not support it; the message contains a valid
+/// one.
 [[nodiscard]] Status check_command(const SwitchDescription& of, const Command& command);
-/// What is connected once these were carried out, one after the other.
+/// Returns the circuits after these commands, performed in order.
 [[nodiscard]] Circuits with_commands(Circuits circuits, const std::vector<Command>& commands);
 
 }  // namespace pccl::cluster

@@ -10,9 +10,9 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-/// How the switches are looked at.
+/// Parameters of an inspection.
 struct Look {
-    Duration timeout{};  // of each step
+    Duration timeout{};  // per step
     const Interrupted& interrupted;
 };
 
@@ -45,7 +45,8 @@ Status read_all(std::vector<SwitchTask>& parts, const Look& look) {
     return Status::ok();
 }
 
-/// Those that answered before an interruption were not read to the end, either.
+/// Marks the tasks that succeeded before an interruption, because their switches were not read
+/// completely.
 void mark_interrupted(std::vector<SwitchTask>& parts, const Status& interruption) {
     for (SwitchTask& part : parts)
         if (part.status.is_ok()) part.status = interruption;

@@ -1,4 +1,4 @@
-// What switches show, against what is meant.
+// Inspection of switches: actual circuits against phases.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace pccl::cluster {
 
-/// Of one switch.
+/// Reading of one switch.
 struct Sight {
     std::string name;
-    Status status;  // why there is nothing to be seen
+    Status status;  // the error if it could not be read
     Circuits circuits;
-    std::vector<int> dark;  // ingress ports of these through which no light comes
+    std::vector<int> dark;  // ingress ports of these circuits without light
 };
 
 struct Inspection {
     std::vector<Sight> switches;
-    std::string phase;  // whose circuits all of them show; empty: no phase's
+    std::string phase;  // phase whose circuits all of them show; empty: none
 };
 
 struct NamedDriver {
@@ -30,8 +30,8 @@ struct NamedDriver {
     Driver* driver = nullptr;
 };
 
-/// What each has connected, `timeout` for each step; where a session has ended since it was last
-/// used, over a new one. What is not seen yet when it is interrupted has a status.
+/// Reads the circuits of each switch, with `timeout` for each step. Reconnects if a session has
+/// ended since its last use. After an interruption, unread switches have an error status.
 [[nodiscard]] std::vector<Sight> look_at(const std::vector<NamedDriver>& switches, Duration timeout,
                                          const Interrupted& interrupted = {});
 

@@ -1,4 +1,4 @@
-// Plans, reports and what switches show, as JSON: for the audit log, and for Python.
+// Plans, reports and inspections as JSON, for the audit log and for Python.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 [[nodiscard]] OrderedJson in_json(const Inspection& inspection);
 [[nodiscard]] OrderedJson in_json(const Description& description);
 [[nodiscard]] OrderedJson in_json(const Progress& progress);
-/// In one line of ASCII: what a device says need not be UTF-8.
+/// Returns one line of ASCII, because text from a device need not be UTF-8.
 [[nodiscard]] std::string dumped(const OrderedJson& json);
 
 }  // namespace pccl::cluster

@@ -1,4 +1,4 @@
-// The phases of a cluster, and over which circuits the links of each go.
+// Phases of a cluster, with the circuits that carry their links.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,8 @@
 
 namespace pccl::cluster {
 
-/// From what every switch has connected in one phase to what it is to connect in another: the
-/// commands that lead there, as a whole. A pure function: it is also called to recognise what
-/// switches show.
+/// Maps the circuits of all switches in one phase to those in another. It must be a pure function:
+/// it is also called to recognise the circuits that switches show.
 using Transform = std::function<Result<CircuitsBySwitch>(const CircuitsBySwitch& from)>;
 
 class PCCL_API PhaseBook {
@@ -22,19 +21,20 @@ class PCCL_API PhaseBook {
     explicit PhaseBook(Description description) : description_(std::move(description)) {}
 
     [[nodiscard]] const Description& description() const { return description_; }
-    /// kInvalidArgument where it cannot be one, with what would be right.
+    /// Adds a phase. kInvalidArgument: it is invalid; the message contains the rule.
     [[nodiscard]] Status add_phase(Phase phase);
-    /// kInvalidArgument where there is no such phase, or what comes of the first one's circuits
-    /// does not carry the other one's links.
+    /// Adds a transform. kInvalidArgument: a phase does not exist, or the transform of the first
+    /// phase's circuits does not carry the links of the second.
     [[nodiscard]] Status add_transform(const std::string& from, const std::string& to,
                                        Transform transform);
 
-    /// Of a phase, coming to it from another that has `circuits`; from itself: these.
+    /// Returns the circuits of phase `to` after phase `from` with `circuits`; if both are the same
+    /// phase, `circuits`.
     [[nodiscard]] Result<CircuitsBySwitch> circuits_after(const std::string& from,
                                                           const CircuitsBySwitch& circuits,
                                                           const Phase& to) const;
-    /// The first phase that has these circuits by itself, or where a transform leads from a phase
-    /// that has its own; empty: none.
+    /// Returns the first phase that has these circuits by default, or by a transform from a phase
+    /// with its default circuits; empty: none.
     [[nodiscard]] std::string phase_with(const CircuitsBySwitch& circuits) const;
 
    private:

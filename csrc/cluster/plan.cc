@@ -13,7 +13,7 @@
 namespace pccl::cluster {
 namespace {
 
-/// Commit and reading back take 1 to 6 ms on netconfd, with up to eight switches and 64 circuits.
+/// Commit and read-back take 1 to 6 ms on netconfd, with up to eight switches and 64 circuits.
 constexpr std::chrono::duration<double> kControl = std::chrono::milliseconds(6);
 
 using Links = std::vector<RankLink>;
@@ -35,7 +35,7 @@ Result<CircuitsBySwitch> circuits_or_none(const Description& description, const 
     return circuits_of(description, phase == nullptr ? Phase{} : *phase);
 }
 
-/// Links of `origin` that lose what carries them on this switch.
+/// Returns the links of `origin` that lose a circuit on this switch.
 Links links_over(const Description& description, const SwitchDescription& of, const Circuits& gone,
                  const Phase* origin) {
     const auto rank_at = ranks_at(description, of.name);

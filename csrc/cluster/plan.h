@@ -1,4 +1,4 @@
-// What it takes to get from one phase to another. Pure: nothing is asked of any device.
+// Plan from one phase to another. Computing it contacts no device.
 #pragma once
 
 #include <chrono>
@@ -12,27 +12,28 @@
 
 namespace pccl::cluster {
 
-/// Of one switch.
+/// Plan of one switch.
 struct SwitchPlan {
     std::string name;
     Circuits from;
     Circuits to;
     Change change;
-    std::string xml;  // what it would be sent; empty for a fabric of this process
+    std::string xml;  // request that would be sent; empty for a fabric in this process
 };
 
 struct Plan {
-    std::string from;  // empty: from nothing connected
+    std::string from;  // empty: nothing is connected
     std::string to;
-    std::vector<SwitchPlan> switches = {};  // those with something to change
-    std::vector<RankLink> dark = {};  // links of both phases whose circuits change: dark meanwhile
-    std::vector<RankLink> lost = {};  // of `from` alone
-    std::vector<RankLink> gained = {};  // of `to` alone
-    /// How long light is away: control, and the slowest switch's settling.
+    std::vector<SwitchPlan> switches = {};  // switches that change
+    std::vector<RankLink> dark = {};  // links of both phases whose circuits change, dark during the
+                                      // switch
+    std::vector<RankLink> lost = {};  // links of `from` only
+    std::vector<RankLink> gained = {};  // links of `to` only
+    /// Estimated time without light: control, plus the slowest switch's settling.
     std::chrono::duration<double> estimate{};
 };
 
-/// A phase with the circuits that carry its links; a null phase: nothing is connected.
+/// Phase with the circuits that carry its links; null phase: nothing is connected.
 struct PhaseCircuits {
     const Phase* phase = nullptr;
     CircuitsBySwitch circuits;
@@ -40,11 +41,11 @@ struct PhaseCircuits {
 
 [[nodiscard]] PCCL_API Plan make_plan(const Description& description, const PhaseCircuits& from,
                                       const PhaseCircuits& to);
-/// Between two phases of the description; kInvalidArgument names one that it does not have, and the
-/// nearest that it has.
+/// Makes a plan between two phases of the description. kInvalidArgument contains a phase that does
+/// not exist, and the nearest name.
 [[nodiscard]] PCCL_API Result<Plan> make_plan(const Description& description,
                                               const std::string& from, const std::string& to);
-/// The phase of that name.
+/// Returns the phase of that name.
 [[nodiscard]] PCCL_API Result<const Phase*> find_phase(const Description& description,
                                                        const std::string& name);
 

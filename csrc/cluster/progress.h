@@ -1,4 +1,4 @@
-// How far a transaction is, for those who watch it.
+// Progress of a transaction, for observers.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@ namespace pccl::cluster {
 
 struct SwitchProgress {
     std::string name;
-    /// The name of a Step, "settle", or "wait", for a switch to take back what it was not
-    /// confirmed; empty: nothing yet.
+    /// Name of a Step, "settle", or "wait" (for a switch to revert an unconfirmed commit); empty:
+    /// not begun.
     std::string_view doing = {};
-    bool is_done = false;  // with that
-    Status fault = {};     // why that failed
+    bool is_done = false;  // `doing` has ended
+    Status fault = {};     // error of `doing`
 };
 
 struct Progress {
-    /// "prepare", "drain", "commit", "confirm", "roll back", "release".
+    /// "prepare", "drain", "commit", "confirm", "roll back" or "release".
     std::string_view part;
     std::vector<SwitchProgress> switches;
 };
 
-/// Called on the transaction's thread whenever some switch has gone on; returns soon.
+/// Called on the transaction's thread on each progress of a switch; it must return quickly.
 using Watch = std::function<void(const Progress&)>;
 
-/// What a transaction tells who watches it. Nothing where nobody does.
+/// Publisher of a transaction's progress to its observer, if there is one.
 class ProgressTeller {
    public:
     ProgressTeller(Watch watch, const std::vector<std::string>& names);

@@ -1,4 +1,4 @@
-// What Python shows of plans, reports and switches, as JSON text.
+// Plans, reports and inspections as JSON text, for Python.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 
 using Ended = std::function<void(SwitchTask&)>;
 
-/// Lets each advance; takes those off that are done.
+/// Advances each task; removes the tasks that are done.
 void advance_all(std::vector<SwitchTask*>& pending, TimePoint begun, const Ended& ended) {
     std::erase_if(pending, [&](SwitchTask* part) {
         const auto done = part->driver->advance();

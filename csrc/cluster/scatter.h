@@ -11,7 +11,7 @@
 
 namespace pccl::cluster {
 
-/// A switch's share of a step, and what became of it.
+/// Task of one switch in a step, with its result.
 struct SwitchTask {
     Driver* driver = nullptr;
     Intent intent;
@@ -19,17 +19,17 @@ struct SwitchTask {
     Duration took{};
 };
 
-/// Asked about 20 times a second; an error ends a wait.
+/// Called about 20 times a second; an error ends the wait.
 using Interrupted = std::function<Status()>;
 
 struct ScatterCalls {
-    std::function<void(std::size_t)> ended = {};  // told of each as it ends, by its place
+    std::function<void(std::size_t)> ended = {};  // called with the index of each task that ends
     Interrupted interrupted = {};
 };
 
-/// Begins the step everywhere, then waits for all of them. What has no answer within `timeout`, or
-/// when the wait is interrupted, ends with kTimeout, and its session with it. Returns what
-/// interrupted it.
+/// Begins the step on all switches, then waits for all. A task without a result after `timeout`, or
+/// at an interruption, ends with kTimeout, and its session is closed. Returns the error of the
+/// interruption.
 PCCL_API Status scatter(Step step, std::span<SwitchTask> parts, Duration timeout,
                         const ScatterCalls& calls = {});
 

@@ -1,5 +1,5 @@
-// A switch of a cluster, as a program commands it by itself. Phases come from the cluster
-// (cluster_context.h); this is for what they have no word for: a spare port, a test of one circuit.
+// Switch of a cluster, for direct commands. Phases are handled by the cluster (cluster_context.h);
+// this interface serves other uses, such as a spare port or the test of one circuit.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,10 @@
 
 namespace pccl::cluster {
 
-/// Of a ClusterContext, and as long as that; on its thread.
+/// Owned by a ClusterContext; use it only on that context's thread.
 class PCCL_API Switch {
    public:
-    /// Carries out what a switch was commanded.
+    /// Commits the queued commands of a switch.
     using Commit = std::function<Result<Report>(Switch&, const SwitchOptions&)>;
 
     Switch(const SwitchDescription& description, std::unique_ptr<Driver> driver, Commit commit);
@@ -33,26 +33,26 @@ class PCCL_API Switch {
     [[nodiscard]] const std::string& name() const { return description_.name; }
     [[nodiscard]] const SwitchDescription& description() const { return description_; }
 
-    /// Queues a change; the switch is not asked before commit(), here or of the cluster.
-    /// kInvalidArgument where it is none for this switch.
+    /// Queues a change, which is sent by commit() of this switch or of the cluster.
+    /// kInvalidArgument: the command is invalid for this switch.
     [[nodiscard]] Status command(const Command& command);
-    /// What is queued.
+    /// Returns the queued commands.
     [[nodiscard]] const std::vector<Command>& commands() const { return commands_; }
-    /// Drops the first `count` of these; all of them.
+    /// Drop the first `count` queued commands, or all of them.
     void discard(std::size_t count);
     void discard() { commands_.clear(); }
-    /// Has the switch do all that is queued, or nothing, as a transaction of its own: read back,
-    /// confirmed, and written into the audit log. What is queued stays where it was not done.
+    /// Performs all queued commands, or none, in a transaction of its own: read back, confirmed,
+    /// and written to the audit log. Commands stay queued if they were not performed.
     [[nodiscard]] Result<Report> commit(const SwitchOptions& options = {});
-    /// Reads what it has connected.
+    /// Reads its circuits.
     [[nodiscard]] Sight look(Duration timeout);
 
-    // What its cluster knows of it.
+    // Interface for the cluster.
 
     [[nodiscard]] Driver& driver() { return *driver_; }
-    /// What it was last proven to have connected; nullopt: nothing was.
+    /// Returns the last proven circuits; nullopt: none.
     [[nodiscard]] const std::optional<Circuits>& proven() const { return proven_; }
-    /// Not ok: what it has could not be proven, and why.
+    /// Returns an error, with the reason, if its circuits could not be proven.
     [[nodiscard]] const Status& doubt() const { return doubt_; }
     void prove(Circuits circuits);
     void forget(const Status& doubt = Status::ok());
@@ -66,13 +66,13 @@ class PCCL_API Switch {
     Status doubt_;
 };
 
-/// One whose ports are joined by circuits of light, each one way.
+/// Optical switch, which joins ports by directed circuits.
 class PCCL_API OpticalSwitch final : public Switch {
    public:
     using Switch::Switch;
 
-    /// Ingress ports of circuits through which no light comes, in ascending order. None where the
-    /// switch does not tell.
+    /// Returns the ingress ports of circuits without light, in ascending order; empty if the switch
+    /// does not report light.
     [[nodiscard]] Result<std::vector<int>> dark(Duration timeout);
 };
 

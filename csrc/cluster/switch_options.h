@@ -1,4 +1,4 @@
-// How switches are changed: what bounds it, and what the caller does on the way.
+// Options of a switch of phases: its limits, and the caller's actions during it.
 #pragma once
 
 #include <chrono>
@@ -12,23 +12,22 @@
 namespace pccl::cluster {
 
 struct SwitchOptions {
-    Duration step_timeout = std::chrono::seconds(5);  // of one step, on all switches
-    /// Once passed, nothing more is begun: what is not confirmed by then is refused, or rolled
+    Duration step_timeout = std::chrono::seconds(5);  // per step, on all switches
+    /// No step begins after the deadline: an unconfirmed transaction is then refused or rolled
     /// back.
     Deadline deadline = Deadline::never();
-    bool dry_run = false;  // no further than prepare
-    /// Take what the switches show for what is meant, whatever phase that is.
+    bool dry_run = false;  // stops after prepare
+    /// Accepts the circuits that the switches show as the origin, whatever phase they are.
     bool adopt = false;
-    /// Throw away what others have left in the candidates of switches, instead of refusing; the
-    /// report tells what that was.
+    /// Discards edits of others in the candidates of switches, instead of refusing; the report
+    /// contains them.
     bool discard_candidate = false;
     /// Called when all are prepared and none has committed; an error ends the transaction.
     std::function<Status()> drain = {};
-    /// Asked between steps, and while those last that change nothing; an error is a failure of
-    /// that step.
+    /// Called between steps, and during steps that change nothing; an error makes the step fail.
     Interrupted interrupted = {};
     Watch watch = {};
-    const Clock* clock = &system_clock();  // for settling, and for waiting on confirm timeouts
+    const Clock* clock = &system_clock();  // for settling and confirm timeouts
 };
 
 }  // namespace pccl::cluster

@@ -12,12 +12,13 @@ namespace {
 using Indices = std::vector<std::size_t>;
 constexpr int kMostAttempts = 6;  // pauses of 50 ms to 0.8 s
 
-/// Whether the switch may have done what it was asked.
+/// Returns whether the switch may have performed the request.
 bool leaves_doubt(const Status& status) {
     return status.code() == StatusCode::kTimeout || status.code() == StatusCode::kPeerLost;
 }
 
-/// Whether this session may hold the lock after kLock ended so: what follows it may have failed.
+/// Returns whether this session may hold the lock after kLock ended with this status: a later
+/// operation of the step may have failed.
 bool may_be_locked(const Status& status) { return status.code() != StatusCode::kUnavailable; }
 
 std::vector<std::string> names_of(const std::vector<SwitchMember>& members) {
@@ -81,12 +82,12 @@ class Transaction::Steps {
     struct State {
         Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
         bool is_locked = false;
-        bool has_been_told = false;  // to commit
-        bool is_in_doubt = false;    // it may have done more than it has answered
+        bool has_been_told = false;  // whether a commit was requested
+        bool is_in_doubt = false;    // it may have done more than it has acknowledged
         bool is_confirmed = false;
     };
 
-    /// A session that has ended since it was last used is made anew: nothing has been asked of it.
+    /// Locks all. Reconnects if a session has ended since its last use, as no request was made yet.
     Status lock() {
         Status first = run_step(Step::kLock, everybody_);
         Indices lost;
@@ -113,8 +114,8 @@ class Transaction::Steps {
                                " and has ", to_string(change.add), " besides")});
     }
 
-    /// Those that can take a commit back, or have checked it, together; then the others, one after
-    /// the other: at most one of these is atomic with the rest.
+    /// Commits and proves. Switches with rollback or with a checked candidate commit together; the
+    /// others follow one after the other, because at most one of them is atomic with the rest.
     Status commit_and_prove() {
         teller_.begin_part("commit");
         Indices careful;
@@ -136,7 +137,7 @@ class Transaction::Steps {
         return run_step(Step::kCommit, who);
     }
 
-    /// As long as the slowest of them needs.
+    /// Waits for the slowest switch to settle.
     Status settle() {
         constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
         Duration left{};
@@ -160,7 +161,7 @@ class Transaction::Steps {
         if (report_.reason.is_ok()) return save(), Ending::kSwitched;
         const Indices failed = chosen([](const State& each) { return !each.is_confirmed; });
         if (failed.size() == everybody_.size()) return roll_back();
-        // Its session's end has it take the commit back, if it has not confirmed it.
+        // When its session ends, the switch reverts the commit unless it has confirmed it.
         for (const std::size_t i : failed) give_up(i, report_.members[i].status);
         await_timers(failed);
         if (!settle_on(failed, &SwitchMember::to)) return degraded();
@@ -168,8 +169,8 @@ class Transaction::Steps {
         return Ending::kSwitched;
     }
 
-    /// Circuits outlive a restart of the switch then. A failure changes nothing of what was
-    /// switched; the report tells it.
+    /// Saves the circuits, so that they survive a restart of the switch. A failure does not affect
+    /// the switched circuits; it is in the report.
     void save() {
         Indices saving;
         for (const std::size_t i : everybody_) {
@@ -194,7 +195,7 @@ class Transaction::Steps {
         Indices doubtful;
         for (const std::size_t i : told)
             (states_[i].is_in_doubt ? doubtful : reachable).push_back(i);
-        // Whatever they answer: what is read decides.
+        // The replies are ignored: the reading decides.
         const Status cause = report_.reason;
         static_cast<void>(run_step(Step::kCancel, reachable));
         doubtful = chosen([](const State& each) { return each.has_been_told && each.is_in_doubt; });
@@ -204,7 +205,7 @@ class Transaction::Steps {
         return is_back ? Ending::kRolledBack : degraded();
     }
 
-    /// Without a look at them: some servers' timers run only while nobody asks anything.
+    /// Waits without requests: the timers of some servers run only while there are none.
     void await_timers(const Indices& who) {
         std::chrono::seconds longest{0};
         for (const std::size_t i : who)
@@ -215,7 +216,8 @@ class Transaction::Steps {
         options_.clock->sleep_for(longest + std::chrono::seconds(1));
     }
 
-    /// Whether each of them is proven to have these circuits, written anew where it had not.
+    /// Returns whether each switch is proven to have these circuits; rewrites the circuits where
+    /// they differ.
     bool settle_on(const Indices& who, Circuits SwitchMember::*wanted) {
         bool is_proven = true;
         for (const std::size_t i : who) {
@@ -238,8 +240,8 @@ class Transaction::Steps {
         return require(i, wanted);
     }
 
-    /// Connects and locks anew, several times: a server that restarts, or still holds the locks of
-    /// the session that was lost, needs a moment.
+    /// Reconnects and locks, with several attempts: a server may restart, or still hold the locks
+    /// of the lost session.
     Status reach(std::size_t i) {
         Duration pause = std::chrono::milliseconds(50);
         Status status;
@@ -298,7 +300,7 @@ class Transaction::Steps {
         return std::move(report_);
     }
 
-    /// What comes of it changes nothing of how the transaction ended.
+    /// Releases the switches; errors do not affect the transaction's result.
     void release() {
         may_be_interrupted_ = false;
         teller_.begin_part("release");
@@ -307,7 +309,7 @@ class Transaction::Steps {
         static_cast<void>(run_step(Step::kRelease, locked));
         for (const std::size_t i : everybody_) {
             Status& status = report_.members[i].status;
-            // The end of a session releases its locks, too.
+            // The end of a session also releases its locks.
             if (!status.is_ok() && states_[i].is_locked) members_[i].driver->abandon(status);
             status = before[i];
         }
@@ -328,7 +330,8 @@ class Transaction::Steps {
         return found;
     }
 
-    /// The first failure, with the name of its switch. `to`: other circuits than the members'.
+    /// Returns the first failure, with the name of its switch. `to`: circuits in place of the
+    /// members'.
     Status run_step(Step step, const Indices& who, const Circuits* to = nullptr) {
         if (who.empty()) return Status::ok();
         std::vector<SwitchTask> parts;
@@ -353,15 +356,15 @@ class Transaction::Steps {
         return why_stop();
     }
 
-    /// Whether it may be given up in its middle, at once, with the session.
+    /// Returns whether the step may be aborted at any time, by closing the session.
     [[nodiscard]] bool changes_nothing(Step step) const {
         const auto was_told = [](const State& each) { return each.has_been_told; };
         return may_be_interrupted_ && step != Step::kPrepare &&
                std::ranges::none_of(states_, was_told);
     }
 
-    /// Once it was told to commit, what is in its candidate is of this transaction, which had the
-    /// lock.
+    /// Returns whether kLock may discard the candidate. After a requested commit its content
+    /// belongs to this transaction, which had the lock.
     [[nodiscard]] bool may_discard(std::size_t i) const {
         return options_.discard_candidate || states_[i].has_been_told;
     }
@@ -393,7 +396,7 @@ class Transaction::Steps {
         return Status::ok();
     }
 
-    /// The status as that of the member, and with its name.
+    /// Stores the member's status; returns it with the switch's name.
     Status keep(std::size_t i, const Status& status) {
         report_.members[i].status = status;
         teller_.end(i, status);
@@ -412,7 +415,7 @@ class Transaction::Steps {
     std::vector<State> states_;
     Indices everybody_;
     Report report_;
-    bool may_be_interrupted_ = true;  // until it is to be ended, either way
+    bool may_be_interrupted_ = true;  // false while the transaction is being ended
     bool is_over_ = false;
 };
 

@@ -1,15 +1,16 @@
-// Switches many devices from some circuits to others: all of them, or none.
+// Transaction that switches many devices from some circuits to others: all of them, or none.
 //
-//     connect, lock, read, prepare      while traffic runs; a failure changes nothing
-//     drain                             what the caller does
-//     commit                            dark from here; those that cannot take back come last
-//     settle, read, light               until here; an <ok/> proves nothing, what is read does
+//     connect, lock, read, prepare      while traffic continues; a failure changes nothing
+//     drain                             the caller's action
+//     commit                            dark from here; switches without rollback come last
+//     settle, read, light               until here; proof is the reading, not an <ok/>
 //     confirm, save, release
 //
-// A failure from commit on rolls back: cancel, then read, then write what is still wrong. A switch
-// that fell silent is in doubt: it takes an unconfirmed commit back by itself, so it is left alone
-// for its confirm timeout, then read. Once one has confirmed, the others are rolled forward
-// instead. What can be proven neither way is degraded, and named.
+// A failure from commit on rolls back: cancel, then read, then write if circuits are still wrong. A
+// switch that stopped responding is in doubt: it reverts an unconfirmed commit by itself, so the
+// transaction waits for its confirm timeout and then reads it. Once one switch has confirmed, the
+// others are rolled forward instead. A switch that can be proven in neither state is degraded and
+// named in the report.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@
 
 namespace pccl::cluster {
 
-/// A switch that takes part.
+/// Switch that takes part.
 struct SwitchMember {
     std::string name;
     Driver* driver = nullptr;
@@ -41,10 +42,10 @@ struct SwitchMember {
 
 enum class Ending {
     kSwitched,
-    kPrepared,    // a dry run: it would have been switched
-    kRefused,     // nothing was touched
-    kRolledBack,  // all are as they were
-    kDegraded,    // some are neither
+    kPrepared,    // dry run: it would have been switched
+    kRefused,     // nothing was changed
+    kRolledBack,  // all are in their original state
+    kDegraded,    // some are in neither state
 };
 [[nodiscard]] PCCL_API std::string_view to_string(Ending ending);
 
@@ -55,46 +56,47 @@ struct StepTime {
 
 struct MemberReport {
     std::string name;
-    Status status;   // of its last step that failed; ok: none
-    Circuits found;  // when it was last read
+    Status status;   // error of its last failed step; ok: none
+    Circuits found;  // in the last reading
     std::vector<StepTime> steps;
     std::vector<Exchange> exchanges;
-    std::string discarded;  // what others had left in its candidate, and was thrown away
-    /// Of a switched one that starts with something else than it runs: "copied", "not copied", or
-    /// why copying failed; empty: it has no such startup.
+    std::string discarded;  // edits of others in its candidate that were discarded
+    /// For a switched one with a separate startup configuration: "copied", "not copied", or the
+    /// error of the copy; empty: there is none.
     std::string startup;
 };
 
 struct Report {
     Ending ending = Ending::kRefused;
-    Status reason;  // why it was not switched; of a degraded one, what to do
+    Status reason;  // reason of a failure; for kDegraded, with the remedy
     std::vector<MemberReport> members;
     Duration total{};
-    Duration dark{};  // from the first commit to the last proof that light is where it shall be
-    /// Why the end is not in the audit log; ok: it is, or there is no file.
+    Duration dark{};  // from the first commit to the last proof of light
+    /// Error if the end is not in the audit log; ok if it is, or if there is no file.
     Status unrecorded = Status::ok();
 };
 
-/// One in two steps, of which the caller does what is to be done between them. Blocks; each wait of
-/// it is bounded by options or by the members' confirm timeouts.
+/// Transaction in two steps, with the caller's action between them. Blocks; each wait is bounded by
+/// the options or by the members' confirm timeouts.
 class PCCL_API Transaction {
    public:
     Transaction(std::vector<SwitchMember> members, SwitchOptions options);
-    /// One that is prepared, and neither committed nor left, is left.
+    /// Leaves a transaction that was not ended.
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
 
-    /// All of it, with the options' drain between the steps, or no more than they want.
+    /// Runs the whole transaction, with the options' drain between the steps; a dry run stops after
+    /// prepare().
     [[nodiscard]] Report run();
 
-    /// Connects, locks, reads and prepares all; no light moves. An error names the switch: then
-    /// leave() what has been prepared.
+    /// Connects, locks, reads and prepares all; no light moves. An error contains the switch; then
+    /// call leave().
     [[nodiscard]] Status prepare();
-    /// What follows a prepare() that was ok, once.
+    /// Commits after a successful prepare(); call it once.
     [[nodiscard]] Report commit();
-    /// The same, where it is not to be committed: leaves all as they are. Ends with kPrepared, or
-    /// with kRefused where there is a reason.
+    /// Ends the transaction without a commit; all switches keep their circuits. The ending is
+    /// kPrepared, or kRefused if `why` is an error.
     [[nodiscard]] Report leave(const Status& why = Status::ok());
 
    private:

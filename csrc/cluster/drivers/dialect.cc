@@ -21,7 +21,7 @@ std::string filled(std::string_view form, const Circuit& circuit) {
     return text;
 }
 
-/// `inside`, in these containers of the dialect's module.
+/// Returns `inside` within these containers of the dialect's module.
 std::string wrapped(std::string_view name_space, Dialect::Path containers,
                     std::string_view inside) {
     std::string opening;
@@ -49,7 +49,7 @@ Status protocol_error(std::string_view what) {
     return Status::peer_lost(kNoRank, concat("the switch shows circuits that cannot be: ", what));
 }
 
-/// An interface of RFC 8343 that says nothing of it is enabled.
+/// Returns whether an interface is on. RFC 8343: an interface without the leaf is enabled.
 Result<bool> is_on(const sys::XmlElement& entry, Dialect::Path path) {
     const sys::XmlElement* const leaf = descend(&entry, path);
     const std::string_view said = leaf == nullptr ? "true" : sys::trimmed(leaf->text);
@@ -58,12 +58,12 @@ Result<bool> is_on(const sys::XmlElement& entry, Dialect::Path path) {
     return protocol_error("a port is neither on nor off");
 }
 
-/// Nothing for an entry that connects nothing.
+/// Returns nothing for an entry that connects nothing.
 Result<std::optional<Circuit>> circuit_in(const Dialect& dialect, const sys::XmlElement& entry) {
     const auto ingress = port_at(entry, dialect.ingress);
     if (dialect.kind == SwitchKind::kPorts) {
         PCCL_ASSIGN_OR_RETURN(const bool is_enabled, is_on(entry, dialect.egress));
-        // Other interfaces have names that are no numbers.
+        // Other interfaces have names that are not numbers.
         return ingress && is_enabled ? std::optional(Circuit{*ingress, 1}) : std::nullopt;
     }
     const auto egress = port_at(entry, dialect.egress);

@@ -1,4 +1,4 @@
-// The makes of switches that there are.
+// Registry of the dialects.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace pccl::cluster {
 
-/// Null for none of that name.
+/// Returns null if there is no dialect of this name.
 [[nodiscard]] PCCL_API const Dialect* find_dialect(std::string_view name);
-/// "pccl, polatis, ..."
+/// Returns "pccl, polatis, ...".
 [[nodiscard]] PCCL_API std::string dialect_names(bool electrical);
 
 }  // namespace pccl::cluster

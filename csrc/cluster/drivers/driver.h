@@ -1,7 +1,7 @@
-// What a transaction asks of a switch, whatever protocol that speaks.
+// Interface between a transaction and a switch, independent of its protocol.
 //
-// A step is begun and carried on; nothing blocks, so that one thread serves all switches. Adding a
-// protocol is implementing this in a file beside the others, on a room of its own.
+// A step is begun and then advanced without blocking, so that one thread serves all switches. To
+// add a protocol, implement this interface in a further file, on a module of its own.
 #pragma once
 
 #include <chrono>
@@ -19,25 +19,25 @@
 namespace pccl::cluster {
 
 enum class Step {
-    kConnect,  // or nothing, where there is a session
-    kLock,     // others out, and leftovers away
-    kRead,     // what is connected; circuits() then shows it
-    kPrepare,  // hand the change over and have it checked; no light moves
-    kCommit,   // light moves; undone by the switch itself unless confirmed, if it can
-    kLight,    // through which circuits light comes; dark() then shows the others
-    kConfirm,  // for good
-    kCancel,   // take an unconfirmed commit back
-    kWrite,    // from what kRead has shown to `to`, for good
-    kSave,     // keep it for the next start of the switch, where that is a step of its own
-    kRelease,  // leftovers away, others in
+    kConnect,  // nothing to do if there is a session
+    kLock,     // excludes other sessions and removes leftovers
+    kRead,     // reads the circuits, for circuits()
+    kPrepare,  // transfers the change and has it checked; no light moves
+    kCommit,   // light moves; the switch reverts it unless confirmed, if it supports that
+    kLight,    // reads the light status, for dark()
+    kConfirm,  // makes the commit permanent
+    kCancel,   // reverts an unconfirmed commit
+    kWrite,    // changes the circuits of the last kRead to `to`, permanently
+    kSave,     // stores it for the next start of the switch, if that is separate
+    kRelease,  // removes leftovers and admits other sessions
 };
 [[nodiscard]] PCCL_API std::string_view to_string(Step step);
 
-/// How far a switch takes part in a transaction.
+/// Commit capability of a switch in a transaction.
 enum class Commitment {
-    kConfirmed,  // takes a commit back by itself, unless it is confirmed
-    kCandidate,  // checks before it commits; taking back is a change of its own
-    kImmediate,  // neither: a change is in force as it is written
+    kConfirmed,  // reverts a commit by itself unless it is confirmed
+    kCandidate,  // checks before a commit; a rollback is a further change
+    kImmediate,  // neither: a change takes effect when it is written
 };
 [[nodiscard]] PCCL_API std::string_view to_string(Commitment commitment);
 
@@ -45,14 +45,14 @@ struct Intent {
     Circuits from;
     Circuits to;
     std::chrono::seconds confirm_timeout{10};
-    /// Whether a phase of the cluster has these circuits on this switch: another controller that
-    /// died before it committed may have left them in the candidate. Null: unknown.
+    /// Returns whether a phase of the cluster has these circuits on this switch: a controller that
+    /// ended before its commit may have left them in the candidate. Null: unknown.
     std::function<bool(const Circuits&)> is_of_phase = nullptr;
-    /// kLock throws away what others have left in the candidate.
+    /// kLock discards edits of others in the candidate.
     bool discards_candidate = false;
 };
 
-/// A request and what came of it, for the audit log. No secrets.
+/// Request with its outcome, for the audit log; without secrets.
 struct Exchange {
     std::string operation;
     std::uint64_t message_id = 0;
@@ -60,41 +60,41 @@ struct Exchange {
     std::string outcome;  // "ok", or the error
 };
 
-/// What ends the wait for the next step; fd -1: look again, soon.
+/// Events that end the wait for the next step; fd -1: poll again soon.
 struct Readiness {
     int fd = -1;
     bool input = false;
     bool output = false;
 };
 
-/// One thread at a time. A step that fails with kTimeout, kPeerLost or kUnavailable while it
-/// connects leaves in doubt whether it was done; after all other errors it was not.
+/// Driver of one switch. Not thread-safe. After kTimeout, kPeerLost, or kUnavailable while
+/// connecting, the outcome of a step is unknown; after any other error the step was not done.
 class PCCL_API Driver {
    public:
     virtual ~Driver() = default;
 
-    /// Of a switch that has been connected.
+    /// Returns the capability of a connected switch.
     [[nodiscard]] virtual Commitment commitment() const = 0;
     virtual void begin(Step step, const Intent& intent) = 0;
-    /// True once the step is done.
+    /// Continues the step; returns true once it is done.
     [[nodiscard]] virtual Result<bool> advance() = 0;
     [[nodiscard]] virtual Readiness readiness() const = 0;
-    /// As the last kRead showed them.
+    /// Returns the circuits of the last kRead.
     [[nodiscard]] virtual const Circuits& circuits() const = 0;
-    /// As the last kLight showed them: ingress ports of circuits without light, in ascending order.
-    /// None where the switch does not tell.
+    /// Returns, from the last kLight, the ingress ports of circuits without light, in ascending
+    /// order; empty if the switch does not report light.
     [[nodiscard]] virtual const std::vector<int>& dark() const = 0;
-    /// Whether the switch, which has been connected, starts with something else than it runs,
-    /// unless kSave follows a change.
+    /// Returns whether the connected switch has a startup configuration apart from the running one,
+    /// which only kSave updates.
     [[nodiscard]] virtual bool has_startup() const = 0;
-    /// What kLock has thrown away of others, as people read it; empty: nothing. Since the last
-    /// time.
+    /// Returns a description of the edits that kLock has discarded since the last call; empty:
+    /// none.
     [[nodiscard]] virtual std::string take_discarded() = 0;
-    /// What a step waits for, where that is not the switch itself; empty: nothing else.
+    /// Returns the name of another party for which a step waits; empty: the switch itself.
     [[nodiscard]] virtual std::string awaited() const { return {}; }
-    /// Gives the step up, and the session with it.
+    /// Aborts the step and closes the session.
     virtual void abandon(const Status& why) = 0;
-    /// Since the last time.
+    /// Returns the exchanges since the last call.
     [[nodiscard]] virtual std::vector<Exchange> take_exchanges() = 0;
 };
 

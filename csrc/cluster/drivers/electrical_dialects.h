@@ -1,4 +1,4 @@
-// Makes of electrical switches, as data: which ports are on, and which VLAN each is in.
+// Dialects of electrical switches, as data: the enabled ports, and the VLAN of each.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 1> kInterfaces = {"interfaces"};
 constexpr std::array<std::string_view, 1> kName = {"name"};
 constexpr std::array<std::string_view, 1> kEnabled = {"enabled"};
 
-/// Our own module: csrc/cluster/yang/pccl-electrical-switch.yang. A port that is not listed is off.
+/// PCCL's own module: csrc/cluster/yang/pccl-electrical-switch.yang. A port that is not listed is
+/// off.
 constexpr Dialect kPcclVlan{.name = "pccl-vlan",
                             .kind = SwitchKind::kVlans,
                             .name_space = "urn:pccl:yang:electrical-switch",
@@ -26,7 +27,7 @@ constexpr Dialect kPcclVlan{.name = "pccl-vlan",
                             .ingress = kNumber,
                             .egress = kVlan};
 
-/// RFC 8343: interfaces that are named by their ports' numbers, on or off.
+/// RFC 8343: interfaces named by their ports' numbers, on or off.
 constexpr Dialect kIetfInterfaces{
     .name = "ietf-interfaces",
     .kind = SwitchKind::kPorts,

@@ -1,4 +1,4 @@
-// A switch that is no hardware: circuits in this process, for notebooks and for trying things out.
+// Simulated switch: circuits in this process, for notebooks and experiments.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace pccl::cluster {
 
-/// Dark at first.
+/// Makes a fabric without circuits.
 [[nodiscard]] PCCL_API std::unique_ptr<Driver> make_fabric_driver();
 
 }  // namespace pccl::cluster

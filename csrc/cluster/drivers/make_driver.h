@@ -1,4 +1,4 @@
-// From what a cluster file says of a switch to what speaks to it.
+// Factory of drivers from the switches of a cluster file.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,10 @@
 
 namespace pccl::cluster {
 
-/// Makes the driver of a switch; tests have their own.
+/// Makes the driver of a switch; tests pass their own function.
 using MakeDriver = std::function<Result<std::unique_ptr<Driver>>(const SwitchDescription&)>;
-/// Over SSH, or a fabric of this process. Looks its host up when it connects.
+/// Makes a driver over SSH, or a fabric in this process. The host name is resolved when the driver
+/// connects.
 [[nodiscard]] PCCL_API Result<std::unique_ptr<Driver>> make_driver(const SwitchDescription& of);
 
 }  // namespace pccl::cluster

@@ -16,7 +16,7 @@ namespace {
 
 using netconf::Datastore;
 
-/// What an answer is for.
+/// Purpose of a reply.
 enum class Purpose { kCarriedOut, kCircuits, kLight, kLocked, kCandidate, kRunning };
 
 struct Operation {
@@ -29,7 +29,7 @@ struct Operation {
 };
 using Operations = std::deque<Operation>;
 
-/// The name of the operation that is the root of `xml`.
+/// Returns the name of the operation that is the root of `xml`.
 std::string name_in(std::string_view xml) {
     return std::string(xml.substr(1, xml.find_first_of("/>") - 1));
 }
@@ -149,9 +149,9 @@ class NetconfDriver final : public Driver {
         return {};
     }
 
-    /// A candidate is everybody's: a server refuses to lock one that somebody has edited (RFC 6241,
-    /// 8.3.5.2), and after_lock_was_refused() finds out what is in it. Running is locked only where
-    /// it is written directly, as some servers cannot take a commit back while it is locked.
+    /// Returns the lock operations. The candidate is shared: a server refuses to lock a modified
+    /// one (RFC 6241, 8.3.5.2), and take_lock() then reads its edits. Running is locked only if it
+    /// is written directly, as some servers cannot revert a commit while it is locked.
     [[nodiscard]] Operations locking() const {
         if (!has_candidate()) return {{netconf::lock(Datastore::kRunning), Purpose::kLocked}};
         return {{netconf::lock(Datastore::kCandidate), Purpose::kLocked},
@@ -164,7 +164,7 @@ class NetconfDriver final : public Driver {
         return {netconf::discard_changes(), netconf::unlock(Datastore::kCandidate)};
     }
 
-    /// Into the candidate: the switch replaces a circuit at once.
+    /// Returns edits of the candidate: the switch replaces a circuit at once.
     [[nodiscard]] Operations editing(const Circuits& from) const {
         const Change change = change_between(from, intent_.to);
         if (change.is_empty()) return {};
@@ -174,7 +174,8 @@ class NetconfDriver final : public Driver {
                                            .rollback_on_error = has("rollback-on-error:1.0")})};
     }
 
-    /// Into running: break before make, as a port may be in one circuit only at any moment.
+    /// Returns edits of running: break before make, as a port may be in only one circuit at any
+    /// time.
     [[nodiscard]] Operations writing(const Circuits& from) const {
         const Change change = change_between(from, intent_.to);
         const netconf::EditArgs args{.target = Datastore::kRunning,
@@ -229,7 +230,7 @@ class NetconfDriver final : public Driver {
         return Status::ok();
     }
 
-    /// Where the candidate was not locked, finds out whether somebody has left edits in it.
+    /// Handles the reply to a lock. If the candidate was not locked, requests its edits.
     Status take_lock(const netconf::Reply& reply) {
         has_lock_ = reply.errors.empty();
         if (has_lock_ || !has_candidate() || has_discarded_) return reply.status();
@@ -240,7 +241,7 @@ class NetconfDriver final : public Driver {
         return Status::ok();
     }
 
-    /// Tells what is in the candidate, or has it thrown away and the candidate locked.
+    /// Reports the edits in the candidate, or discards them and locks the candidate.
     Status take_edits(const sys::XmlElement& running) {
         Status refusal = std::exchange(refusal_, Status::ok());
         const auto* const before = running.child("data");
@@ -248,7 +249,7 @@ class NetconfDriver final : public Driver {
         if (before == nullptr || after == nullptr) return refusal;
         auto edits = netconf::differences(*before, *after, dialect_.name_space);
         if (edits.empty()) return refusal;
-        // Circuits are many: what else would be lost comes first.
+        // Circuits are many, so other edits come first.
         std::ranges::stable_partition(edits, [this](const auto& each) { return !is_ours(each); });
         const std::string told = netconf::to_string(edits);
         if (!intent_.discards_candidate && !are_of_a_controller(edits, running))
@@ -262,18 +263,18 @@ class NetconfDriver final : public Driver {
         return Status::ok();
     }
 
-    /// Whether the edits are what a controller of this cluster prepares, and nothing else: it has
-    /// ended before it committed them.
+    /// Returns whether the edits are exactly those that a controller of this cluster prepares: it
+    /// ended before its commit.
     [[nodiscard]] bool are_of_a_controller(const std::vector<netconf::Difference>& edits,
                                            const sys::XmlElement& running) const {
         if (is_held_ || intent_.is_of_phase == nullptr) return false;
-        if (!is_ours(edits.front())) return false;  // others come first
+        if (!is_ours(edits.front())) return false;  // other edits come first
         const auto before = own_circuits_in(running);
         const auto after = own_circuits_in(candidate_);
         return before.is_ok() && after.is_ok() && *before != *after && intent_.is_of_phase(*after);
     }
 
-    /// Whether it is in the module that has the circuits.
+    /// Returns whether the edit is in the module of the circuits.
     [[nodiscard]] bool is_ours(const netconf::Difference& each) const {
         return each.name_space == dialect_.name_space;
     }
@@ -299,7 +300,7 @@ class NetconfDriver final : public Driver {
         if (reply.is_ok()) return reply;
         note(reply.status().message());
         is_asking_ = false;
-        if (!refusal_.is_ok()) return refusal_;  // whatever became of looking why
+        if (!refusal_.is_ok()) return refusal_;  // even if reading the candidate failed
         return reply;
     }
 
@@ -313,16 +314,16 @@ class NetconfDriver final : public Driver {
     const Dialect& dialect_;
     const OpenStream open_;
     const std::vector<int> ports_;               // in ascending order
-    std::unique_ptr<netconf::Session> session_;  // null: none
+    std::unique_ptr<netconf::Session> session_;  // null: not connected
     Step step_ = Step::kConnect;
     Intent intent_;
-    Operations waiting_;  // of the step; the first has been asked if is_asking_
+    Operations waiting_;  // of the step; the first is in flight if is_asking_
     bool is_asking_ = false;
     TimePoint asked_at_;
     Status fault_;
-    Status refusal_;             // why the candidate was not locked, while the reason is looked for
-    bool is_held_ = false;       // by another session, as the switch says
-    sys::XmlElement candidate_;  // meanwhile
+    Status refusal_;             // reason of the refused lock, while the candidate is read
+    bool is_held_ = false;       // by another session, according to the switch
+    sys::XmlElement candidate_;  // candidate that was read meanwhile
     bool has_discarded_ = false;
     std::string discarded_;
     bool has_lock_ = false;

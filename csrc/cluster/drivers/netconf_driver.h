@@ -1,14 +1,14 @@
-// A switch behind NETCONF, of whatever dialect: what each step means depends on what it can.
+// NETCONF driver for all dialects. The operations of each step depend on the switch's capabilities:
 //
 //              candidate, confirmed-commit    candidate               writable-running
 //     lock     candidate; discard             candidate; discard      running
-//              where it was refused: read candidate and running, and tell what differs
+//              if refused: reads candidate and running, and reports the difference
 //     prepare  edit candidate, tested         edit candidate, tested  -
 //     commit   confirmed commit               commit                  edit running: break, make
-//     light    get, of state: where the dialect tells of light
+//     light    get, of state: if the dialect has a light status
 //     confirm  commit                         -                       -
 //     cancel   cancel-commit                  -                       -
-//     save     copy running to startup, where the server has :startup
+//     save     copy running to startup, if the server has :startup
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@
 
 namespace pccl::cluster {
 
-/// Opens a connection to a switch; called again after one was lost.
+/// Opens a connection to a switch; it is called again after a connection was lost.
 using OpenStream = std::function<Result<std::unique_ptr<netconf::ByteStream>>()>;
 
-/// `ports`: those that it looks at; none: all.
+/// Makes a driver that uses only `ports`; empty: all ports.
 [[nodiscard]] PCCL_API std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect,
                                                                    OpenStream open,
                                                                    std::vector<int> ports = {});

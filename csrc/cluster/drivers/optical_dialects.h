@@ -1,4 +1,4 @@
-// Makes of optical switches, as data.
+// Dialects of optical switches, as data.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kDestPort = {"dest", "config", "port-n
 constexpr std::string_view kPairKey = "<ingress>{in}</ingress>";
 constexpr std::string_view kPair = "<ingress>{in}</ingress><egress>{out}</egress>";
 
-/// Our own module: csrc/cluster/yang/pccl-optical-switch.yang.
+/// PCCL's own module: csrc/cluster/yang/pccl-optical-switch.yang.
 constexpr Dialect kPccl{.name = "pccl",
                         .name_space = "urn:pccl:yang:optical-switch",
                         .containers = kCrossConnects,
@@ -41,7 +41,7 @@ constexpr Dialect kPolatis{.name = "polatis",
                            .ingress = kIngress,
                            .egress = kEgress};
 
-/// Older firmware of the same.
+/// Polatis with older firmware.
 constexpr Dialect kPolatisPairs{.name = "polatis-pairs",
                                 .name_space = "http://www.polatis.com/yang/optical-switch",
                                 .containers = kCrossConnects,

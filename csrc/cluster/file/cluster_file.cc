@@ -23,7 +23,7 @@ constexpr long kMostPorts = 65535;
 constexpr long kMostRanks = 16384;
 constexpr std::string_view kFabric = "fabric";
 
-/// nlohmann's parser, for bounded depth.
+/// Parses with nlohmann's parser, with bounded depth.
 std::optional<Json> parse_json(std::string_view text) {
     bool is_too_deep = false;
     const auto watch = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
@@ -35,7 +35,7 @@ std::optional<Json> parse_json(std::string_view text) {
     return json;
 }
 
-/// "netconf://user@host:port", "netconf://user@[fe80::1]:port"; the port may be left out.
+/// Parses "netconf://user@host:port" or "netconf://user@[fe80::1]:port"; the port is optional.
 std::optional<Management> parse_address(std::string_view text) {
     constexpr std::string_view kScheme = "netconf://";
     if (!text.starts_with(kScheme)) return std::nullopt;
@@ -124,7 +124,7 @@ class FileReader {
         return read;
     }
 
-    /// By the dialect; what the file says of it, too, must agree.
+    /// Sets the kind by the dialect; the file's own kind must agree.
     static void read_kind(JsonFields& fields, const std::string& kind, SwitchDescription& read) {
         if (!kind.empty() && kind != "optical" && kind != "electrical")
             return fields.refuse("kind", "must be optical or electrical");
@@ -225,7 +225,7 @@ class FileReader {
         return *std::ranges::find(description_.switches, name, &SwitchDescription::name);
     }
 
-    /// By its name, or by its kind where there is only one.
+    /// Returns the switch by its name, or by its kind if there is only one.
     [[nodiscard]] Result<std::string> switch_called(const std::string& name,
                                                     const std::string& place) const {
         const auto& switches = description_.switches;
@@ -240,7 +240,7 @@ class FileReader {
             place, concat("names a switch that there is not", meant.empty() ? "" : "; ", meant));
     }
 
-    /// "optical", "electrical": the switch of that kind, where there is one.
+    /// Returns the switch of kind "optical" or "electrical", if there is exactly one.
     [[nodiscard]] const SwitchDescription* only_of_kind(std::string_view kind) const {
         if (kind != "optical" && kind != "electrical") return nullptr;
         const SwitchDescription* found = nullptr;

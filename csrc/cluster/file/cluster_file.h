@@ -1,4 +1,4 @@
-// A cluster file, as JSON; what Python reads of YAML comes here as JSON, too.
+// Reader of cluster files in JSON; Python converts YAML to JSON first.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace pccl::cluster {
 
-/// In bytes.
+/// Limit in bytes.
 constexpr std::size_t kLongestClusterFile = std::size_t{8} << 20U;
 
-/// `name` stands for the file in messages, which are "<name>: <where>: <what would be right>".
+/// Parses a cluster file; `name` names it in error messages, "<name>: <where>: <expected>".
 ///
 /// Without switches there is one, "fabric", in this process, to which every device has two ports.
-/// Every phase is checked to have ports for its links.
+/// Checks that every phase has ports for its links.
 [[nodiscard]] PCCL_API Result<Description> parse_cluster_file(std::string_view text,
                                                               std::string_view name);
 

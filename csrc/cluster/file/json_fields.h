@@ -1,4 +1,4 @@
-// Reads the members of a JSON object into values, within bounds; the first fault stays.
+// Reader of the members of a JSON object into values, within limits; it keeps the first error.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,26 +18,26 @@ struct Range {
     long high = 0;
 };
 
-/// `place` says where the object is, for messages: "cluster.yaml: switches[0]".
+/// Reader of `object`; `place` is its place for error messages: "cluster.yaml: switches[0]".
 class JsonFields {
    public:
     JsonFields(const Json& object, std::string place);
 
-    /// Leaves the value as it is where the member is missing.
+    /// Reads an optional value; `into` is unchanged if the member is missing.
     void number(std::string_view key, long& into, const Range& range);
     void flag(std::string_view key, bool& into);
-    /// At most kMostText bytes, without control characters.
+    /// Reads at most kMostText bytes, without control characters.
     void text(std::string_view key, std::string& into);
-    /// As is_name() has it (model/name.h).
+    /// Reads a name that satisfies is_name() (model/name.h).
     void name(std::string_view key, std::string& into);
-    /// The member, to be read by the caller; null where it is missing.
+    /// Returns a member for the caller to read; null if it is missing.
     [[nodiscard]] const Json* member(std::string_view key);
-    /// A list; an empty one where it is missing. At most kMostItems.
+    /// Returns a list of at most kMostItems; empty if it is missing.
     [[nodiscard]] const Json& list(std::string_view key);
 
     void refuse(std::string_view key, std::string_view what);
     [[nodiscard]] std::string place_of(std::string_view key) const;
-    /// Refuses members that nobody asked for, and names the nearest that is known.
+    /// Rejects members that were not read; the error contains the nearest valid name.
     [[nodiscard]] Status finish();
 
     static constexpr std::size_t kMostText = 1024;
@@ -50,7 +50,7 @@ class JsonFields {
     Status status_;
 };
 
-/// kInvalidArgument "<place>: <what>".
+/// Returns kInvalidArgument "<place>: <what>".
 [[nodiscard]] Status refused(std::string_view place, std::string_view what);
 
 }  // namespace pccl::cluster

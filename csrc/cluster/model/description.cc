@@ -13,7 +13,7 @@ namespace {
 
 using PortKey = std::pair<std::string, int>;
 
-/// The ports whose transmitters and receivers are taken, of optical switches.
+/// Allocation of the transmitters and receivers at ports of optical switches.
 class PortBook {
    public:
     explicit PortBook(const Description& description) : description_(description) {
@@ -21,7 +21,7 @@ class PortBook {
             if (each.kind != SwitchKind::kOptical) shared_.insert(each.name);
     }
 
-    /// The two ports of a link that it now takes; with the way back, both ways.
+    /// Allocates the two ports of a link; for a duplex link, in both directions.
     std::optional<std::pair<Port, Port>> take(const RankLink& link, bool both_ways) {
         for (const Port& from : ports_of(link.from))
             for (const Port& to : ports_of(link.to)) {

@@ -1,4 +1,4 @@
-// What a cluster file says: devices, the switches between them, and phases.
+// Content of a cluster file: devices, the switches between them, and phases.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace pccl::cluster {
 
-/// A port of a switch, with a device's transmitter and receiver at its two sides.
+/// Port of a switch, connected to a device's transmitter and receiver.
 struct Port {
     std::string of_switch;
     int number = 0;
@@ -29,12 +29,12 @@ struct Device {
     friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// Where a switch listens for whom, and how it proves itself.
+/// Management address of a switch, the user, and the keys of both sides.
 struct Management {
     std::string user;
     std::string host;
     std::uint16_t port = 830;
-    std::string host_key;  // "SHA256:..."; empty with accepts_any_host_key alone
+    std::string host_key;  // "SHA256:..."; empty only with accepts_any_host_key
     std::string key_file;
     bool accepts_any_host_key = false;
     friend bool operator==(const Management&, const Management&) = default;
@@ -50,18 +50,18 @@ struct SwitchDescription {
     std::string name;
     SwitchKind kind = SwitchKind::kOptical;
     std::string dialect = "pccl";
-    bool is_in_process = true;  // a fabric of this process, without any management
+    bool is_in_process = true;  // a fabric in this process, without management
     Management management;
     std::chrono::milliseconds settle{0};
     std::chrono::seconds confirm_timeout{10};
-    /// Has the switch start with what it was switched to, where that takes a copy.
+    /// Copies a change to the startup configuration, if the switch has a separate one.
     bool copies_to_startup = false;
-    /// Of an electrical one: those of devices. What others of it do is nobody's business here.
+    /// Electrical: the ports of devices. All other ports are ignored.
     std::vector<int> ports = {};
     friend bool operator==(const SwitchDescription&, const SwitchDescription&) = default;
 };
 
-/// One way, from a rank's transmitter to another's receiver.
+/// Directed link from a rank's transmitter to another's receiver.
 struct RankLink {
     Rank from = 0;
     Rank to = 0;
@@ -71,12 +71,12 @@ struct RankLink {
 struct Phase {
     std::string name;
     std::vector<RankLink>
-        links;              // in the order of the file; those of a duplex pair follow each other
-    bool forwards = false;  // ranks pass on what is not theirs
+        links;              // in the order of the file; the two links of a duplex pair are adjacent
+    bool forwards = false;  // ranks forward messages of others
     friend bool operator==(const Phase&, const Phase&) = default;
 };
 
-/// The circuits of each switch, by its name; every switch is there.
+/// Circuits of each switch, by name; contains every switch.
 using CircuitsBySwitch = std::map<std::string, Circuits>;
 
 struct PCCL_API Description {
@@ -85,17 +85,17 @@ struct PCCL_API Description {
     std::vector<Phase> phases;
     std::string audit_file;  // empty: none
 
-    /// Null for none.
+    /// Returns null if there is none.
     [[nodiscard]] const Phase* phase(std::string_view name) const;
-    /// One that there is.
+    /// Returns a switch that must exist.
     [[nodiscard]] const SwitchDescription& switch_called(std::string_view name) const;
     [[nodiscard]] std::vector<std::string_view> phase_names() const;
     friend bool operator==(const Description&, const Description&) = default;
 };
 
-/// Gives each link of the phase the first free port of its two ranks, of one switch; both links of
-/// a duplex pair get the same. Ports of electrical switches are always free: those that links join
-/// get a VLAN. kInvalidArgument names a link for which no port is left.
+/// Assigns to each link of the phase the first free port of its two ranks on one switch; both links
+/// of a duplex pair get the same ports. Ports of electrical switches are always free: ports that
+/// links join get a common VLAN. kInvalidArgument contains a link for which no port is left.
 [[nodiscard]] PCCL_API Result<CircuitsBySwitch> circuits_of(const Description& description,
                                                             const Phase& phase);
 

@@ -27,7 +27,7 @@ Status check_link(const Phase& phase, const RankLink& link, Rank ranks) {
                                            ranks - 1));
 }
 
-/// Adds what the circuits of an optical switch carry.
+/// Adds the links that the circuits of an optical switch carry.
 Status add_links(const Description& description, const std::string& of_switch,
                  const Circuits& circuits, Links& links) {
     const auto rank_at = ranks_at(description, of_switch);
@@ -41,7 +41,7 @@ Status add_links(const Description& description, const std::string& of_switch,
     return conflict.empty() ? Status::ok() : Status::invalid_argument(conflict);
 }
 
-/// In ascending order: what circuits carry on all optical switches.
+/// Returns the links over all optical switches, in ascending order.
 Result<Links> links_over(const Description& description, const CircuitsBySwitch& circuits) {
     Links links;
     for (const SwitchDescription& each : description.switches)
@@ -52,7 +52,7 @@ Result<Links> links_over(const Description& description, const CircuitsBySwitch&
     return links;
 }
 
-/// Whether every switch has circuits, and electrical ones those that are wanted.
+/// Checks that every switch has circuits, and that electrical ones have the wanted ones.
 Status check_switches(const Description& description, const CircuitsBySwitch& wanted,
                       const CircuitsBySwitch& circuits) {
     for (const auto& [name, each] : circuits)

@@ -1,4 +1,4 @@
-// Whether what a program gives a cluster is what that can be: phases, and the circuits of one.
+// Checks that phases, and circuits for them, fit the cluster.
 #pragma once
 
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace pccl::cluster {
 
-/// The rank at each port of a switch at which a device is.
+/// Returns the rank at each port of a switch that has a device.
 [[nodiscard]] std::map<int, Rank> ranks_at(const Description& description,
                                            const std::string& of_switch);
 
-/// kInvalidArgument where it cannot be a phase of the cluster: for its name, for links of ranks
-/// that there are not, or for want of ports.
+/// Checks a phase. kInvalidArgument: its name is invalid, a link has a rank that does not exist, or
+/// there are too few ports.
 [[nodiscard]] PCCL_API Status check_phase(const Description& description, const Phase& phase);
 
-/// kInvalidArgument where these circuits are not the phase: on every optical switch together they
-/// carry exactly the links that circuits_of() has there, over whatever ports of the two ranks; what
-/// electrical ones have is up to circuits_of().
+/// Checks that circuits implement the phase: all optical switches together carry exactly the links
+/// that circuits_of() assigns to them, over any ports of the two ranks; electrical switches have
+/// the circuits of circuits_of(). kInvalidArgument if not.
 [[nodiscard]] PCCL_API Status check_circuits(const Description& description, const Phase& phase,
                                              const CircuitsBySwitch& circuits);
 

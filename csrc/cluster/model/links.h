@@ -1,4 +1,4 @@
-// Links of a phase, as they are often wanted.
+// Common sets of links for phases.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace pccl::cluster {
 
-/// Of all phases of a cluster.
+/// Limit for all phases of a cluster.
 constexpr std::size_t kMostLinks = std::size_t{1} << 20U;
 
-/// From each rank to the next, and from the last to rank 0; none for one rank.
+/// Returns the links from each rank to the next, and from the last to rank 0; none for one rank.
 [[nodiscard]] PCCL_API std::vector<RankLink> ring_of(int ranks);
-/// Each link, and behind it its way back, which takes the same two ports.
+/// Returns each link followed by its reverse, which uses the same two ports.
 [[nodiscard]] PCCL_API std::vector<RankLink> both_ways(const std::vector<RankLink>& links);
-/// "0 -> 1, 1 -> 0"; "none".
+/// Returns "0 -> 1, 1 -> 0", or "none".
 [[nodiscard]] PCCL_API std::string to_string(const std::vector<RankLink>& links);
 
 }  // namespace pccl::cluster

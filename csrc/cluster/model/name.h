@@ -1,4 +1,4 @@
-// What switches, devices and phases are called.
+// Names of switches, devices and phases.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace pccl::cluster {
 
-/// 1 to 64 of A-Z a-z 0-9 . _ -
+/// Returns whether the text is 1 to 64 of A-Z a-z 0-9 . _ -
 [[nodiscard]] inline bool is_name(std::string_view text) {
     constexpr std::size_t kMost = 64;
     return !text.empty() && text.size() <= kMost && std::ranges::all_of(text, [](char c) {
@@ -17,15 +17,15 @@ namespace pccl::cluster {
                c == '.' || c == '_' || c == '-';
     });
 }
-/// What a name must be, for messages.
+/// Rule for names, for error messages.
 constexpr std::string_view kNameRule = "1 to 64 of A-Z a-z 0-9 . _ -";
 
 struct Noun {
     std::string_view one;
     std::string_view many;
 };
-/// kInvalidArgument "there is no <one> <name>", and the nearest of the names that there are, or
-/// all of them.
+/// Returns kInvalidArgument "there is no <one> <name>", with the nearest of `names`, or all of
+/// them.
 [[nodiscard]] Status no_such(const Noun& noun, std::string_view name,
                              std::span<const std::string_view> names);
 

@@ -1,4 +1,4 @@
-// What an electrical switch is told, so that ports reach each other: those of one VLAN do.
+// VLANs of an electrical switch: ports of one VLAN reach each other.
 #pragma once
 
 #include <map>
@@ -7,23 +7,23 @@
 
 namespace pccl::cluster {
 
-/// Ports up to this can be in VLANs of their own.
+/// Highest port number for which there are separate VLANs.
 constexpr int kMostVlanPorts = 3994;
 
 class Vlans {
    public:
-    /// From now on these two reach each other, and all that either of them reached.
+    /// Joins the VLANs of two ports.
     void join(int port, int other);
-    /// Each port with its VLAN, which has the number of its lowest port and 100, so that a port
-    /// keeps it from phase to phase where it can.
+    /// Returns each port with its VLAN, whose number is that of its lowest port plus 100, so that a
+    /// port mostly keeps its VLAN between phases.
     [[nodiscard]] Circuits members() const;
-    /// The same of a switch whose ports are on or off: each with 1.
+    /// Returns the ports of a switch whose ports are on or off, each with 1.
     [[nodiscard]] Circuits ports() const;
 
    private:
     [[nodiscard]] int lowest_of(int port) const;
 
-    std::map<int, int> lower_;  // of a port, one of the same VLAN; the lowest has itself
+    std::map<int, int> lower_;  // of a port, another one in its VLAN; the lowest maps to itself
 };
 
 }  // namespace pccl::cluster

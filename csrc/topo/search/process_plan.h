@@ -9,8 +9,8 @@
 
 namespace pccl::topo {
 
-/// Returns the plan that PCCL_GRAPH_FILE contains for the pattern, or else the result of search().
-/// Writes it to PCCL_GRAPH_DUMP_FILE if that is set.
+/// Returns the plan that PCCL_GRAPH_FILE contains for the pattern, or else the result of search(),
+/// which it writes to PCCL_GRAPH_DUMP_FILE if that is set.
 [[nodiscard]] PCCL_API Result<Plan> plan(const Topology& topology, const SearchOptions& options,
                                          const Config& config = process_config());
 
