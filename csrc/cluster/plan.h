@@ -25,9 +25,8 @@ struct Plan {
     std::string from;  // empty: nothing is connected
     std::string to;
     std::vector<SwitchPlan> switches = {};  // switches that change
-    std::vector<RankLink> dark = {};  // links of both phases whose circuits change, dark during the
-                                      // switch
-    std::vector<RankLink> lost = {};  // links of `from` only
+    std::vector<RankLink> dark = {};    // links of both phases that move, dark during the switch
+    std::vector<RankLink> lost = {};    // links of `from` only
     std::vector<RankLink> gained = {};  // links of `to` only
     /// Estimated time without light: control, plus the slowest switch's settling.
     std::chrono::duration<double> estimate{};

@@ -17,7 +17,7 @@ struct SwitchOptions {
     /// back.
     Deadline deadline = Deadline::never();
     bool dry_run = false;  // stops after prepare
-    /// Accepts the circuits that the switches show as the origin, whatever phase they are.
+    /// Accepts the circuits that the switches show as the origin, even if they are no phase.
     bool adopt = false;
     /// Discards edits of others in the candidates of switches, instead of refusing; the report
     /// contains them.

@@ -19,8 +19,8 @@ class PCCL_API Catalogue {
     [[nodiscard]] SourcePtr find(std::string_view name, CollectiveKind kind) const;
     /// Returns the source with this tag, or null. `kind` may be any number.
     [[nodiscard]] SourcePtr find(std::uint32_t tag, CollectiveKind kind) const;
-    /// Adds a source. kInvalidArgument: the name contains a character other than a-z, 0-9 and "_",
-    /// or a source of the same collective has this name or tag.
+    /// Adds a source. kInvalidArgument: the name is empty or contains a character other than a-z,
+    /// 0-9 and "_", or a source of the same collective has this name or tag.
     Status add(SourcePtr source);
     /// Removes the loaded sources of this name. kInvalidArgument: no source of this name was added
     /// with its own sizes.

@@ -13,8 +13,7 @@ namespace pccl::schedule {
 enum class Symmetry : std::uint8_t {
     kNone,           // each rank has its own program
     kRotated,        // peers, and blocks of buffers with one block for each rank, are shifted by r
-    kRotatedChunks,  // in addition, the chunks of a one-block buffer are shifted by r / ranks of
-                     // the block
+    kRotatedChunks,  // also shifts the chunks of a one-block buffer by r / ranks of the block
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(Symmetry symmetry);

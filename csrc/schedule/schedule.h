@@ -147,14 +147,14 @@ struct Shape {
     Rank root = 0;        // only for rooted collectives; otherwise 0
     int chunks = 1;       // in each block
     int slots = 2;        // messages that a FIFO holds
-    int aggregation = 0;  // maximum blocks per message, if the source supports a choice; 0: any
-                          // number
+    int aggregation = 0;  // maximum blocks per message, for sources with a choice; 0: any
     auto operator<=>(const Shape&) const = default;
 };
 
-/// Whether input and output share memory. In place: all_reduce, broadcast and reduce use the same
-/// chunks; for all_gather and gather the input is block `rank` of the output; for reduce_scatter
-/// and scatter the output is block `rank` of the input. all_to_all has no in-place form.
+/// Placement of input and output: separate or shared memory. In place: all_reduce, broadcast and
+/// reduce use the same chunks; for all_gather and gather the input is block `rank` of the output;
+/// for reduce_scatter and scatter the output is block `rank` of the input. all_to_all has no
+/// in-place form.
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
 struct Schedule {

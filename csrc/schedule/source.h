@@ -27,9 +27,9 @@ struct Cost {
     /// (Verdict::rounds). Chunks that follow each other through a pipeline do not count here; they
     /// count in `messages`.
     long long rounds = 0;
-    /// Sent, or received, by the rank with the most.
+    /// Messages that the busiest rank sends or receives.
     long long messages = 0;
-    /// In the messages that a rank sends or receives.
+    /// Bytes of the messages that a rank sends or receives.
     double bytes_sent = 0;
     /// Bytes, received or from memory, that are added to as many other bytes.
     double bytes_reduced = 0;

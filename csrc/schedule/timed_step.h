@@ -17,8 +17,7 @@ struct TimedStep {
     TimePoint begin{};           // its lane reached it, and its dependencies were done
     TimePoint moved{};           // its first bytes were received or sent
     TimePoint end{};             // its last bytes were received and handed to the link
-    std::uint32_t sequence = 0;  // of its collective in the group; on GPUs, of the group's
-                                 // schedules
+    std::uint32_t sequence = 0;  // of its collective in the group; GPUs: of the schedules
     std::uint32_t window = 0;
     std::int32_t lane = 0;
     std::int32_t step = 0;

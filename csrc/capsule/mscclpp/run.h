@@ -121,8 +121,7 @@ class Run {
     std::map<Event, std::size_t> taken_of_;
     std::map<Event, std::shared_ptr<BarrierArrivals>> barriers_;  // that are not full
     std::map<Event, Packet> packets_;
-    std::map<std::pair<std::size_t, Rank>, std::vector<MomentPtr>> signals_;  // consumed, by thread
-                                                                              // block
+    std::map<std::pair<std::size_t, Rank>, std::vector<MomentPtr>> signals_;  // consumed, by block
     std::vector<std::map<std::size_t, WrittenTo>> written_;  // to a GPU, by thread block
 
     std::map<std::pair<Rank, schedule::Buffer>, std::vector<Writer>> writers_;

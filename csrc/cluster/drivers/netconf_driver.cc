@@ -157,7 +157,7 @@ class NetconfDriver final : public Driver {
         return {{netconf::lock(Datastore::kCandidate), Purpose::kLocked},
                 netconf::discard_changes()};
     }
-    /// Without the lock, the candidate holds edits of others.
+    /// Returns nothing without the lock: the candidate then holds edits of others.
     [[nodiscard]] Operations releasing() const {
         if (!has_lock_) return {};
         if (!has_candidate()) return {netconf::unlock(Datastore::kRunning)};

@@ -50,9 +50,9 @@ class Fold {
     return program;
 }
 
-/// Returns the rounds of doubling. A rank that sits out finishes two rounds later than the data
-/// that crosses all distances between two ranks that stand for two, positions 0 to pairs-1. The
-/// other ranks finish one round later than the data that comes from one of these.
+/// Returns the rounds of doubling with folds. A rank that sits out needs the rounds in which data
+/// crosses all distances between two ranks that stand for two (positions 0 to pairs-1), plus two.
+/// The other ranks need one round more than without folds, for the data of a rank that sits out.
 [[nodiscard]] inline int doubling_rounds(const Sizes& of) {
     if (of.pairs == 0) return of.log;
     return std::max(of.log + 1, ceil_log2(of.pairs) + 2);

@@ -199,8 +199,7 @@ class Pat {
     LaneBuilder sends_;
     LaneBuilder receives_;
     std::vector<Held> held_;             // by s
-    std::optional<Dependency> awaited_;  // the last awaited step; the steps before it are done as
-                                         // well
+    std::optional<Dependency> awaited_;  // the last awaited step; earlier steps are done as well
     std::map<int, Dependency> left_;     // by offset in scratch: the step that sent its data
 };
 

@@ -37,7 +37,7 @@ struct Network {
     std::vector<double> bandwidth;  // by link: bytes per second
     std::function<Route(Rank from, Rank to)> route;
     std::function<std::string(int link)> name;
-    double reduce_seconds_per_byte = 0;  // a rank's time when no other waits; shared costs are in:
+    double reduce_seconds_per_byte = 0;  // a rank's own time; shared costs: `sums`
     SharedSums sums{};
     /// A rank's time, in bytes of its route, for each run of chunks of a message after the first:
     /// part of the message when sent, part of the reduction when received.

@@ -24,9 +24,8 @@ struct Event {
     const Step* step = nullptr;
     int lane = 0;               // counted over all ranks
     int part = 0;               // switches of phases before it, in its lane
-    EventId sender = kNoEvent;  // step that sends the message received here
-    EventId freer = kNoEvent;   // step that receives the previous message in the slot that this
-                                // step fills
+    EventId sender = kNoEvent;  // sends the message received here
+    EventId freer = kNoEvent;   // receives the previous message in the slot that this step fills
 };
 
 struct LaneSpan {
@@ -100,8 +99,7 @@ class EventGraph {
     std::vector<Event> events_;
     std::vector<LaneSpan> lanes_;
     std::vector<int> first_lane_;                 // of each rank
-    std::vector<std::vector<EventId>> switches_;  // by switch of phases: the switch events of all
-                                                  // lanes
+    std::vector<std::vector<EventId>> switches_;  // switch events of all lanes, by switch of phases
 };
 
 /// Returns the events in a valid order. Error: a deadlock, with the cycle of steps that wait for

@@ -1,5 +1,5 @@
-// Topology of this machine: detected, and merged with the files of PCCL_TOPO_FILE and
-// PCCL_TOPO_DUMP_FILE (docs/configuration.md).
+// Topology of this machine: it is detected, merged with the file of PCCL_TOPO_FILE, and written to
+// that of PCCL_TOPO_DUMP_FILE (docs/configuration.md).
 //
 // For each attribute, the source with the higher precedence wins (Source): the user's file, the
 // vendor's, NVML, sysfs, hwloc, the user's assumptions, usual values.

@@ -36,8 +36,8 @@ struct HostTopology {
     std::string name;
     std::vector<Rank> ranks;  // that run on it
     Topology topology;
-    std::vector<int> numa{};  // by place in `ranks`: NUMA node of the rank's cores; -1: several
-                              // nodes; missing: unknown
+    std::vector<int> numa{};  // by place in `ranks`: node of the rank's cores, -1: several.
+                              // Shorter: unknown
     Network network{};
     Calibration calibration{};     // result of `pccl topo --measure` on this host
     std::optional<HostWay> way{};  // to the host of the job's first rank

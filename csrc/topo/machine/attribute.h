@@ -38,7 +38,7 @@ enum class Provenance { kMeasured, kDeclared, kAssumed };
 [[nodiscard]] PCCL_API std::string_view to_string(Source source);
 [[nodiscard]] PCCL_API std::string_view to_string(Provenance provenance);
 
-/// Two attributes with equal values are equal, whatever their sources.
+/// Two attributes with equal values are equal, independent of their sources.
 template <typename T>
 class Attribute {
    public:

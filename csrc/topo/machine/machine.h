@@ -1,7 +1,8 @@
 // Machine model: a tree of CPUs, PCIe devices, GPUs and NICs, as in NCCL's topology XML. Every
 // attribute stores its source. Value type: copyable and comparable, without behaviour.
 //
-// Graph (graph.h) is made from it; read_machine (machine_xml.h) and detect (detect.h) make it.
+// Graph (graph.h) is made from it; parse_machine_xml (machine_xml.h), parse_hwloc_xml (hwloc_xml.h)
+// and observe (live.h) make it.
 #pragma once
 
 #include <optional>

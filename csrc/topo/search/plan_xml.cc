@@ -20,7 +20,7 @@ constexpr int kHostShift = 56;
 struct Kind {
     Pattern pattern;
     int id;            // of the <graph>
-    int nccl_pattern;  // that PCCL writes; it reads all patterns of a graph's id
+    int nccl_pattern;  // the pattern that PCCL writes; it reads any pattern
 };
 constexpr std::array<Kind, 3> kKinds{
     {{Pattern::kRing, 0, 4}, {Pattern::kTree, 1, 3}, {Pattern::kHeads, 3, 5}}};

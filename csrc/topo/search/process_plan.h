@@ -1,5 +1,5 @@
-// Plan of a process: the search, and the files of PCCL_GRAPH_FILE and PCCL_GRAPH_DUMP_FILE
-// (docs/configuration.md).
+// Plan of a process: the plan in PCCL_GRAPH_FILE or the result of a search, which goes to
+// PCCL_GRAPH_DUMP_FILE (docs/configuration.md).
 #pragma once
 
 #include "csrc/base/config.h"

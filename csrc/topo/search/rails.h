@@ -16,9 +16,9 @@ struct Rail {
 };
 
 /// Assigns to every port its closest GPUs, and spreads the ports over the GPUs. A ring needs two
-/// GPUs: a port with only one closest GPU shares the ring with another such port. Returns about
-/// options().max_channels rails at most; if there are more ports, it takes ports at even distances,
-/// and no more than the GPUs can feed.
+/// GPUs: a port with only one closest GPU shares the ring with another such port. Uses at most
+/// options().max_channels ports. If there are more, it takes ports at even distances, and no more
+/// than the GPUs can feed.
 [[nodiscard]] std::vector<Rail> lay_rails(const Problem& problem);
 
 }  // namespace pccl::topo
