@@ -14,9 +14,9 @@
 // all_reduce is both, with the sums in the output.
 //
 // A rank sends log2 A + D-1 messages if n = P, and n-1 blocks; for all_reduce twice the messages
-// and 2(n-1)/n of the vector. It reduces n-1 blocks, (n-1)/n of the vector for all_reduce. A small
-// A pays off by this order: scratch holds only the sums of others' blocks along one path down the
-// tree, A log2(D) - 1 blocks, independent of the number of ranks.
+// and 2(n-1)/n of the vector. It reduces n-1 blocks, (n-1)/n of the vector for all_reduce. This
+// walk is the benefit of a small A: scratch holds only the sums of others' blocks along one path
+// down the tree, A log2(D) - 1 blocks, independent of the number of ranks.
 //
 // One lane sends and one receives, so that a message waits only for the blocks that it contains,
 // and not for blocks that arrive at the same time. It waits only for blocks of messages before it,
