@@ -21,7 +21,8 @@ constexpr std::string_view kWord = "signature";
 constexpr std::string_view kKind = "ed25519";
 constexpr std::size_t kMostKeyBytes = 64 * kKiB;  // of a file of trusted keys
 
-/// A prefix, so that a signature of other bytes is never valid for a capsule.
+/// Returns the signed message. Its prefix ensures that a signature of other bytes is never valid
+/// for a capsule.
 std::string message_of(const sys::Digest& digest) {
     return concat("pccl-capsule 1 ", sys::to_hex(digest));
 }

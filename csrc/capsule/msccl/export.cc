@@ -112,8 +112,8 @@ class Blocks {
         return blocks_.size() - 1;
     }
 
-    /// A step may precede the steps for which it waits. So all steps get their places first, then
-    /// the steps that only wait.
+    /// Adds the steps. A step may precede the steps for which it waits, so all steps get their
+    /// places first, then the steps that only wait.
     void add_steps() {
         for (std::size_t lane = 0; lane < places_.size(); ++lane)
             for (std::size_t i = 0; i < places_[lane].size(); ++i) {

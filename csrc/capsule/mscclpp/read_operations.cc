@@ -98,8 +98,8 @@ Status OperationReader::read_all(const Value& of, const Within& within, ThreadBl
     return Status::ok();
 }
 
-/// A loop processes its chunks in units of bytes. Data of one unit takes one iteration; for larger
-/// data, the executor of a capsule cuts the data into windows.
+/// Reads a loop as one iteration. A loop processes its chunks in units of bytes. Data of one unit
+/// takes one iteration; for larger data, the executor of a capsule cuts the data into windows.
 Status OperationReader::read_loop(const Value& op, const Within& within, const std::string& number,
                                   ThreadBlock& made) {
     if (within.is_loop()) return op.refuse("is in another pipeline");

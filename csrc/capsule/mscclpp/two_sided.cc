@@ -142,8 +142,8 @@ class Translation {
                 add(Action::kCopy, span_of(sum), span_of(operation.dst[i]), sum.size);
     }
 
-    /// The first step of an operation waits for the operations of the other thread blocks that
-    /// precede it.
+    /// Adds the waits: the first step of an operation waits for the operations of the other thread
+    /// blocks that precede it.
     void add_waits(Rank rank) {
         const auto end = execution_.waits.lower_bound({rank + 1, 0, 0});
         for (auto each = execution_.waits.lower_bound({rank, 0, 0}); each != end; ++each) {

@@ -12,7 +12,7 @@ namespace pccl::schedule {
 /// Cost that is counted lazily. Thread-safe.
 class CountedCost {
    public:
-    /// `rounds` has the meaning of Cost::rounds.
+    /// Counts the programs for `shape`; `rounds` has the meaning of Cost::rounds.
     CountedCost(const Shape& shape, long long rounds, std::function<Program(Rank)> program)
         : shape_(shape), rounds_(rounds), program_(std::move(program)) {}
 

@@ -175,8 +175,8 @@ Route Clockwork::route_of(StepId id) const {
     return network_.route(graph_[id].rank, graph_[id].step->to.peer);
 }
 
-/// If one message represents all its rotations, each class of links is crossed as often as the
-/// message crosses links of that class.
+/// Returns the links of a route. If one message represents all its rotations, each class of links
+/// is crossed as often as the message crosses links of that class.
 std::vector<Crossing> Clockwork::way_along(Route route) const {
     if (!graph_.played().one_for_all) return std::move(route.way);
     std::vector<Crossing> kinds;

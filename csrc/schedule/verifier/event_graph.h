@@ -84,8 +84,8 @@ class EventGraph {
 
     void add_events();
     [[nodiscard]] Status match_messages();
-    /// The switch of the first lane waits for the steps before the switches of all other lanes; the
-    /// other switches wait for the first lane's.
+    /// Visits the predecessors of a switch. The switch of the first lane waits for the steps before
+    /// the switches of all other lanes; the other switches wait for the first lane's.
     template <typename Visit>
     bool for_each_before_switch(EventId id, Visit visit) const {
         const std::vector<EventId>& lanes = switches_[static_cast<std::size_t>(event(id).part)];

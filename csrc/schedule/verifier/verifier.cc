@@ -40,7 +40,7 @@ Result<Verdict> judge(const Ordered& steps, const MemoryMap& memory) {
                    .takes_uneven = finds_lengths(graph, holdings)};
 }
 
-/// Each check relies on the checks before it.
+/// Verifies in order; each check relies on the checks before it.
 Result<Verdict> verify_in(const Schedule& schedule, std::span<const Placement> placements) {
     PCCL_TRY(check_shape(schedule));
     std::optional<Ordered> steps;

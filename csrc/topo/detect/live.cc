@@ -102,7 +102,8 @@ class Observer {
         return is_hidden;
     }
 
-    /// The node of a device may be unknown on a machine with one node: then it is that node.
+    /// Returns the devices of a device's NUMA node. The node may be unknown on a machine with one
+    /// node: then it is that node.
     std::vector<PciDevice>& root_of(const sys::SysfsPciDevice& device) {
         for (Cpu& cpu : machine_.cpus)
             if (cpu.numa.value_or(-1) == device.numa || (only_node_ && device.numa < 0))
@@ -110,8 +111,8 @@ class Observer {
         return machine_.cpus.back().devices;
     }
 
-    /// A switch consists of two bridges, and a root port of one: every other bridge on the path
-    /// counts.
+    /// Returns the place of a device in the tree. A switch consists of two bridges, and a root port
+    /// of one: every other bridge on the path counts.
     PciDevice& place(const sys::SysfsPciDevice& device) {
         std::vector<PciDevice>* level = &root_of(device);
         for (std::size_t i = 1; i < device.above.size(); i += 2) {

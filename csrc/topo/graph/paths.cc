@@ -175,7 +175,8 @@ void PathTable::detour_nets() {
     }
 }
 
-/// The peer's process uses the NIC and shares memory with ours: both are on the NIC's host.
+/// Tries a detour over a peer. The peer's process uses the NIC and shares memory with ours: both
+/// are on the NIC's host.
 void PathTable::detour_over_peer(int gpu, int net) {
     const int host = graph_.node(net).host;
     if (graph_.node(gpu).host != host || path(gpu, net).type <= PathType::kPxn) return;

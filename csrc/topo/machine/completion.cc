@@ -19,7 +19,7 @@ namespace {
 constexpr int kUsualSm = 80;
 constexpr int kUsualNetSpeed = 10'000;
 
-/// A display device without a vendor counts: files from clouds contain none.
+/// Returns true also for a display device without a vendor: files from clouds contain none.
 bool may_be_gpu(const PciDevice& device) {
     const std::string vendor = device.vendor.value_or("0x10de");
     return is_gpu_class(device) && vendor == "0x10de";

@@ -141,7 +141,7 @@ class NvLinkRepair {
         return count;
     }
 
-    /// The first NVLink element to a target absorbs the excess.
+    /// Compares both ends of each NVLink; the first NVLink element to a target absorbs the excess.
     void compare_ends(GpuLinks& entry) {
         for (NvLink& link : entry.gpu->nvlinks) {
             const std::string target = link.target.value_or("");

@@ -49,7 +49,7 @@ std::optional<std::string> parse_bus_id(std::string_view text) {
 
 namespace {
 
-/// NCCL parses the space before "/>" as an attribute without a name.
+/// Removes the space before "/>", which NCCL parses as an attribute without a name.
 std::string without_spaces_at_ends(const std::string& text) {
     std::string result;
     result.reserve(text.size());
