@@ -49,15 +49,13 @@ install(
   DESTINATION ${package}
   COMPONENT development
 )
-file(STRINGS ${PROJECT_SOURCE_DIR}/python/pccl/_version.py version REGEX "^__version__")
-string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" version "${version}")
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/pcclConfig.cmake.in ${PROJECT_BINARY_DIR}/pcclConfig.cmake
   INSTALL_DESTINATION ${package}
 )
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/pcclConfigVersion.cmake
-  VERSION ${version}
+  VERSION ${PCCL_VERSION}
   COMPATIBILITY SameMinorVersion
 )
 install(
