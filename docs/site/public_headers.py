@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-LEADING_COMMENT = re.compile(r"(?://.*\n)*")
+# The comment about a header, without the line that names its licence.
+LEADING_COMMENT = re.compile(r"(?:// SPDX-.*\n\n?)?((?://.*\n)*)")
 FORWARD = re.compile(r"^namespace \S+ \{\n(?:(?:class|struct) \w+;\n)+\}\n", re.MULTILINE)
 NAMESPACE = re.compile(r"^namespace (\S+) \{\n(.*?)^\}  // namespace", re.MULTILINE | re.DOTALL)
 MACRO = re.compile(r"^((?:///.*\n)+#define \w+\([^)]*\))", re.MULTILINE)
@@ -102,7 +103,7 @@ class PublicHeaders(SphinxDirective):
         comment = LEADING_COMMENT.match(text)
         assert comment is not None
         section = nodes.section("", nodes.title("", "", nodes.literal(name, name)), names=[name])
-        section += prose([line[3:] for line in comment[0].splitlines()])
+        section += prose([line[3:] for line in comment[1].splitlines()])
         for namespace, body in NAMESPACE.findall(text):
             section += [*prose([f"In `{namespace}`:"]), *described(body)]
         for macro in MACRO.findall(text):
