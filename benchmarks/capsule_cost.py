@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a built-in program costs more, or less, as a capsule than as the built-in.
 
     python benchmarks/capsule_cost.py --ranks 2 --algorithms ring pat --json cost.json

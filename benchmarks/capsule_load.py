@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What loading a capsule takes: reading and proving its file, and agreeing on it with all ranks.
 
     python benchmarks/capsule_load.py --json load.json

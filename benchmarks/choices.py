@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What groups choose by themselves, against the best algorithm that they could be told to use.
 
     python benchmarks/choices.py --ranks 2 4 --json choices.json

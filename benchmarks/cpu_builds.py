@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time builds of pccl against each other on CPUs: did a change cost anything?
 
     python benchmarks/cpu_builds.py OLD NEW... [--case "numpy tcp"]... [--rounds 7] [--json PATH]

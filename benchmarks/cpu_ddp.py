@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of DistributedDataParallel with 10 million parameters on one host: pccl against Gloo.
 
     python benchmarks/cpu_ddp.py --ranks 2 --runs 3

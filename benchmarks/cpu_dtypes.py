@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """all_reduce of 1 MiB by element type, through torch.distributed on one host.
 
     python benchmarks/cpu_dtypes.py --ranks 2 --runs 3

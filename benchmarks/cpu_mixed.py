@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that differ from one to the next, as those of programs do, over numpy arrays.
 
     python benchmarks/cpu_mixed.py --ranks 2 4 --runs 3

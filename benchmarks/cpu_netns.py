@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives through torch.distributed over TCP: pccl against Gloo between two namespaces.
 
     sudo python benchmarks/cpu_netns.py --runs 3

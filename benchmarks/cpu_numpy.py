@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives over numpy arrays on one host: pccl.Communicator against MPIs through mpi4py.
 
     python benchmarks/cpu_numpy.py --ranks 2 4 --runs 3

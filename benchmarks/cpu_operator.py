@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operator that has its buffers beside the call that reads them each time, over numpy arrays.
 
     python benchmarks/cpu_operator.py --ranks 2 --sizes 1K --collectives all_reduce --runs 5

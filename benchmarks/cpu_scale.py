@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many ranks on few cores: pccl and Gloo through torch, Open MPI through mpi4py, in one run.
 
     python benchmarks/cpu_scale.py --ranks 8 16 32

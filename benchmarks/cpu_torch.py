@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives through torch.distributed on one host: pccl against Gloo, in one run.
 
     python benchmarks/cpu_torch.py --ranks 2 4 --runs 3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time the small collectives of two builds of pccl against each other, on one GPU or two.
 
     python benchmarks/gpu_builds.py OLD NEW [--sizes 512 4096 32768] [--rounds 3] [--gpus 2]

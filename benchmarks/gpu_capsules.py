@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time capsules on CUDA tensors beside the kernels made for all_reduce, and NCCL.
 
     python benchmarks/gpu_capsules.py [--ranks 2] [--sizes 64K 16M] [--json FILE]

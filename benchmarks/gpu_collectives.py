@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time pccl's device kernels beside NCCL's and torch's symmetric memory, in one run.
 
     python benchmarks/gpu_collectives.py [--ranks 2 4] [--sizes 1K 1M] [--sweep] [--json FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time dist.all_reduce from Python, without a graph, on pccl and on NCCL.
 
     python benchmarks/gpu_eager.py [--ranks 4] [--sizes 1K 64K] [--calls 500]

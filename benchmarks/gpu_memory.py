@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Print the GPU memory that process groups take: the first, and each further one.
 
     python benchmarks/gpu_memory.py [--ranks 2] [--groups 4]

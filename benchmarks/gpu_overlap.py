@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time a matrix product beside an all_gather: what communication takes from computation.
 
     python benchmarks/gpu_overlap.py [--ranks 2] [--size 256M] [--products 12]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time operations of torch.distributed on CUDA tensors as programs have them: pccl beside NCCL.
 
     python benchmarks/gpu_torch.py [--sizes 4K 1M] [--cases uneven_all_to_all] [--json FILE]

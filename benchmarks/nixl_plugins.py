@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NIXL's plugins side by side: transfers of two agents of one host, PCCL, UCX and POSIX.
 
     pip install --no-deps --target nixl nixl-cu12 && PYTHONPATH=nixl pccl nixl install

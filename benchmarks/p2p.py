@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions beside a memcpy, a bare socket and one stream of iperf3, as ``pccl p2p bench``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes between two sessions whose sockets take paths of different speeds, between namespaces.
 
     sudo python benchmarks/p2p_paths.py --rounds 5

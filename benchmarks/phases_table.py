@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on circuits, switched and not: measured on namespaces beside the model.
 
     sudo PYTHONPATH=tests python benchmarks/phases_table.py --mbit 1000 --mib 64

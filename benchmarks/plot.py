@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws the newest results of a benchmark as docs/images/<name>.svg.
 
 python benchmarks/plot.py cpu_torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In which order the simulator ranks algorithms, against the order in which they are measured.
 
     python benchmarks/simulated_order.py --ranks 2 4 8

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long groups take to come about, and how that grows with their ranks.
 
     python benchmarks/start.py --ranks 8 64 256 --endpoints 1024

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recording a timeline costs a collective over links of one host.
 
     python benchmarks/timeline_cost.py --ranks 2 --algorithms ring pat

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the C++ table (csrc/extension/docstrings.h) of the docstrings and signatures in a stub.
 
 make_docstrings.py <stub.pyi> <table.cc>

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # benchmarks/cpp: a Google Benchmark program for each file, where the library is there. They are built
 # with the tests, so that they stay in step with the code.
 

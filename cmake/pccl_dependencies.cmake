@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Third-party code, each behind one target of ours. None of it is visible outside libpccl.so.
 
 find_package(Threads REQUIRED)

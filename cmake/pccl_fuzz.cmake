@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Every tests/fuzz/<name>_fuzzer.cc is a libFuzzer target of that name, with the modules it includes; its
 # corpus is tests/fuzz/corpus/<name>. Needs clang.
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # What C++ programs of others build against: cmake --install <build> --prefix <prefix>, then
 # find_package(pccl) and target_link_libraries(... pccl::pccl).
 

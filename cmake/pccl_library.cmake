@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # libpccl.so: all modules, no torch. Only what PCCL_API marks is visible.
 
 get_property(objects GLOBAL PROPERTY PCCL_MODULE_OBJECTS)

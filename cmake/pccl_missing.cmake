@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # What the build needs and does not find is collected, so that one message names it all.
 
 # The Debian package of each header, from headers.txt: PCCL_PACKAGE_OF_<header>.

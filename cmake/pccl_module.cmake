@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # pccl_module(NAME <module> DEPS <modules...> [LIBRARIES <targets...>])
 #
 # Declares csrc/<module> as the static library pccl_<module> of all its .cc files (with CUDA, its .cu files

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # libplugin_PCCL.so, by which NIXL's agents reach each other over sessions (docs/nixl.md). It holds
 # all of PCCL that it needs, and no symbol of NIXL: it works with every NIXL from 1.0 on.
 

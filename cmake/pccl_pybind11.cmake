@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # pccl_pybind11 without torch: the package of Python that is called so.
 
 execute_process(

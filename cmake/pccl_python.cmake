@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # pccl._core (pybind11, no libtorch) and pccl._torch (the c10d backend), plus a package tree in the
 # build folder: PYTHONPATH=<build>/python gives the sources of python/pccl with the modules built here.
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # One GoogleTest executable per folder of tests/cpp, named pccl_<folder>_test and linked to that module;
 # pccl_contract_test runs tests/contract against every transport. tests/fakes serves all of them.
 

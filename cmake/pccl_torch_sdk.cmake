@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # pccl_pybind11 and pccl_torch_sdk: the headers and libraries of the torch that Python imports.
 #
 # find_package(Torch) is avoided on purpose: against a CUDA build of torch it wants the CUDA toolkit,

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Files of one folder are compiled together (PCCL_UNITY_BUILD, in wheels and developers' builds), so that
 # headers are read, and what is inline in them is compiled, once for all of these. What a file defines in
 # an anonymous namespace has a name that no other file of its folder defines there (tools/check_names.py);

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # PCCL_VERSION, from python/pccl/_version.py; a change of that file configures anew.
 
 set(version_file ${PROJECT_SOURCE_DIR}/python/pccl/_version.py)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Print what the build needs to know of the installed torch, as one CMake list."""
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PCCL from C++: every rank contributes a vector of its rank, and prints the sum. In two shells:
 //
 //     all_reduce 0 2 tcp://127.0.0.1:29500

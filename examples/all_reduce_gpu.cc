@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PCCL on the GPUs of one host, from C++: a process for each card makes a group, adds up a buffer
 // of that many bytes, checks the sum and says how long it took. No MPI, no torch:
 //

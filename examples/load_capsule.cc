@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A capsule from C++: ranks load one for an all_reduce of two, run it, and from then on the group
 // takes it for the sizes that it states. In two shells:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Moves a file between two processes with pccl::p2p: one offers it, the other reads it out of the
 // first one's memory. In two shells, of one host or two:
 //

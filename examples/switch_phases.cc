@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Phases from C++: a program registers two, and switches between them, in two steps and in one.
 //
 //     switch_phases                # on a fabric in this process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Train a small network on scikit-learn's digits with DistributedDataParallel.
 
     torchrun --nproc-per-node 2 examples/train_ddp.py --backend pccl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Train with DistributedDataParallel on a network whose phase is switched at every epoch.
 
     pccl run -n 4 examples/train_phases.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lose one of four ranks in the middle of training, and finish with three, in the same processes.
 
     python examples/train_through_failure.py

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PCCL from C++: every rank writes into the memory of its right neighbour, and prints what it got.
 //
 //     workspace 0 2 tcp://127.0.0.1:29500

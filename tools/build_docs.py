@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the documentation site, build/docs; what Sphinx warns of fails.
 
     build_docs.py [--changed]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between the working tree and the commit it is compared with.
 
 That is the one where this branch left the default branch. Changes that are not committed count. On

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that each C++ file compiles alone: that it includes all that it uses.
 
     check_alone.py <build folder with compile_commands.json of single files>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check python/: no module, and no folder, knows itself through others.
 
     check_imports.py [repository]

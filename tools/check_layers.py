@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check csrc/ against layers.toml: who includes whom, and which calls live in one module only.
 
 Nothing includes itself by detours: no unit (x.h with x.cc), and no folder.

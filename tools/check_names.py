@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look for names that clash or are idle where files of a folder are read as one.
 
     check_names.py [folders, else csrc and tests]

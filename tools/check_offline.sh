@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Builds and checks on a machine without a network that already has torch, numpy, cmake, ninja, pytest and a
 # compiler: another torch version, or GPUs. Headers come from tools/collect_deps.sh (build/deps, carried).
 #

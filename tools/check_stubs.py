@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare the stubs of pccl._core and pccl._torch with the modules, unless that passed before.
 
     check_stubs.py <build folder>

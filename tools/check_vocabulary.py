@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that names which the field does not know have not come back.
 
 Looked for are whole identifiers and names of files, in code alone: English words are free. A name

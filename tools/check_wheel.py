@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look at the libraries of wheels: what they export, name, need, and from which glibc on they run.
 
     check_wheel.py WHEEL...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Circles in a graph of who knows whom."""
 
 from __future__ import annotations

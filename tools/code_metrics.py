@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Count how large a revision is to its readers, and in what words it speaks.
 
     python tools/code_metrics.py [--list] [ROOT...]

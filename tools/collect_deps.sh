@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Copies the Debian headers and libraries that the build needs into build/deps, for a machine that has
 # neither them nor a network:
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Print two results of examples/train_ddp.py side by side and check that they agree.
 
     compare_demo.py first.json second.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of C++ files, found by their text: no build is needed, so any revision can be read.
 
 A function is a body in braces at the scope of a namespace or class, whose head ends with its

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Debian packages for the scripts of this folder, which source it; `say` is theirs, too.
 
 say() { printf 'setup: %s\n' "$*"; }

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Trains examples/train_ddp.py with pccl, then with gloo, and compares the two runs.
 #
 #   RANKS=4 tools/demo.sh     with another number of processes than 2

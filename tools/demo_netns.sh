@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Trains examples/train_ddp.py on two "hosts": network namespaces joined by a veth pair, one rank each.
 #
 #   BACKEND=gloo tools/demo_netns.sh     with another backend than pccl

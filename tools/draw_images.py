@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of README and docs, from what the library says.
 
     PYTHONPATH=build/dev/python python tools/draw_images.py [FOLDER]

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Builds every fuzz target and runs each on its corpus for FUZZ_SECONDS (default 60); with 0, only the
 # corpus. New inputs stay in build/fuzz/found/<name>, those that fail in build/fuzz/failed/<name>.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python half of tools/gpu_topology.sh: runs NCCL in torch, and compares."""
 
 from __future__ import annotations

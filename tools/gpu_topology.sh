@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # On a machine with several NVIDIA GPUs of one host and torch: detects the machine, prints its tree, warnings and plan,
 # and lets NCCL run with the XML that comes of it.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build a package tree beside freshly built modules: links to python/pccl, plus its metadata.
 
     link_package.py <repository> <build>/python

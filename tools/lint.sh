@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, imports, names, vocabulary, formatting, ruff, mypy, stubs, whether each
-# file compiles alone, clang-tidy, documentation.
+# SPDX-License-Identifier: Apache-2.0
+
+# Every check that needs no test run: layers, imports, names, vocabulary, licences, formatting, ruff, mypy, stubs,
+# whether each file compiles alone, clang-tidy, documentation.
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh changed   with clang-tidy and documentation for what this branch changes
@@ -43,6 +45,7 @@ step layers .venv/bin/python tools/check_layers.py
 step imports .venv/bin/python tools/check_imports.py
 step names .venv/bin/python tools/check_names.py
 step vocabulary .venv/bin/python tools/check_vocabulary.py
+step licences .venv/bin/python tools/spdx.py
 step clang-format clang_format
 step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Builds netopeer2 from folders of sources, and runs the tests of phases on its servers, as they run
 # on netconfd. Not a part of `make test`: nothing of netopeer2 is in this repository.
 #

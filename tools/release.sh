@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Makes a release: checks the tree, dates the changelog, builds and checks the wheels, writes their
 # checksums, and makes the annotated tag vVERSION. It pushes nothing.
 #

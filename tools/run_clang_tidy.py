@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run clang-tidy over csrc/, skipping each file that passed before and has not changed since.
 
     run_clang_tidy.py [--changed] <build folder with compile_commands.json> [files...]

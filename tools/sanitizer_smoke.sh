@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Runs tests/sanitizers/smoke.py on the package of build/asan or build/tsan; more arguments go to it.
 # Python itself is not built with the sanitizer, so its runtime must be there before anything else.
 set -euo pipefail

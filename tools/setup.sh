@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Sets up everything that PCCL needs on Debian 12: packages, .venv, torch, the pinned tools, and the
 # headers of NIXL where its repository is reached.
 #

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Sets up what the benchmarks need besides PCCL, after tools/setup.sh: the MPIs beside cpu_numpy and
 # cpu_scale (Debian's Open MPI; Open MPI, MPICH and Intel's from PyPI, each with an mpi4py in an
 # environment of its own below build/mpi), and matplotlib for plot.py. What is there already is left

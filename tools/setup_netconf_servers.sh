@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Installs the NETCONF servers that tests of phases run against: yuma123's netconfd behind OpenSSH,
 # and its yangcli and ncclient, which read what PCCL wrote, and pyang, which checks PCCL's modules. Tests start what they need on loopback ports, and stop
 # it. Where packages start their services, Debian's own sshd is started as well.

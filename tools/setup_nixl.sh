@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Puts the sources of NIXL below build/nixl, where the next make dev finds the headers: it then builds
 # libplugin_PCCL.so, and make test runs what tests/nixl has. NIXL's wheels have no headers.
 #

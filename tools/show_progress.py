@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a command; while it prints nothing, say every few seconds for how long it has run.
 
 show_progress.py <name> <command...>

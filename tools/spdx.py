@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that each source file names its licence in its first five lines.
 
     spdx.py [--write] [FILE...]

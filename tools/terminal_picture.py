@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of what a terminal shows, as SVG."""
 
 from __future__ import annotations

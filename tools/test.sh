@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # What make test runs on build/dev: C++ tests, Python tests. Goes on past a phase that fails, says what each took
 # as it ends, and prints something at least every 10 s.
 #

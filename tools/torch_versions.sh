@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Builds against every release of torch that is promised, and runs the tests of its process groups on it:
 # from 2.11 on, the newest of each, as pip finds them. Not part of make test: each takes minutes.
 #

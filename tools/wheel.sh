@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Makes wheels that run on other machines, in dist/: tagged for the oldest glibc that has what they
 # need, with libcrypto inside, and checked (tools/check_wheel.py, and the programs of README.md among
 # two ranks in a fresh environment).

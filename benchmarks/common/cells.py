@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks find: times by cell, medians over runs, geometric means by class of size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process for each GPU, for benchmarks that compare backends in processes of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of a benchmark: each is the script again, in a process of its own."""
 
 from __future__ import annotations

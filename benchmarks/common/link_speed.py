@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message between two ranks costs, as pccl.simulator.Speed has it: start, hop, bandwidth."""
 
 from __future__ import annotations

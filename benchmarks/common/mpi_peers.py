@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An MPI through mpi4py. The import initialises MPI; a rank binds itself to its core before."""
 
 from __future__ import annotations

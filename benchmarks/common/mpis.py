@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MPI libraries that are here.
 
 They are Debian's Open MPI, and those that tools/setup_benchmarks.sh takes from PyPI, each in an

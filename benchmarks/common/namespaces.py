@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces as hosts: two joined by a veth pair, as by a cable, or more by a bridge."""
 
 from __future__ import annotations

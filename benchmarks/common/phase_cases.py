@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each rank of benchmarks/phases_table.py does, as a program: bytes of a buffer, rounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that all benchmarks have, tables, and the files in benchmarks/results."""
 
 from __future__ import annotations

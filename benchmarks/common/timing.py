@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The timing that all benchmarks share: libraries take turns, and the slowest rank counts."""
 
 from __future__ import annotations

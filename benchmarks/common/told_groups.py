@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of the same ranks that are told different algorithms: of numpy's arrays, or torch's.
 
 pccl reads the environment when it is imported, so each worker sets it first, and imports here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pccl and Gloo through torch.distributed, in the same processes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rates of the arithmetic kernels by level, type and operator, in L2 and in memory, and of memcpy
 // beside them.
 //

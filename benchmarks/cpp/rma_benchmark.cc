@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-sided reads and writes between two processes over shared memory, beside memcpy within one and
 // process_vm_readv(2) as it is: how long they take, and what part of the bare copy's rate is left.
 //

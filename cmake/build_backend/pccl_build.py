@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pip calls to build pccl: scikit-build-core, behind a look at what is missing.
 
 It is a backend of its own so that the look comes first, and one message names all that is missing,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock questions and answers between the host and a GPU, in host memory that kernels can access.
 // The host uses them to compare the two clocks.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Element types and reduction operators. Their numbers are part of the wire format.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Program of a schedule for one rank, as thread blocks of its GPU run it, and the memory for its
 // messages.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Memory layout that host and device code share for a group of GPUs that map each other's memory.
 //
 // Each rank owns a heap of one layout and maps the heaps of all ranks. A heap has a channel for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Descriptor of a memory region that its owner lets peers access.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Headers that precede the payload on a link. Hosts must be little-endian. Both ends check `magic`.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Owner of all threads of the library, and a check for the main thread.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Small blobs that ranks exchange (endpoints, memory descriptors): bounded, little-endian, no
 // padding.
 //

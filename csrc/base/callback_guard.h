@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registry of the threads that run callbacks at present.
 //
 // A callback's captures are destroyed after it has run. That may need more of the process than the

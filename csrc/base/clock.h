@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Time: the only file that reads a clock or sleeps.
 //
 // Code that depends on time takes a Clock, so that tests can control it (ManualClock in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Settings from the environment: the only file that reads it. docs/configuration.md lists every
 // key.
 //

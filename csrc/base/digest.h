@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FNV-1a, 64 bits (RFC 9923): equal values have equal digests. The hash does not resist an
 // adversary.
 #pragma once

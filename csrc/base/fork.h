@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // State of a child of fork(): it has all memory of its parent, but none of the threads.
 //
 // The unfinished work of such a thread stays unfinished in the child: locks that it held,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared ownership whose target is unreachable in a child of fork().
 //
 // Threads that a child does not have change the targets of handles. A target may also lie in memory

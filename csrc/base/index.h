@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversion of the int numbers of ranks, chunks and nodes to the std::size_t indices of
 // containers.
 #pragma once

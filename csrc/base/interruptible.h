@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits that signal handlers may end, although handlers run on one thread only and may call any
 // function.
 //

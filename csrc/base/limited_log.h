@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Log of lines that outsiders can cause in any number. It writes the first few of each source and
 // counts the rest of a period, so that a flood neither fills a disk nor hides other lines.
 #pragma once

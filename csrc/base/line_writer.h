@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lines to a descriptor, independent of its reader: a pipe that nobody reads blocks no thread.
 //
 // The calling thread writes its line, at once and in order. While the reader takes nothing, lines

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lists in messages: of ranks and other items.
 #pragma once
 

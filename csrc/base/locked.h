@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Value with the lock that guards it, held while this object lives.
 #pragma once
 

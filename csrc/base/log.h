@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Log lines on stderr: "[pccl 14:03:22.114 info rank 0] shm to rank 1: same host".
 //
 // The level comes from PCCL_LOG_LEVEL (trace, debug, info, warning, error, off; default warning).

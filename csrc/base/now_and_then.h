@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Timer of rare checks (deadline, signals) in a loop that always makes progress.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thread that polls for events without a notification, such as the end of GPU work.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text of strangers for messages: one line that cannot disturb a terminal.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pause of a spinning thread between two checks.
 #pragma once
 

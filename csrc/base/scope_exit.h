@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Guard that runs a function when the scope ends, unless it was dismissed.
 #pragma once
 

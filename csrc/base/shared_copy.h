@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies into memory that other cores have read and will read again.
 //
 // A plain write first takes its lines out of the readers' caches, which is quick where cores share

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wait in slices, with other work of its thread in between.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Status and Result<T>: the results of every fallible function below the Python surface.
 //
 // A code is chosen by the caller's next action, not by the origin of the fault. A Status that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Destination of log lines, before and after the log level is set.
 #pragma once
 

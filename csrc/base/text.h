@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Join of values into one string, for messages: concat("rank ", 3, " left").
 //
 // It does not use streams: messages are equal in every locale.

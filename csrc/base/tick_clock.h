@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock for frequent timing: a counter of the CPU, which takes some 8 ns to read where Clock::now()
 // takes 25 ns.
 #pragma once

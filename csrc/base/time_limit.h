@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Limits of time as users write them: numbers of seconds, of any size.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Date and time as text, for people and files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Notices about long waits, before the user wonders about the cause.
 #pragma once
 

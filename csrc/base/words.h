@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lines of words and numbers, the format of small files that people may edit.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Check whether memory of this process is writable, before a write can fail.
 #pragma once
 

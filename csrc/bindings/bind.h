@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Binding functions, one for each bind_*.cc.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A timed ping-pong over a bare socket, like time_posts() in bind_p2p.cc for sessions. `pccl p2p
 // bench` prints it as a reference. Python connects the sockets, which block in the kernel.
 

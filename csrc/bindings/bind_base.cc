@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of base: set_log_level().
 
 #include <array>

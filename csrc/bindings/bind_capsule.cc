@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings behind pccl.Capsule: programs of collectives in files.
 
 #include <pybind11/stl.h>

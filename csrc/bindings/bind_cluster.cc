@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of pccl.Cluster, the controller of phases. Results are passed as JSON text, which Python
 // parses.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of Communicator: collectives and messages over numpy arrays and other buffers.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of DeviceGroup: collectives on raw GPU addresses and streams, independent of tensor
 // libraries.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of DeviceMemory: buffers on a GPU for programs without another GPU library.
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of Event, the result of asynchronous operations.
 
 #include <pybind11/stl.h>

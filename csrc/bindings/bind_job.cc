@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of pccl.topology.Job: the hosts of a job, from the bytes that its ranks exchanged.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of Memory, Workspace and GpuWorkspace, for Communicator.memory.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of Operator: a collective that is made once and executed repeatedly.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings behind pccl.p2p: sessions, memory, plans and transfers of C++.
 
 #include <pybind11/numpy.h>

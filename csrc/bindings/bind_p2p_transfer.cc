@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of windowed transfers, for pccl.p2p.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of a job's network, which its groups share and pccl.phases switches. Python passes the
 // transaction on the switches as a function.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of pccl.schedule: generates, verifies and prints the programs of collectives.
 
 #include <pybind11/stl.h>

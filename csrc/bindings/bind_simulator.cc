@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings behind pccl.simulator: networks, and the simulation of schedules on them.
 
 #include <pybind11/stl.h>

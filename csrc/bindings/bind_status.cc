@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of ask_status(), the client of `pccl status`.
 
 #include <cstdint>

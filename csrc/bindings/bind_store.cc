@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of the library's own rendezvous store, for directories of sessions.
 
 #include <pybind11/stl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bindings of pccl.topology: machines, their graphs and paths, and plans.
 
 #include <pybind11/stl.h>

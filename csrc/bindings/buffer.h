@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Blocks over the memory of Python objects (numpy arrays, bytearrays, memoryviews, tensors of
 // torch).
 #pragma once

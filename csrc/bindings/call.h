@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A collective over Python objects: the buffers that each rank reads and writes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Structs of DLPack (github.com/dmlc/dlpack), versions 0 and 1, to which the capsule of
 // __dlpack__() points.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/bindings/done_queue.h"
 
 #include <sys/eventfd.h>

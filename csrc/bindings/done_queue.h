@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Queue of finished operations, for a Python thread that runs users' callbacks.
 //
 // A thread that finishes an operation must not take the GIL, and so cannot call Python.

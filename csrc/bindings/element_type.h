@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Element types of Python buffers, by the names in numpy and the buffer protocol.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversion of Status to the exceptions of pccl.errors. No other file converts them.
 #pragma once
 

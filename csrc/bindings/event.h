@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Python handle of an asynchronous operation over buffers.
 #pragma once
 

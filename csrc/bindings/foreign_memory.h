@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Memory of objects that are neither numpy arrays nor support the buffer protocol, by the two array
 // protocols: DLPack (__dlpack__; torch, jax, cupy) and __array_interface__ (numpy's, in Python).
 #pragma once

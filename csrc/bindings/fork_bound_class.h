@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Classes whose objects belong to the process that made them.
 #pragma once
 

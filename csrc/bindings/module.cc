@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // pccl._core: PCCL without torch.
 
 #include <pybind11/pybind11.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Named tuples of pccl.named, for calls that return several values.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Enumerators by their names in Python.
 #pragma once
 

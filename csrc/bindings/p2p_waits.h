@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits of pccl.p2p that Ctrl-C interrupts.
 #pragma once
 

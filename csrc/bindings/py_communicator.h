@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Communicator over Python buffers. Synchronous calls run on the caller's thread without the GIL.
 #pragma once
 

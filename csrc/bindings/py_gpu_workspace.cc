@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/bindings/py_gpu_workspace.h"
 
 #include <array>

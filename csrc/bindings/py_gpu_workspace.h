@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Named GPU memory that all ranks of a group share, for users' own kernels.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A collective that is bound to a group, and later to buffers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives without pybind11's dispatch, which takes about as long as a small collective, and
 // twice as long with named arguments.
 //

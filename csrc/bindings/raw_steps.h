@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Steps of schedules as plain tuples, which Python makes and reads.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Times as Python users write them: seconds, as a number or a datetime.timedelta. No other file
 // converts them. Requires the GIL, because errors raise InvalidArgumentError, which contains the
 // argument's name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/bindings/store_adaptor.h"
 
 #include <pybind11/chrono.h>

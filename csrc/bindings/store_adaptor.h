@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Adaptor from a Python object to the communicator's rendezvous store.
 #pragma once
 

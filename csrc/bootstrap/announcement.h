@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Announcements that ranks leave in the store before they have joined their group: the location of
 // the process, or the reason why it cannot join. This file also decides which ended processes
 // matter, because stores outlive processes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Endpoint of a rank: the information that the other ranks need to reach it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Compact coding of texts that differ little from their predecessors, such as the endpoints of one
 // host, which differ in numbers only.
 #pragma once

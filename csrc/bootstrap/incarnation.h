@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Incarnations of a group: groups of one name meet repeatedly at one store, which may contain
 // complete or partial remains of earlier ones, and entries of strangers.
 //

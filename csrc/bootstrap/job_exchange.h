@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Exchange of a job's topology at the rendezvous: one rank of each host describes the host, rank 0
 // combines the descriptions for all ranks, and all ranks check that their results agree.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Layout of a group's ranks on its hosts, for schedules and the cost model. It is a pure function
 // of the roster, and thus the same on all ranks.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Location of a process: its host, the NUMA node of its cores, its GPU; and the location data that
 // the ranks of a job exchange.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits of ranks for each other at a store, and the exchange of texts that exceed its values.
 #pragma once
 

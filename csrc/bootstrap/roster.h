@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Roster of a group: its members, agreed on through the store when the group is made, the same on
 // every rank.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Secret of a job from a file (PCCL_SECRET_FILE), for jobs that do not trust the rendezvous store
 // with it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Gather of one text per rank to rank 0 through the store. The ranks form subgroups of about the
 // square root of their number. The first rank of a subgroup, its gatherer, publishes the texts of
 // the subgroup as one, so that no rank awaits more than about 2 sqrt(n) entries.

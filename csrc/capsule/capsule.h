@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsule: the programs of one collective for one number of ranks, verified on every read.
 //
 //   pccl-capsule <version> <bytes of the manifest> <bytes of the programs>\n

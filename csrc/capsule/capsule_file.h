@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsule file: a capsule, or one for each of several numbers of ranks, under one name.
 //
 // For one number of ranks the file is the capsule's bytes (capsule.h). For several:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sections of a capsule's file, before any verification.
 #pragma once
 

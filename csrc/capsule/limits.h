@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Limits of a capsule, so that bytes of any origin are read, decoded and verified within bounded
 // time and memory.
 #pragma once

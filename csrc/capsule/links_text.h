@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text form of the links over which a schedule sends, for the manifest.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Human-readable part of a capsule: JSON.
 #pragma once
 

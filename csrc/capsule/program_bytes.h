@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Encoding of a schedule's programs: numbers in 7 bits per byte (LEB128), least significant first.
 //
 //   programs = symmetry program+        one program if it determines the others

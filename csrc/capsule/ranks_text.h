@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text form of numbers of ranks.
 #pragma once
 

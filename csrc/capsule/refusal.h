@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Returns the error for a rejected capsule.
 #pragma once
 

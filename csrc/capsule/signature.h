@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Signature of a capsule: a line behind its bytes, "signature ed25519 <public key> <signature>",
 // both in hexadecimal digits. It signs the digest and is not covered by it: a capsule's bytes and
 // digest do not depend on its signer.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text form of ranges of sizes.
 #pragma once
 

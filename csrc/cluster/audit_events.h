@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Events of the audit log, as JSON.
 #pragma once
 

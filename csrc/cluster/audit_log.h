@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Audit log of changes to the network: one JSON object per line, append-only, without secrets.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Controller of phases: one process that owns the cluster file and the sessions to the switches.
 //
 //     register_phase         adds the links of a phase to those of the file

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Commands to one switch, outside of phases.
 #pragma once
 

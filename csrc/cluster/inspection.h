@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Inspection of switches: actual circuits against phases.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plans, reports and inspections as JSON, for the audit log and for Python.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Phases of a cluster, with the circuits that carry their links.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plan from one phase to another. Computing it contacts no device.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plans, reports and inspections as JSON text, for Python.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One step on many switches at once, from one thread.
 #pragma once
 

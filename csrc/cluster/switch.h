@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Switch of a cluster, for direct commands. Phases are handled by the cluster (cluster_context.h);
 // this interface serves other uses, such as a spare port or the test of one circuit.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Options of a switch of phases: its limits, and the caller's actions during it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transaction that switches many devices from some circuits to others: all of them, or none.
 //
 //     connect, lock, read, prepare      while traffic continues; a failure changes nothing

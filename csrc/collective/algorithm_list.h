@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // List of requested algorithms by collective: "all_reduce=ring,all_gather=bruck".
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Arguments of a collective: a plain value for the selector, the executor and the flight recorder.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Fingerprint of a collective: the header of its messages, and the comparison of two headers.
 #pragma once
 

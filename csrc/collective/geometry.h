@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cut of a block: into the chunks that a program's slices name, and of each chunk into windows that
 // the program processes one after the other.
 //

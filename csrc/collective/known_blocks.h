@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Blocks of a collective whose lengths all ranks have.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Size of a collective, as capsules and users' queries count it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One algorithm for a collective, with its prediction by the cost model.
 #pragma once
 

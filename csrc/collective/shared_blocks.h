@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Check for blocks that share memory.
 #pragma once
 

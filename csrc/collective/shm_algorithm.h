@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Algorithms for collectives over shared memory, by name and number.
 #pragma once
 

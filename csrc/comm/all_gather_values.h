@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Gathers one value from every rank, so that all ranks take the same decision.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks that a network has the links on which a capsule sends.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A collective in flight: an executor with the work before and after it.
 //
 // Before: inputs that accumulate in a wider type (collective/arithmetic/accumulator.h) are widened

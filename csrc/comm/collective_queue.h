@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Queue of the collectives of a group: they run one at a time, in the order of their calls. The
 // group's lock guards it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Communicator: the collectives and messages of one group of ranks.
 //
 //     auto store = open_store("tcp://127.0.0.1:29500", rank, size, deadline).value();

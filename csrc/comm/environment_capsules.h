@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsules from PCCL_CAPSULES, for programs that load none themselves.
 #pragma once
 

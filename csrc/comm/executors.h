@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Executors that run the collectives of a group, one at a time. They are created once, with the
 // memory that they need.
 #pragma once

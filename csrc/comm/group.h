@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Engine of a communicator: it owns the order of operations and the lock under which they make
 // progress.
 //

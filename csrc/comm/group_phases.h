@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Phase switches of a group of this process: the group is on hold during a switch, then continues
 // with other links.
 #pragma once

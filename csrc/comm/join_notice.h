@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Notice on stderr that names the rank that this rank waits for while it joins a group.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsules that a group loads and unloads at run time: either all of its ranks do, or none.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/machine_network.h"
 
 #include "csrc/bootstrap/layout.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Model of one machine as a network for the replay of schedules. It uses the costs of steps by
 // which groups choose algorithms.
 #pragma once

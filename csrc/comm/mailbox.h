@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Point-to-point messages of a group, with tags and any-source receives.
 //
 // A message is a header and a payload on the message channel of the link to the receiver. Sends to

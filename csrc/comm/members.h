@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Options that a group passes on to a group that is made of its ranks.
 #pragma once
 

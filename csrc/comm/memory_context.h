@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The memory of a group: workspaces that its ranks allocate together.
 //
 //     auto mine = memory.allocate_workspace("halo", bytes);      // on every rank

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Barrier that names missing ranks: every rank reports to rank 0, which answers when all have
 // reported.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A collective bound to a communicator and its blocks: it is checked once and executed repeatedly.
 //
 //     PCCL_ASSIGN_OR_RETURN(

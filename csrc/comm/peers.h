@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The other ranks of a group: one view of its links, its segment and the control plane.
 //
 // Members require the group's lock, except where noted.

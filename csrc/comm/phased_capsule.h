@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks and parts for capsules that switch phases of the network.
 #pragma once
 

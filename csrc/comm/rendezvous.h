@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rendezvous of a rank with its group: it meets the others at a store and exchanges the settings
 // that all ranks must share.
 #pragma once

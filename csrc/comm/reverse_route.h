@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reverse path of a one-way link: acknowledgements use another network, by the routes of the
 // kernel.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Creates a smaller group out of one that has lost ranks. It uses no store, because the store may
 // be lost, too: the survivors already have each other's endpoints.
 #include <algorithm>

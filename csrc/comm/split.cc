@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Splits a group into smaller ones, each of the ranks with one color, as MPI_Comm_split does.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Allocates workspaces on all ranks of a group together: either all ranks do, or none.
 #include <array>
 #include <cstring>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cache file of this machine's costs, which are measured once a boot.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Costs of the steps of a collective on a machine: times that predictions are based on.
 //
 // The format consists of lines of text. A line "beat 0.21" gives microseconds of a step

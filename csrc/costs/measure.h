@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the costs of a collective's steps on this machine.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the cost of a byte that is copied, added, or passed to another core, by its location.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/costs/measure_core_latency.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the latency between two threads: over a cache line, or by a wake-up.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the costs of TCP on loopback, and on a connection to another host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/costs/ping_pong_thread.h"
 
 #include <sys/resource.h>

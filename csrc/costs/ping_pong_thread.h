@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thread on another core that runs tasks while the measuring thread waits.
 #pragma once
 

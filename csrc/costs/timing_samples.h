@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Repeated times of one step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/device/copy_engine_gather.h"
 
 #include <bit>

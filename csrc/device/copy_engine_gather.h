@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives by copy engines, which leave all multiprocessors free for other kernels.
 //
 // Each rank pulls its result block by block, between two small kernels in the same stream. The

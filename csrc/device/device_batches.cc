@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launches of several collectives that one call passes together.
 #include <algorithm>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeviceGroup: the collectives of a group of ranks with one GPU each on one NVLink host.
 //
 //     auto group =

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launches of a group of GPUs.
 #include <algorithm>
 #include <bit>

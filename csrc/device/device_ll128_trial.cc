@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trial whether schedules can use LL128; a group runs it when it is made.
 #include <atomic>
 #include <chrono>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPU buffer for programs that have no other library for it: examples, `pccl bench --gpus`.
 #pragma once
 

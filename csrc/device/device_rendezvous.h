@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rendezvous of the ranks of a group of GPUs through votes in the store, before their sockets are
 // connected. A rank that cannot join publishes its reason there.
 #pragma once

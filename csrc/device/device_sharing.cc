@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sharing of a launch's memory with the peers, and its addresses for them.
 #include <algorithm>
 #include <bit>

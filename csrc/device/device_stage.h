@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Staging memory on a GPU for tensors that peers cannot map, such as those of expandable segments.
 // Data is copied in before the kernel and out after it, in stream order.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Times of the steps of a group's schedules on its GPU.
 #include <optional>
 

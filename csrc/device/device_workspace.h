@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeviceWorkspace: memory of one size on the GPU of each rank of a host, for kernels of users. All
 // ranks access it at plain addresses.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rules for ranks that share a GPU. Their kernels run side by side only under MPS. Without it each
 // kernel waits for the time slice of its process, and so does each flag that a peer's kernel sets.
 // Side by side, all blocks of all ranks must fit on the GPU at once, since each waits for its peers

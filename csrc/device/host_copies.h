@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies between host memory and a GPU, for callers above the driver.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Creation of GPU groups for callers that may have to stop waiting for the other ranks.
 #pragma once
 

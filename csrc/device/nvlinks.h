@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NVLink detection of a GPU.
 #pragma once
 

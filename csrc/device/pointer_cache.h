@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cache of peer pointers: the addresses of the peers' inputs in the last launch of the same key.
 #pragma once
 

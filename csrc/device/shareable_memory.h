@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPU memory that peers can map, independent of the tensor allocator.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-line errors for wrong arguments, which contain the argument, its value and the expected one.
 // They replace the list of C++ signatures that pybind11 prints.
 //

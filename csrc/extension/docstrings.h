@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Docstrings of an extension module, which are written in its stub, python/pccl/<module>.pyi.
 #pragma once
 

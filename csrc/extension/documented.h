@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wrappers of pybind11's modules and classes. Their functions and members have the docstrings and
 // signatures of the stub, so that inspect.signature() works. pybind11 copies the texts. Functions
 // refuse objects whose __init__ has not run, and report wrong arguments in one line.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Former names that Python programs may still use for one release.
 #pragma once
 

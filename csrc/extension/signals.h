@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handling of Python's signals while the main thread waits in C++.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of all_gather. The kernels are in all_gather.cu.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of all_reduce and reduce. The kernels are in all_reduce.cu.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of all_to_all. The kernels are in all_to_all.cu.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Several small collectives of one kind in one launch, by LL.
 #include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/packets.cuh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of broadcast. The kernels are in broadcast.cu.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernel that reports the GPU's time to the host (abi/clock_pings.h).
 #include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/kernels/copies.h"
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/waits.cuh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dispatch from run-time element types and operators to compile-time reductions.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plans of the collectives in which every pair of ranks exchanges one block.
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/all_to_all.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Several collectives of one kind in one launch, each in blocks of its own. These blocks send their
 // peers the tensor addresses of their own collective.
 #include "csrc/kernels/device/direct.cuh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parameters and entry points of all collective launches.
 #pragma once
 

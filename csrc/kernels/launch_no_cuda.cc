@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Substitute for the kernels in builds without CUDA.
 #include "csrc/kernels/launch.h"
 

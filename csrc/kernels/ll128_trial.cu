@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trial whether LL128 lines arrive whole between all GPUs of a group (abi::LL128Line). That depends
 // on GPUs and links, and no specification guarantees it.
 //

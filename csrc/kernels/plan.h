@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of a collective. It is the same on all ranks: a pure function of arguments that all
 // ranks have.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interpreter of a schedule's program: each block is one worker of one lane (abi/device_program.h).
 #include "csrc/kernels/device/chunk.cuh"
 #include "csrc/kernels/device/shares.cuh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernels before and after copies by copy engines. The host fixes the copies' addresses when it
 // issues them, from cached pointers: the second kernel checks whether those were right.
 #include "csrc/kernels/device/copy.cuh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Launch plan of reduce_scatter. The kernels are in reduce_scatter.cu.
 #pragma once
 

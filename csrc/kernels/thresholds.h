@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thresholds in bytes between the ways to launch, by architecture: measured, as data. Limits that
 // follow from the shape of kernels (such as the LL lines of a block) stay beside the kernels.
 #pragma once

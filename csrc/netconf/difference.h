@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Differences between two configurations, for people.
 #pragma once
 

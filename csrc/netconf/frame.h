@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Framing of NETCONF messages in a byte stream (RFC 6242, section 4).
 //
 // Hellos and base:1.0 end a message with ]]>]]>; base:1.1 sends it in chunks, "\n#<size>\n<bytes>",

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // First message of both ends of a session: their NETCONF versions and capabilities (RFC 6241, 8.1).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NETCONF message as XML.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NETCONF operations that a phase switch needs, as XML (RFC 6241, sections 7 and 8).
 #pragma once
 

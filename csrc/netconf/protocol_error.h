@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Error for a peer that does not follow the NETCONF protocol.
 #pragma once
 

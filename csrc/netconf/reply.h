@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reply of a server to a request (RFC 6241, 4.2 to 4.4): ok, data, or errors with their tags.
 #pragma once
 

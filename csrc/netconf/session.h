@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client session with a NETCONF server, over any byte stream.
 //
 // Nothing blocks: a caller with many devices collects interest() of each session, waits for all of

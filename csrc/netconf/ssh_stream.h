@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stream to real NETCONF devices: SSH over TCP (RFC 6242).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bidirectional byte stream for a NETCONF session: SSH is one, a test's pipe another.
 #pragma once
 

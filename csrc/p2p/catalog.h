@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Memory that a session has published, by the names under which its peers look it up.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A request that makes sure that a peer is connected.
 //
 // The peer may have ended an existing connection although its notice has not arrived yet. Such a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection to one other session: the transfers that this session begins, and the messages that it
 // receives.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Information that a session publishes so that others can connect to it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Setup of a connection: two streams, and the handshake on them (handshake.h).
 //
 // Each side connects the stream on which it sends; the caller does so first. Nothing here blocks.

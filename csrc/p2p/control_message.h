@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages that two connected sessions exchange: notifications of their programs, the matching of
 // messages with tags (matcher.h), and inquiries about published memory (inquiries.h). Each of them
 // is one message of the link (rma.h).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Queue of the messages that a connection sends.
 //
 // A link drops a message if a post before it has failed and the failure was not reported yet

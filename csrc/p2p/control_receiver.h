@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface of the receivers of a peer's control messages, except notifications.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Queue of messages that are sent to peers once no lock of a connection is held.
 #pragma once
 

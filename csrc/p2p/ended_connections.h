@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connections that this session has ended, by the numbers that both ends share.
 //
 // The notice of the end travels on the streams of the connection, and the hello of the next

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lock whose holder does the work of the threads that find it held.
 //
 // The rule for sleeping threads: an event (bytes in a socket, room in a socket, a doorbell) ends

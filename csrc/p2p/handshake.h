@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handshake of two sessions on their two streams, before one-sided access takes these over.
 //
 //     caller                                             called

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Inquiries of sessions about the memory that their peers have published.
 //
 //     asks                                    is asked

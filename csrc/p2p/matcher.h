@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Matcher of messages with tags between two sessions: it pairs sends and receives.
 //
 //     receiver                                           sender

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registered memory of a session, and descriptors of its peers' memory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Notifications that peers send each other: after a transfer, once all its data is in place, or
 // alone.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads in stream order: work that the stream gets later finds their bytes.
 #pragma once
 

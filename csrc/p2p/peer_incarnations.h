@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Incarnations of the peer sessions: for each name, the current one and those that it has
 // displaced.
 //

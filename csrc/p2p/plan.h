@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plans of transfers: pairs of blocks of a local and a remote memory.
 //
 // Blocks that are adjacent on both sides are sent as one piece, a long block as several.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Routes of bytes between two sessions.
 #pragma once
 

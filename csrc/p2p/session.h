@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Endpoint for transfers between processes that are not ranks of one collective. The processes come
 // and go, and access each other's registered memory without a call by the peer.
 //

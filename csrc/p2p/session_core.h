@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Core of a session: its peers, its connections, and the calls that arrive.
 #pragma once
 

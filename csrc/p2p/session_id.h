@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Identity of a session: the name that its user gives, and the incarnation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/stream_event.h"
 
 #include "csrc/sys/cuda/on_device.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Events of CUDA streams, which order transfers after kernels that write or read their memory.
 #pragma once
 

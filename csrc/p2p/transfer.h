@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handle for a bounded window of messages and one-sided transfers with one peer: messages with
 // tags, in which both sides' programs take part, and reads and writes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client of `pccl status`: queries a process of any job of this user, or of a job whose secret it
 // has.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ended operations of a group with callbacks, which run without the group's lock.
 #pragma once
 

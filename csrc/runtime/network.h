@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Network of a process: its control plane and transports.
 #pragma once
 

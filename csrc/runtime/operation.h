@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An operation in flight: its state, its deadline and its callbacks.
 //
 // A group advances its operations under the group's lock; any thread may check whether they are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface of the participants of a process: ranks of groups, and sessions, that use the runtime's
 // links and threads.
 #pragma once

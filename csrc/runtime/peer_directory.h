@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Directory of the ranks of a group: endpoints, routes to them, and queries to them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runtime that all groups of one process share: its transports, its waiter, and two background
 // threads.
 //

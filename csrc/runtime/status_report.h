@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Status report of a process for onlookers (transport/control/onlooker.h), as JSON of bounded
 // length. The acceptor thread makes it, so a process answers whatever its user's threads do.
 #pragma once

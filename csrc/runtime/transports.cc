@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/runtime/transports.h"
 
 #include <algorithm>

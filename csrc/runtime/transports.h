@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Construction of a process's network. No other file depends on all transports.
 #pragma once
 

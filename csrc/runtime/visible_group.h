@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // View of a rank in its group, for onlookers (status_report.h).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Catalogue of the schedule sources that a communicator and its GPUs choose from.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A source that follows orders, fixed to one order.
 #pragma once
 

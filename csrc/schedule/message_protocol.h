@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Message protocol between GPUs that a schedule requests. CPUs have one protocol.
 #pragma once
 

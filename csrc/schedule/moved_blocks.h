@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Owning block of each chunk that a program moves. Where blocks differ in length (the "v" variants
 // of all_gather and reduce_scatter), their chunks do too, including chunks in scratch.
 #pragma once

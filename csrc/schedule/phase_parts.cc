@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/schedule/phase_parts.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Split of a schedule that switches phases of the network into one part per phase.
 #pragma once
 

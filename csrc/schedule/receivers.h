@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Receivers of a rank's messages.
 #pragma once
 

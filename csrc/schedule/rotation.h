@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Programs that are rotations of one another, so that one program represents all.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Program of a collective as a plain value.
 //
 // A Schedule contains, for one collective over n ranks, the program of each rank. Buffers consist

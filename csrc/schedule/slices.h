@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Operands of a step: lists of chunks of buffers.
 #pragma once
 

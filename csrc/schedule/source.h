@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Source of schedules for one collective, as a value: a built-in generator or a loaded schedule.
 // Selection, prediction and execution depend only on this interface.
 #pragma once

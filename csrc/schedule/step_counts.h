@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Step counts of programs: the cost of schedules without a closed form.
 #pragma once
 

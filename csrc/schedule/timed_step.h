@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measured times of the steps of a program on one rank.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Identity and properties of this host, for sockets and memory.
 #pragma once
 

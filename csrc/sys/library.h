@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lookup of functions in libraries that are opened at run time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Liveness word: a word in shared memory that shows other processes, without a system call, whether
 // this one lives.
 //

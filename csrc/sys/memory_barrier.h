@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Full memory barrier in other processes: the frequent side can then omit its own barrier.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Anonymous files in memory that processes share.
 #pragma once
 

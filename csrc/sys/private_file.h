@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks that an opened file belongs to this user, so that no other user can have written it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Access to the memory of another process in one copy by the kernel.
 //
 // Reads and writes require the right to trace that process (ptrace(2), "access mode checking"): the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Start time of this process by the wall clock: older files are from an earlier attempt of its job.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Topology of a machine: its attributes, warnings, graph and best paths.
 //
 //     PCCL_ASSIGN_OR_RETURN(const Topology topology, Topology::load("topo.xml", {}));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks of the arguments that collectives share. A bad argument throws ValueError.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The c10d backend "pccl": maps torch's collectives to the communicator's.
 //
 // A synchronous operation (async_op=False) runs from start to end on the caller's thread and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/bind_backend.h"
 
 #include <pybind11/chrono.h>

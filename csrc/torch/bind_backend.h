@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Python bindings of the backend: the class ProcessGroupPCCL and its Options.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A collective over tensors, prepared for the communicator.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runner of users' callbacks on threads of their own.
 //
 // A future's callback may block, for example in another collective. On the progress thread it would

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Differences between the releases of torch that this source supports: 2.11 to 2.15.
 //
 // Only virtual functions that have the same name in all of them are overridden: from 2.14 on, those

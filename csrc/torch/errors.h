@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversion of Status to the exceptions that torch's users expect, which are also those of
 // pccl.errors.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Release of the GIL while waiting for threads that may require it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/gpu_backend.h"
 
 #include <c10/core/DeviceGuard.h>

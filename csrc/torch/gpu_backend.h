@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPU side of a backend: launches collectives and messages of CUDA tensors in stream order.
 //
 // A synchronous collective is launched in the caller's current stream. An asynchronous one goes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Functions that torch.cuda.CUDAPluggableAllocator finds by name. They allocate memory that peers
 // can map, even where torch's own allocator maps memory in segments (expandable segments).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/gpu_work.h"
 
 #include <ATen/record_function.h>

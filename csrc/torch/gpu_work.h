@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handle of a launch on a GPU, for which streams wait instead of the host.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The module pccl._torch; torch must be imported before.
 
 #include <pybind11/pybind11.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observer of the works of one backend: completion hook, timing, works in flight. Works share it,
 // so that they may outlive their backend.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // pccl.Options: the argument of init_process_group(pg_options=...).
 #pragma once
 

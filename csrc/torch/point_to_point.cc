@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages between two ranks. The calls never block, only their works do. Messages of CUDA tensors
 // have no tags: they match in the order in which both ranks issue them.
 

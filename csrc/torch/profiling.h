@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Profiler events of operations: the operation by its title, which works open (work.h, gpu_work.h),
 // and the metadata of its data and group.
 #pragma once

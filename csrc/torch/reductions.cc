@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives that combine elements, and the barrier.
 
 #include <ATen/ATen.h>

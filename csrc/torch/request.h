@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Description of an operation, from its call to its work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/shared_elements.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tensors with several elements at one memory location: expanded tensors (stride 0), and
 // overlapping windows.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // all_reduce of sparse COO tensors: every rank gathers all indices and values, and sums them.
 //
 // The number of entries differs between ranks, and each rank has only its own. The operation

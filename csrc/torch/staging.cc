@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/torch/staging.h"
 
 #include <c10/core/CPUAllocator.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Contiguous memory for the tensors of one operation.
 //
 // A tensor whose elements are not contiguous in memory in their order (strided, conjugated) takes

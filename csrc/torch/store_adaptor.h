@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Adaptor from torch's rendezvous store to the communicator's.
 #pragma once
 

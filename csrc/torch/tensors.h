@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Properties of tensors for the communicator: element types, reductions, contiguous memory.
 #pragma once
 

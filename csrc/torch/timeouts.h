@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Timeouts as torch passes them: whole milliseconds, converted from timedeltas.
 #pragma once
 

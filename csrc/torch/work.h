@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handles that the backend's operations return.
 //
 // A work holds all it needs (events, tensors, the observer), never its backend: torch keeps works

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sleep and wake-up between the processes of a host.
 //
 // A waiting thread spins for a moment, yields a bounded number of times, then sleeps: on a futex

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Links: ordered byte streams to one peer.
 //
 // A link has one direction, from the connecting rank to the accepting rank, and carries a fixed

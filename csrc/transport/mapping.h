@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Owner of a memory mapping, which may be shared with other processes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Serialised memory descriptors, and the keys of transports in them.
 #pragma once
 

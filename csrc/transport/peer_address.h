@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Address of a process: the addresses of its control plane and of all its transports.
 #pragma once
 

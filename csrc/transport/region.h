@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Region: memory that all ranks of a group on one host share, and the doorbells by which they wake
 // each other.
 //

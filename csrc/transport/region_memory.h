@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Memory of regions: ranges of unnamed files, one range for each region.
 //
 // Rank 0 of a group claims a range in a file that its process already has, and makes a new file

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-sided access: a process reads and writes a peer's memory without a call of the peer's
 // program.
 //

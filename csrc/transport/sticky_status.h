@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The error of a link: any thread sets it once; a read costs one load.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transport: one way of moving bytes between processes, one object of each kind in a process.
 //
 // A transport opens links to peers, and takes up connections that the process's control plane

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Set of transports that a peer or a buffer supports.
 #pragma once
 

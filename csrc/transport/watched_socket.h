@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Socket whose events end the sleeps of this process.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx for ``make docs``. The root of the repository is the source folder.
 
 So links between files of Markdown mean the same here and where the repository is browsed.

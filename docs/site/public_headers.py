@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directive ``public-headers``: what the headers it names declare, and their comments.
 
 It knows the style of this repository's headers, not C++: see .clang-format and CONTRIBUTING.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of Python: every class under the name by which users reach it."""
 
 from __future__ import annotations

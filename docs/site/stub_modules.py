@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets pccl be imported without a build: a stub stands for each module that a build makes."""
 
 from __future__ import annotations

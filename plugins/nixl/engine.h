@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NIXL's backend over one session: an agent's memory is registered with it, and its peers are the
 // sessions of other agents.
 //

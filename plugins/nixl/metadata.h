@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What NIXL keeps for the plugin: of registered memory, and of transfers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What NIXL calls once it has opened libplugin_PCCL.so.
 #include "backend/backend_plugin.h"
 #include "plugins/nixl/engine.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PCCL: a programmable collective communication library and ``torch.distributed`` backend.
 
 Importing this package is cheap: neither torch nor the extension modules are loaded before they are

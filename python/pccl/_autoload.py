@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Called by torch: the entry points ``torch.backends`` and ``torch.distributed.backends``."""
 
 from __future__ import annotations

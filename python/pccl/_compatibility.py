@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tell early, and in words, when the installed torch is not the one that pccl was built for."""
 
 from pccl import _build_info

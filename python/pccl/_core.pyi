@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PCCL without torch: the communicator over buffers, and the programs of collectives.
 
 A *buffer* is an object that exposes C-contiguous host memory: a numpy array, an ``array.array``, a

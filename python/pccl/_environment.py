@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where ranks meet according to the environment, as torchrun and others set it: ``env://``."""
 
 from __future__ import annotations

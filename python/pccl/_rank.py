@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of ``pccl.run`` or ``pccl run``: a script, ``_rank.py call FOLDER RANK``.
 
 It imports nothing of pccl before ``sys.path`` is that of the process that started it.

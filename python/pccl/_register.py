@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers the backend with ``torch.distributed``, and makes process groups for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a timeline needs of a group: of ``pccl.Communicator``, or of ``torch.distributed``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switch or stay: what coming operations take on the ring, and on circuits of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with the arguments of a call, in one line that names the argument and its value.
 
 The extension modules ask :func:`refusal` when a call of theirs has failed; :func:`require` is for

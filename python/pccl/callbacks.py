@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users want called when an operation is done, on one thread of the process; and ``await``."""
 
 from __future__ import annotations

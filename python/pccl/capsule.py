@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules: programs of collectives in files, and groups that load them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records calls of a capsule on ranks of either kind, and what looking costs."""
 
 from __future__ import annotations

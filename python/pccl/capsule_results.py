@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What groups tell of the capsules that they have loaded."""
 
 from __future__ import annotations

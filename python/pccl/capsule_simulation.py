@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a collective by a capsule takes on the links of a job, as the cost model has it."""
 
 from __future__ import annotations

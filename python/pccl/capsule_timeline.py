@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the steps of a capsule happen, between processes of this machine, and what looking costs.
 
 On CPUs ranks are communicators, on GPUs process groups of torch.

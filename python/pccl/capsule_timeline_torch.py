@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The timeline of a capsule that a process group of torch runs, on GPUs above all."""
 
 from __future__ import annotations

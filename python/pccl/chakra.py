@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flight records as execution traces of MLCommons Chakra, which network simulators replay.
 
 A trace is a file of messages in the encoding of protocol buffers, each behind its length: one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases: which links there are between ranks, and how they are switched.
 
 >>> cluster = pccl.Cluster({

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster files: YAML or JSON, read into plain values; what they say is checked in C++."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is shown of a switch of phases while it goes on, where it takes longer than a second.
 
 >>> def tell(progress):

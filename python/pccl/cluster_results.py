@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What comes of planning, switching and looking at phases: values that show themselves."""
 
 from __future__ import annotations

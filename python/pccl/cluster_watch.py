@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster over time: what its switches show against what is meant, and what switching takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of functions for ranks of ``pccl.run``, whose tracebacks name file and line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What PCCL raises. Every class is also the built-in one that a caller may expect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which algorithm a group chooses for a collective, and what the cost model says of all of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flight records: the last operations of a process, and what those of all ranks say together."""
 
 from __future__ import annotations

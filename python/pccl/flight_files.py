@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of flight records: found, read, and refused in one line that says what is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of the last release, which still work in this one and raise a DeprecationWarning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that anybody may have given: the one way to read them, within bounds."""
 
 from __future__ import annotations

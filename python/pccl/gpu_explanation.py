@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kernel GPUs launch for a collective, by which protocol, on how many blocks, and why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running job, asked from outside: in what each process is, for how long, and for whom it waits.
 
 The thread that accepts connections answers, so a process does while its Python hangs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of a measurement as processes of this machine, and hears what they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What calls of the extension modules return where they return several things: by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects between ranks, by pickle: the number of bytes first, then the bytes."""
 
 from __future__ import annotations

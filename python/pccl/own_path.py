@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of Python that import what this one can, and nothing from the working directory.
 
 ``python -c``, which multiprocessing's spawn uses, looks for modules there first.

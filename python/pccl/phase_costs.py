@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What collectives cost on circuits, and when switching these pays.
 
 Each rank has one transmitter and one receiver for each port; without switching, circuits form a

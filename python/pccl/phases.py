@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases of a job: all ranks finish what they have called, then the network is switched.
 
 >>> def halves(comm):

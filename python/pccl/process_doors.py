@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where processes of this host listen for questions about their groups, as /proc has it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of sessions, in the sense of setsid(2), as /proc has them.
 
 Run as a program, it ends sessions once its standard input is at its end: once the process that

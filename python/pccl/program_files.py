@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files with a program of a collective: capsules, MSCCL's XML and plans of MSCCL++."""
 
 from __future__ import annotations

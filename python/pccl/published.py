@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms of papers that no generator makes, written anew in ``pccl.lang``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes on what ranks print, line by line, behind the number of the rank."""
 
 from __future__ import annotations

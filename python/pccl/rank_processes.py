@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of a job on this machine: how they start, and how they end.
 
 Each rank is a process of its own that knows its place from the environment, as torchrun sets it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a replay found: a value that shows, plots and writes itself."""
 
 from __future__ import annotations

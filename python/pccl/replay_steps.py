@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the steps of a replay happen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What papers say of their algorithms, beside what the simulator finds of the programs here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of collectives: generate, verify and print them.
 
 >>> from pccl import schedule

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules as notebooks show them: who does what in which round."""
 
 from __future__ import annotations

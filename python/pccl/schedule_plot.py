@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Space-time pictures of schedules, with matplotlib."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a schedule, and in which round each of them runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a script as the ranks of a job on this machine: ``pccl run``."""
 
 from __future__ import annotations

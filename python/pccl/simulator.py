@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives played through, message by message, on networks that need not exist.
 
 >>> from pccl import simulator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A collective whose program switches phases of the network, run part by part."""
 
 from __future__ import annotations

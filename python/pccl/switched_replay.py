@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program takes that switches phases of the network: each part on a network of its own."""
 
 from __future__ import annotations

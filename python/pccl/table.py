@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results as rows: for data frames, and as tables of notebooks."""
 
 from __future__ import annotations

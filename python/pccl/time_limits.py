@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times in seconds, as users write them; for limits in C++, csrc/base/time_limit.h has the rule."""
 
 from __future__ import annotations

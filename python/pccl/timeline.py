@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the steps of collectives happened, on all ranks, beside when they should have.
 
 >>> timeline.record(group)

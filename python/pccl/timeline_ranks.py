@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Brings what ranks have recorded together, on rank 0's clock."""
 
 from __future__ import annotations

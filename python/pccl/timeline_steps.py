@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a measured timeline is made of: steps, and the messages between them."""
 
 from __future__ import annotations

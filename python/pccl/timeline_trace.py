@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timelines as events of Chrome's trace format, which Perfetto reads: times are microseconds."""
 
 from __future__ import annotations

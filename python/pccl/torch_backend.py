@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the backend offers beyond ``torch.distributed``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operations of ``torch.distributed`` raise on PCCL: its own errors, and torch's, in one.
 
 ``except pccl.PeerLostError`` and ``except torch.distributed.DistBackendError`` both catch a lost

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are written: the one way, by which nothing is half there and nobody is waited for."""
 
 from __future__ import annotations

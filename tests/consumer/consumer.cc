@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a program of somebody else does with an installed PCCL: a message from one session to
 // another.
 #include <array>

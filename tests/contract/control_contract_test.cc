@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What every control plane promises: questions, notices and probes between processes of a world.
 #include <thread>
 #include <vector>

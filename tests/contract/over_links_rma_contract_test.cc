@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/rma/over_links.h"
 #include "tests/contract/rma_contract.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What every kind of one-sided access promises (csrc/transport/rma.h), as one suite. A kind joins
 // with a file that instantiates RmaContract over an RmaCandidate; the tests are in
 // rma_contract_test.cc.

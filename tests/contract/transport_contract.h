@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What every transport promises, as one suite. A transport joins with a file of a few lines that
 // instantiates TransportContract over a Candidate; the tests are in transport_contract_test.cc.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that leave a job in the ways users do; test_processes.py runs them as torchrun does."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributed checkpoints: what was saved comes back, on another mesh too, and asynchronously."""
 
 from collections.abc import Callable

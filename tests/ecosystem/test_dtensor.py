@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DTensor, tensor parallelism and DeviceMesh against the same computation on one process."""
 
 import itertools

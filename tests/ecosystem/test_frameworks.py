@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipes of docs/frameworks.md, beside Gloo: the same weights, and the backend that was asked.
 
 They run where Lightning and accelerate are installed, which the tools of this project do not bring.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fully sharded training, both generations, must train as one process does on the whole batch."""
 
 from collections.abc import Callable

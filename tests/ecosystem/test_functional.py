@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functional collectives, in eager mode and compiled, against the arithmetic they stand for."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Object collectives, several groups, several threads, and the debug mode that wraps a backend."""
 
 import threading

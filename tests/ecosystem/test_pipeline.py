@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pipeline schedules: the losses and gradients of all stages must equal one process's."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How processes start and end: spawn, fork, torchrun, and exits that forget to clean up."""
 
 import multiprocessing

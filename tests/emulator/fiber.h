@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A function with a stack of its own, which its thread enters and which leaves where it waits.
 #pragma once
 

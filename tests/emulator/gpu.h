@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A GPU in host threads, so that kernels run where there is none: a thread block is a thread of the
 // host, and its threads are fibers that take turns. A fiber is left where it waits for its block
 // and where it polls. Blocks run at once, as many as the launch has. Memory is the host's.

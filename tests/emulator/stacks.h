@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stacks of a block's threads, and how a thread changes from one to another. C's own way,
 // swapcontext(), asks the kernel for the signal mask each time, which is half the time of all tests
 // that run here; it is left to sanitizers, which know it, and to processors other than x86-64.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A thread of the host that runs one piece of work after the other. Each launch needs hundreds, and
 // starting and ending them took longer than what they ran.
 #pragma once

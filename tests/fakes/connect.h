@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A link, for tests that may wait for it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs one function as every rank of a group of GPUs: threads of this process, each with a GPU in
 // host memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/fake_cuda.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A CUDA driver in host memory: GPU memory is pages of memfds, ranks are threads of one process.
 #pragma once
 

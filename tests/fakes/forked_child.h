@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Children of fork(), for tests of what they do to their parents.
 #pragma once
 

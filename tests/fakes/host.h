@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A process for tests: its control plane, one transport, and what becomes of both's news.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPUs in host memory, for processes: their memory is in files that others open by CUDA IPC, and
 // copies end some time after they have begun.
 #pragma once

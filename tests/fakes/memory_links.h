@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The two ends of a stream that is a vector, for tests that write or read its bytes themselves.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Where files are that tests read. The build writes places.cc, so that no flag of a compiler names
 // a folder: clones share what they compile (ccache).
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of the fault matrix: what goes wrong, over what, during which operation, and what then
 must be seen on every rank that survives.
 """

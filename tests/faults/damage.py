@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the victim does to itself and to its connections."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives by an algorithm that is asked for, on random data: every rank knows what all give,
 and so what it must get.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The victim gives up a call and has another use for its buffers at once; the others come before,
 meanwhile or afterwards. What they get is right, or an error.
 """

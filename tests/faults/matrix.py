@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fault matrix: every fault, over every transport, during every operation.
 
     make faults                                        one round, a few minutes

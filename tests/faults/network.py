@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two network namespaces joined by a cable that can be pulled."""
 
 from __future__ import annotations

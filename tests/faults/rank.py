@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one rank of a cell does, in a process of its own."""
 
 from __future__ import annotations

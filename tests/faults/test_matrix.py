@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some cells of the fault matrix, another choice each day; ``make faults`` runs them all."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runner of the matrix leaves no network namespaces, however it ends."""
 
 from __future__ import annotations

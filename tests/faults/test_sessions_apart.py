@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of two hosts between which the network is cut: each loses the other, and says whom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cell, run in processes of its own, and judged."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsules, whole and by their parts, which a digest would keep from most inputs. What is accepted
 // must come back with the same bytes.
 #include <algorithm>

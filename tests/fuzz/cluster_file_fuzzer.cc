@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster files, and the circuits that switches show. What is accepted must make sense: every phase
 // has its circuits, no port is in two, and a plan between two phases is their difference.
 #include <cstddef>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The environment, and the small languages of its values. Input: lines of KEY=VALUE.
 #include <algorithm>
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Descriptors of memory that peers offer, and the keys of shared memory in them, which a checksum
 // would keep from most inputs.
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bytes that come over a connection: the store's frames, answers, close reasons, notices and
 // headers.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Hosts and jobs as ranks describe them to each other, and what `pccl topo --measure` keeps. What
 // is accepted must come back equal.
 #include <cstddef>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MSCCL's XML. A program that is accepted is a capsule that can be read again.
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Execution plans of MSCCL++. A plan that is accepted is a capsule that can be read again.
 #include <cstdint>
 #include <cstdlib>

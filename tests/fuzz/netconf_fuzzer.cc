@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a device sends: frames, hellos and replies. A message that is framed must be read back.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What sessions read of others: connection info, handshakes and descriptors. Checksums would keep
 // most inputs out, so bytes are tried with one made for them, too.
 #include <cstdint>

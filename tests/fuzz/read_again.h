@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a fuzzer expects of a capsule that was made.
 #pragma once
 

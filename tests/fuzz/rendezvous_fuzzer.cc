@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What ranks publish in the rendezvous store: endpoints, addresses, and the URL of the store
 // itself.
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What fuzzers take for granted.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a peer's link of one-sided access sends, requests and answers to those that this end has
 // made: whatever it is, nothing beside the registration and the blocks that were asked for changes,
 // and each post ends once.

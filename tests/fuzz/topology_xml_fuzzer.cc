@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads anything as topology XML, as hwloc's XML and as graph XML. What is accepted must come back
 // equal after saving, and a plan for it must be found, or refused, without harm.
 

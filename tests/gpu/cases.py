@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on GPUs, each against a float64 reference that every rank computes for itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one function on several ranks, each a process, on the GPUs that there are.
 
 More ranks than GPUs share them: every world size works on every machine, only the timings mean

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules on CUDA tensors: chosen for their sizes, right, in graphs, as the file is on CPUs."""
 
 from __future__ import annotations

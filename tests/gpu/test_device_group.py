@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DeviceGroup on real GPUs. Nothing here runs where there are none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What survivors see when a rank dies, is aborted or does not come; all with CUDA tensors."""
 
 from __future__ import annotations

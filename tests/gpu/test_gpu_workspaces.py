@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU memory that all ranks have, in the hands of kernels that are not ours."""
 
 from __future__ import annotations

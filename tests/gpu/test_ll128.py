@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules by each protocol, LL128 among them, where GPUs keep its lines whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that call different collectives with CUDA tensors are told; they do not wait in vain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NIXL's agents with memory of GPUs, over libplugin_PCCL.so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions whose memory is on GPUs, beside what torch itself copies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every schedule that GPUs run, against references and as what torch.distributed runs."""
 
 from __future__ import annotations

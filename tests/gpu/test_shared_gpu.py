@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that share a GPU without MPS: through host memory, by copies that do not take turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random collectives on two groups and three streams, every result checked on the GPU.
 
 ``PCCL_TEST_STRESS_SECONDS`` says for how long; 10 by default.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.distributed with backend "pccl" and CUDA tensors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operation of torch.distributed on CUDA tensors, with backend "pccl".
 
 Values are small whole numbers, so that every result is exact in every type.

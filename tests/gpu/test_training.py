@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small transformer trained by DDP and by FSDP2: losses as with NCCL."""
 
 from __future__ import annotations

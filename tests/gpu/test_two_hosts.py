@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks on two hosts: collectives and messages of CUDA tensors, which go through host memory.
 
 The hosts are network namespaces of this machine. The same runs on CPU tensors, for machines without

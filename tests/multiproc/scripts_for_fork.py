@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that forks in one of the ways users do; test_fork.py runs two of them.
 
     scripts_for_fork.py <function of this file> <ranks> <rendezvous> <transports>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buffers whose format contradicts the size of their elements, as ctypes makes them."""
 
 from __future__ import annotations

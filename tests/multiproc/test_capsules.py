@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules that groups load: results against numpy and torch, and agreement of all ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts joined by an optical switch that NETCONF drives, and what a job on them notices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``await event``, and ``Event.add_done_callback``."""
 
 from __future__ import annotations

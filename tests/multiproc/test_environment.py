@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rendezvous="env://"``: ranks that the environment describes, with torchrun and without."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl.explain`` of CUDA tensors, where there are none yet, or cannot be any."""
 
 from __future__ import annotations

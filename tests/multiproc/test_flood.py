@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thousands of connections that say nothing at a session's listener keep no peer out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of others in ``pccl.Communicator``: of torch, ml_dtypes, DLPack, array interface."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store that lies: with PCCL_SECRET_FILE nobody can place himself between the ranks."""
 
 from __future__ import annotations

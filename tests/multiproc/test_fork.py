@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A child of fork() inherits groups, drops or uses them; parent and peers must not notice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups on two hosts, network namespaces each: what crosses between them is what must."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups on several hosts time TCP between these, and choose by what they find."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of one name that come about again and again at one store, also after a kill."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Averages of integers are exact, and rounded towards zero, by every algorithm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rest of an interpreter sees of calls over buffers: its threads, signals and memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that comes late to what its peers have sent: nothing is lost, and nobody hoards it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks of one host that cannot share memory: they use TCP, and a line of the log says why."""
 
 from __future__ import annotations

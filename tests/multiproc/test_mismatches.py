@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that call different things are told so, all of them, by name, and none dies of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What later releases of torch offer to every backend, and what pccl's groups make of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``Communicator.operator`` against numpy: bound once, executed many times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buffers of ``pccl.Communicator`` that are read-only, strided or shared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What groups take of a process, and what happens when there is none left."""
 
 import contextlib

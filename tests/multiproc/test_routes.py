@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a group's traffic goes on hosts with several interfaces: network namespaces as hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors that are expanded, read-only or mapped: done right, or refused on all ranks alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups that lose ranks at bad moments, or fall apart: at most one side goes on, and all of it."""
 
 from __future__ import annotations

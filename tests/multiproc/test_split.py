@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smaller groups out of one: ``Communicator.split``."""
 
 from __future__ import annotations

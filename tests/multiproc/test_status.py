@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl status``: a job that hangs, asked from outside."""
 
 from __future__ import annotations

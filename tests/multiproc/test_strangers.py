@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strangers at every door of a running job: it goes on, and the log tells of them in few lines."""
 
 from __future__ import annotations

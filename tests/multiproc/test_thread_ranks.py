@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that are threads of one process, as in a notebook: any number of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timelines that groups record: all steps, in order, on one clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong must end in an error that says what and who, never in a hang."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend as torch sees it: its name, its options, groups split from groups, windows."""
 
 import copy

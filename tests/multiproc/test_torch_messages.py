@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Point-to-point messages through torch: any source, any order of tags, batches, to oneself."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives that move data: every type bit for bit, every layout, unequal and empty parts."""
 
 from collections.abc import Callable

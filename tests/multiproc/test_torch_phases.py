@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process groups of torch on a network whose phases are switched."""
 
 from __future__ import annotations

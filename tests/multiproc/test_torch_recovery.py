@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a failure, and how a job goes on after it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions through torch: every operator, type and size against numpy on one process."""
 
 from collections.abc import Callable, Iterator

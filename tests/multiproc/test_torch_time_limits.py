@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timeouts of process groups: as long as a timedelta can be, and negative ones."""
 
 from __future__ import annotations

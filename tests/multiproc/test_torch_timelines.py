@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timelines of process groups of torch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process group of torch tells the job of its GPUs, with a torch.cuda that is made up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work objects: futures and callbacks, order, many at once, profiles, sequence numbers."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whoever waits for others says so on stderr after 5 s: whom for, and where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``Communicator.memory``: memory that all ranks have, against what numpy says should be there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a newcomer has: an environment with the wheel, and no clone."""
 
 from __future__ import annotations

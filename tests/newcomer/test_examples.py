@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples in every --help of ``pccl``, and those of docs, pasted into a shell."""
 
 from __future__ import annotations

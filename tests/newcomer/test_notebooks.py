@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notebooks of examples/: kept with what they show, which an installed wheel shows, too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of README.md and docs, pasted by a newcomer who has the wheel and no clone."""
 
 from __future__ import annotations

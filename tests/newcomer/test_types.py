@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mypy says of a newcomer's programs; numpy's stubs differ between the versions checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agents of NIXL over one of its plugins: ``python agents.py PLUGIN SCENARIO`` ends with status 0.
 
 It asks of a backend what NIXL's own tests ask: transfers of memory, notifications behind them and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NIXL's own Python tests over one of its plugins: ``python upstream.py NIXL_SOURCES PLUGIN``.
 
 It copies them out of the sources of NIXL, names the plugin where they name UCX without being asked,

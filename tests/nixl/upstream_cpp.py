@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NIXL's own C++ tests over one of its plugins: ``python upstream_cpp.py NIXL_SOURCES PLUGIN``.
 
 Its tests of transfers, metadata and errors are compiled against its sources, with the few lines of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of wrong types: one line names the argument, its value and what would be right."""
 
 from __future__ import annotations

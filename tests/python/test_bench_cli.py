@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl bench``: rows and errors, against the definitions of nccl-tests; never the times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl bench --gpus``: what it checks, on GPUs that are host memory; and where there are none."""
 
 from __future__ import annotations

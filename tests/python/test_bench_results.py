@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks/common makes of times, and that the benchmarks run; never the times."""
 
 from __future__ import annotations

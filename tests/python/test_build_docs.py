@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/build_docs.py: what makes it build, and what a link that leads nowhere does to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules with programs for several numbers of ranks: what makes them, and what they say."""
 
 from __future__ import annotations

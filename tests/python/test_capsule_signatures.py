@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signed capsules: vectors of RFC 8032, keys that are trusted, and all that can be wrong."""
 
 from __future__ import annotations

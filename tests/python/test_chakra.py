@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flight records as Chakra traces, read back by the fields of its schema alone."""
 
 from __future__ import annotations

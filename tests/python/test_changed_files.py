@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which files tools/run_clang_tidy.py --changed looks at, in repositories made for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When tools/check_stubs.py runs stubtest: again after any change, and until it has passed."""
 
 from __future__ import annotations

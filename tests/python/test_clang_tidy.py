@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tools/run_clang_tidy.py finds in files that it checks together."""
 
 from __future__ import annotations

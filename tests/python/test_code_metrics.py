@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics count what runs in a call: each function on its path exists once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ``pccl`` as one meets it in a terminal of 80 columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms composed of one inside hosts and one across: proven, and as frugal as they promise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What steps cost on rank 0's machine is what all ranks choose by."""
 
 from __future__ import annotations

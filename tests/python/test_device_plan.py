@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How GPUs would do a collective, as ``pccl.device_plan`` tells without one."""
 
 from __future__ import annotations

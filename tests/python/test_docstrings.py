@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``help(...)`` on what the extension modules bring: the texts of their stubs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What errors say to those who meet them first: what is wrong, where, and what would be right."""
 
 from __future__ import annotations

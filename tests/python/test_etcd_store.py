@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys in etcd belong to one life of a process, and requests to etcd are bounded as a whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of examples: its index, and what a program tells who starts it by itself."""
 
 from __future__ import annotations

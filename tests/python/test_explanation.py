@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``print(pccl.explain(...))`` shows."""
 
 from __future__ import annotations

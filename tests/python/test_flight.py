@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `pccl debug` says of groups on GPUs; of CPU ranks, tests/multiproc asks real ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that `pccl debug` is given: a folder of records, and what is no record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of the last release still work, and a warning names the present ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of others that never end, or that nobody writes."""
 
 from __future__ import annotations

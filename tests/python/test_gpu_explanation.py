@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl.explain`` of GPUs that need not exist: the plans that a group would launch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of README and docs are what ``tools/draw_images.py`` draws today."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``import pccl`` promises. Each program runs in an interpreter of its own."""
 
 import importlib.metadata

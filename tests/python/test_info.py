@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl info``: what a report of a fault needs."""
 
 from __future__ import annotations

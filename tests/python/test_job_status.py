@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers to ``pccl status`` that are not as they should be; tests/multiproc asks real jobs."""
 
 from __future__ import annotations

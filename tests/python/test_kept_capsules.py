@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that C++ tests read are those that are made today."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of algorithms: what it makes of them, and what it says of mistakes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/check_layers.py: this tree is clean, and each rule catches a small tree that breaks it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs in MSCCL's XML as capsules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules as MSCCL's XML, and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution plans of MSCCL++ as capsules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/check_names.py: what clashes, or is idle, where a folder's files are read as one."""
 
 from __future__ import annotations

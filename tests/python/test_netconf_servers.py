@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases on real NETCONF servers, and what others read from these afterwards."""
 
 from __future__ import annotations

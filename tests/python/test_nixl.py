@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NIXL's agents over libplugin_PCCL.so, and its installer.
 
 The agents run in processes of their own, with a wheel of NIXL that is installed for them alone.

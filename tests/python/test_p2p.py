@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pccl.p2p: sessions of one process and of several, against what numpy copies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions that find each other in a store of keys: torch's, and etcd with its leases."""
 
 from __future__ import annotations

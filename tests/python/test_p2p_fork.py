@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every public member of what pccl.p2p has, in a child of fork(): the parent must not notice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a session makes of objects on GPUs, before any GPU is asked."""
 
 from __future__ import annotations

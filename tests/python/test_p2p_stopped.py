@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peers that are stopped at any point of a write, and go on later: memory is its owner's alone."""
 
 from __future__ import annotations

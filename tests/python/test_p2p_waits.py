@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every wait of pccl.p2p looks at its deadline and at Ctrl-C, also while things move."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a user meets first: imports, the command, the wheel, and errors when torch is not right."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost model against values worked out beforehand, by brute force over every link.
 
 Tables T1 to T3: 100 Gb/s a port, alpha 5 us, delta 1 us. A1 is one port a rank, A2 two.

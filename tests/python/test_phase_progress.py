@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a switch of phases shows while it takes longer than a second."""
 
 from __future__ import annotations

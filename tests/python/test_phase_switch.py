@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases of a running job, on the fabric of its rank 0: what ranks get, and how it fails."""
 
 from __future__ import annotations

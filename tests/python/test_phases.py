@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster files, and phases on the fabric that is in this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of machines, plans and jobs: their pixels, and where their letters are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of every rank's elements times its own factor, beside numpy's."""
 
 from __future__ import annotations

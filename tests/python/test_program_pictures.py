@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of schedules, capsules, replays, timelines, mistakes and plans of phases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``import pccl`` offers: the names that documents use, and nothing for its own use."""
 
 from __future__ import annotations

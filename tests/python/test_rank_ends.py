@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ranks of ``pccl.run`` and ``pccl run`` end: what is told of it, and what ends with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/release.sh tags a consistent tree, and refuses others, in small repositories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What objects show of themselves: that they are over, and nothing that is secret."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl.run`` and ``pccl run``: functions and scripts as ranks of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every setting with values that cannot be used: the start ends with a sentence, and in time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What public objects print as, what notebooks show of results, and data frames made of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replays, against closed forms and the tables of the literature worked out by brute force."""
 
 from __future__ import annotations

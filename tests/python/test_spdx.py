@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/spdx.py finds sources without a licence, and inserts the line in the style of each."""
 
 from __future__ import annotations

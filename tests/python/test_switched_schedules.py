@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that switch phases of the network: written, proven, played through, and run."""
 
 from __future__ import annotations

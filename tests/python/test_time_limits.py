@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every public argument that is a time: infinity, what is too large, negatives and NaN."""
 
 from __future__ import annotations

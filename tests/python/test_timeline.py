@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timelines as values: hops, the slowest of them, and clocks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pccl.topology and ``pccl topo`` as a user meets them."""
 
 from __future__ import annotations

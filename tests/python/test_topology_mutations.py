@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines with something wrong: the right warning appears, and plans stay legal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl tune``: what it keeps is what later groups choose by; never the times."""
 
 from __future__ import annotations

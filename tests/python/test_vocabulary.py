@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Former names are found in code, and as names of files; English words are free."""
 
 from __future__ import annotations

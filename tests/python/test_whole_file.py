@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written whole: never half there, and never through somebody's link."""
 
 from __future__ import annotations

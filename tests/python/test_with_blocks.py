@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups that end with a ``with`` block, and what they and events print as."""
 
 from __future__ import annotations

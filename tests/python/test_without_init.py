@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects whose ``__init__`` has not run: every method, property and function refuses them."""
 
 from __future__ import annotations

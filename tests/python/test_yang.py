@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PCCL's YANG modules, by the rules for those that are published (RFC 8407)."""
 
 from __future__ import annotations

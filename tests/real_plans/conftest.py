@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let the test module import its neighbours, which are scripts too."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution plans as the sources of MSCCL++ write them, generated from a folder of those sources.
 
 Its language is plain Python, and needs neither a GPU nor the compiled module: its package is loaded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Import, prove and run the execution plans that the sources of MSCCL++ write; print a table.
 
     python tests/real_plans/run_plans.py FOLDER [--most-ranks 16] [--kept PLANS]

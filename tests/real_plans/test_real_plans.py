@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plans that MSCCL++'s own sources write: imported, proven and right on CPU ranks."""
 
 from __future__ import annotations

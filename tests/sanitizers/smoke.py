@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program does with the package, for a build that the sanitizers watch.
 
     tools/sanitizer_smoke.sh asan        sets up the process that this must run in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms in ``pccl.lang``, for tests to build, break and run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process does while its user does nothing, as the kernel tells it."""
 
 from __future__ import annotations

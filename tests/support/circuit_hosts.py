@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts joined by circuits: network namespaces around an optical switch, which NETCONF drives.
 
     h0 --opt0, opt1--+                    +-- mgmt0 of all hosts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank on a host of the test-bed of circuits: the case that the command line names.
 
 python tests/support/circuit_rank.py halving|way_back

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests cost: CPU seconds of a test and all processes it has started, however busy others are.
 
     pytest --numprocesses 4 --cpu-seconds 40

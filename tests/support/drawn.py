@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture that ``plot()`` gives: its pixels, and where its letters are."""
 
 from __future__ import annotations

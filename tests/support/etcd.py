@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """etcd for tests: a real server of its own, and a stand-in that answers as it is told."""
 
 from __future__ import annotations

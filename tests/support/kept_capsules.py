@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of people, as tests/data/capsules keeps them for the C++ tests: run this to write them.
 
 Of ``pccl.lang``, of MSCCL's XML as two kinds of compilers write it, and of MSCCL++.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one function on several ranks, each a process of its own, and collect what they return.
 
     def check(rank: int, world_size: int) -> None:

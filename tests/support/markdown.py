@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fenced blocks of a Markdown file, with what a comment above one says of it.
 
     <!-- not run: needs GPUs -->

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models and data that the training tests share: the same on every rank, from fixed seeds."""
 
 from __future__ import annotations

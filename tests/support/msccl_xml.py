@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs in MSCCL's XML, made by code: known algorithms, as its compiler would write them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real NETCONF servers on loopback ports, with PCCL's modules: yuma123's netconfd behind OpenSSH,
 or, where ``PCCL_NETOPEER2`` names the folder that tools/netopeer2.sh has built, netopeer2.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """netopeer2 servers, as tools/netopeer2.sh builds them: each with a sysrepo and SSH of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a notebook in a kernel, as Jupyter does, and print what its cells of code show as JSON.
 
 notebook.py <notebook.ipynb> [--keep]

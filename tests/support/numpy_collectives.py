@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on integers of numpy: what ranks give, what they must get, and what they got."""
 
 from __future__ import annotations

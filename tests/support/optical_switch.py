@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for an optical switch: NETCONF with confirmed commit, and faults on demand.
 
 A ``Device`` is served in this process at a unix socket. sshd's subsystem ``netconf`` is this file

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank of the soak of phases: it switches and sums, and goes on with those that are left.
 
     python -m support.phase_rank JOB RANK

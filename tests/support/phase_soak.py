@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switch the phases of a job many times, with faults of its switch: one command with a seed.
 
     PYTHONPATH=tests python -m support.phase_soak --seed 7 --switches 200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks on two hosts: network namespaces, each a host of its own to PCCL."""
 
 from __future__ import annotations

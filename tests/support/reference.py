@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reduction over ranks must give, computed on one process from every rank's input.
 
 Integers and bool are computed by numpy in their own type, which wraps as C does. Floating-point

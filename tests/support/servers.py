@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that run while tests do: their start, and their end by their pid."""
 
 from __future__ import annotations

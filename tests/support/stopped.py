@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for processes of this host to be stopped (SIGSTOP takes its time on a busy machine)."""
 
 from __future__ import annotations

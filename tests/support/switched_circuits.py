@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table T1, worked out beforehand by brute force over every link: 100 Gb/s, 5 us, 1 us."""
 
 from __future__ import annotations

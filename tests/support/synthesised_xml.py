@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MSCCL's XML in the dialect of those who search for algorithms: TACCL, and TE-CCL by its writer.
 
 They know which chunk goes from where to where in which epoch. Chunks that a rank gets and has are

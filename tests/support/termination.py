@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGTERM as SIGINT: an exception, so that what a test-bed has made is taken down again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launcher must report what happens to ranks: results, errors, deaths and hangs."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference reductions themselves, against values worked out by hand."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that are threads of this process: for what needs several, and no process of its own."""
 
 from __future__ import annotations

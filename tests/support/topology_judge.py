@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a plan is legal, found out without the search.
 
 Works on what ``pccl.topology`` shows of the machine: nodes, links, and the way each path takes. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two ranks of this machine that say what they count on."""
 
 from __future__ import annotations

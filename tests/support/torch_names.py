@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What PyTorch calls differently in the versions that PCCL works with."""
 
 import torch.distributed as dist

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts on one machine, as PCCL tells hosts apart: by their kernel and network namespace.
 
     with two_hosts() as hosts:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel, and an environment in which it is installed, as a user has them."""
 
 from __future__ import annotations

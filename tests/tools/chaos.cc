@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Explores faults of every schedule by seed: chaos [--runs N] [--from SEED] [--seed SEED]
 //
 // Prints each seed whose run was wrong; --seed shows one run again. Exit status 1 if one was wrong.

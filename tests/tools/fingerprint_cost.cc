@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the fingerprint of a collective costs: fingerprint_cost
 //
 // Two ranks of one host (threads, each with a runtime of its own) reduce 1 KiB of float32 on their

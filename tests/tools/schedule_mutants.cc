@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reports how many small faults the schedule verifier finds: schedule_mutants [--equivalents]
 //
 // Puts every mutant of tests/cpp/schedule/mutation.h into every algorithm for 2 to 8 ranks and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What NCCL's search finds for real machines, and what ours does: build/dev/topology_table.
 
 #include <cstdio>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run batches of upstream tests in suite processes, a few side by side, and collect outcomes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's ``distributed_test`` on GPUs, with the list that NCCL runs, on NCCL or on pccl.
 
 The suite decides by the name "nccl" which tests it has for GPUs and on which devices their tensors

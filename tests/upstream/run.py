@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare pccl with Gloo on PyTorch's own distributed_test suite.
 
 Every test that passes on Gloo must pass on pccl, except those that ``exceptions.toml`` lists with

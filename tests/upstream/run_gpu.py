@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare pccl with NCCL on PyTorch's own distributed_test suite, on this machine's GPUs.
 
 NCCL runs first; every test that passes there must pass on pccl, except those that

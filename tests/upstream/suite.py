@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own ``distributed_test`` suite, bound to one backend and one world size.
 
 Run as a script, it executes the named tests one after another and appends one JSON object per

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own distributed_test suite on pccl: all of it at 3 ranks, the collectives at 2.
 
 ``run.py`` does the same at every world size, and checks the list of exceptions.

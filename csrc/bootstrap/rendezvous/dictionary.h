@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Content of a store: texts and counters by key, bounded in size.
 #pragma once
 

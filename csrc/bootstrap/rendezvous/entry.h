@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bounds of keys and values, which every store checks.
 #pragma once
 

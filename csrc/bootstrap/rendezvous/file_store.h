@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Store in a shared file: a log of records, which every process replays.
 //
 // Writers append under flock(), so no rank is a server, and ranks may come and go. Waits poll at

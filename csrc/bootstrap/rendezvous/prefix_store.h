@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Part of a store: every key gets a prefix.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Store whose entries prove that their writer has a secret, for stores to which strangers can
 // write.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rendezvous store: a small shared dictionary through which the ranks of a group find each
 // other.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Server of TcpStore: a dictionary behind sockets, on a thread of its own.
 //
 // The server reads nothing of a connection before its handshake, which is bounded like every

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Protocol of TcpStore and its server: a handshake (transport/control/handshake.h), then frames of
 // a u32 length and that many bytes. A client has one request in flight. An answer contains the
 // request's id, so that the client recognises late answers to abandoned requests.

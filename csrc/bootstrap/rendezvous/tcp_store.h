@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Store that rank 0 serves over TCP. Where the job has a secret (PCCL_SECRET_FILE), clients must
 // prove it; otherwise any process that reaches the port has access (docs/security.md).
 //

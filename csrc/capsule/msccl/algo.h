@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Programs of MSCCL (github.com/microsoft/msccl): an algorithm contains GPUs, a GPU thread blocks,
 // a thread block steps. These types mirror its XML (read_xml.h).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversion of thread-block programs to capsules.
 #pragma once
 

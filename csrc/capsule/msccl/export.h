@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Export of capsules as MSCCL's XML.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/capsule/msccl/import.h"
 
 #include "csrc/capsule/msccl/convert.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Placement of the chunks of an MSCCL program in a schedule.
 //
 // Programs of MSCCL may write their input, and treat input and output as one memory. Schedules do

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/capsule/msccl/read_xml.h"
 
 #include <algorithm>

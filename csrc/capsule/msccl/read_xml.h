@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of MSCCL's XML, as its compiler writes it: an <algo> of <gpu>s, of <tb>s, of <step>s.
 #pragma once
 

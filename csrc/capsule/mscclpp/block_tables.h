@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Numbered channels and remote buffers that the operations of a plan use.
 #pragma once
 

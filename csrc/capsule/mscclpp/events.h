@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Events for which thread blocks of a plan wait.
 #pragma once
 

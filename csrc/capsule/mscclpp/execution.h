@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dependencies of each operation of a plan, and the messages with which a schedule reproduces it.
 //
 // In a plan, a GPU writes into the memory of another and signals, or signals that it is ready and

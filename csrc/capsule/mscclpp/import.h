@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Import of MSCCL++'s execution plans as capsules.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Instructions of MSCCL++'s plans, with their effects on chunks.
 #pragma once
 

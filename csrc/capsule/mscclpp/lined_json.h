@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JSON document of any origin with the line of each of its objects.
 #pragma once
 

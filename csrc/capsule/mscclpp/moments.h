@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // State of the thread blocks of a plan during its execution.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Execution plans of MSCCL++ (github.com/microsoft/mscclpp), as in its JSON: GPUs contain thread
 // blocks, which contain operations on local and remote memory.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Value of a plan's JSON with its place, for error messages.
 #pragma once
 

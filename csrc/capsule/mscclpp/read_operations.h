@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of the operations of a plan's thread blocks.
 #pragma once
 

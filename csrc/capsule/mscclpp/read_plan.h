@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of MSCCL++'s JSON plans.
 #pragma once
 

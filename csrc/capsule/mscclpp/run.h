@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Execution of a plan, one operation after the other.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages of a plan, with the clocks that they carry.
 #include <algorithm>
 #include <utility>

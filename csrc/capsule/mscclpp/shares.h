@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Split of operations that several thread blocks share into one operation for each.
 #pragma once
 

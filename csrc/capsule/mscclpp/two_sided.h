@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Translation of MSCCL++ plans to thread blocks that send and receive.
 #pragma once
 

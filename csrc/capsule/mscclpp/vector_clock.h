@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Vector clock: the number of operations of each thread block that are ordered before (C. J. Fidge,
 // "Timestamps in message-passing systems that preserve the partial ordering", 1988).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NETCONF dialect of a switch vendor, as data instead of code.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface between a transaction and a switch, independent of its protocol.
 //
 // A step is begun and then advanced without blocking, so that one thread serves all switches. To

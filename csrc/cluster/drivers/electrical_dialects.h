@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dialects of electrical switches, as data: the enabled ports, and the VLAN of each.
 #pragma once
 

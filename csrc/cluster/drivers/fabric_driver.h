@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Simulated switch: circuits in this process, for notebooks and experiments.
 #pragma once
 

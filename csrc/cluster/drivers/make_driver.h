@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Factory of drivers from the switches of a cluster file.
 #pragma once
 

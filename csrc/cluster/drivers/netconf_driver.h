@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NETCONF driver for all dialects. The operations of each step depend on the switch's capabilities:
 //
 //              candidate, confirmed-commit    candidate               writable-running

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dialects of optical switches, as data.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of cluster files in JSON; Python converts YAML to JSON first.
 #pragma once
 

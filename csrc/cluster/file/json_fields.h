@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of the members of a JSON object into values, within limits; it keeps the first error.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connections of a switch. Optical: directed circuits from one port to another. Electrical: the
 // enabled ports and their VLANs.
 #pragma once

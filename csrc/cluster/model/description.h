@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Content of a cluster file: devices, the switches between them, and phases.
 #pragma once
 

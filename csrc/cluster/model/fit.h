@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks that phases, and circuits for them, fit the cluster.
 #pragma once
 

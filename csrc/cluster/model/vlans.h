@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // VLANs of an electrical switch: ports of one VLAN reach each other.
 #pragma once
 

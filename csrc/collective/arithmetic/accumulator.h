@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Accumulator type of a reduction.
 //
 // Sums of 16-bit floats would be rounded at every hop, and averages of integers would wrap before

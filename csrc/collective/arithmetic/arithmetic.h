@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Element-wise arithmetic on host memory: reductions and their conversions.
 //
 // It is vectorised for the widest instruction set of the machine, which is chosen once at run time.

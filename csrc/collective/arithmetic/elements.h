@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Element types and operators for the loops of loops.h.
 //
 // This file is compiled once for each instruction set. Everything is in an unnamed namespace, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // float16 by the conversion instructions of F16C and AVX-512, which GCC does not generate from the
 // loops. The rules of elements.h apply to this file.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernels of one instruction set, and the sets that this machine can run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/collective/arithmetic/table.h"
 
 namespace pccl::arithmetic {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Loops of the kernels, written so that GCC vectorises them. The rules of elements.h apply to this
 // file.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reduction of several contributions in one pass over memory.
 #pragma once
 

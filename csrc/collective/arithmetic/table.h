@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Builder of the kernel table from the loops, for one instruction set. The rules of elements.h
 // apply to this file.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Durations of the stages from a stalled operation to the end of its group.
 //
 //   running --still 10 ms--> looking --still 300 ms--> asking --its deadline--> graph walk

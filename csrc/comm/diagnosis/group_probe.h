@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Probe of a group on behalf of other groups of the process that wait for its ranks.
 #pragma once
 

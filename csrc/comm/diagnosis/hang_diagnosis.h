@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Diagnosis of a stalled group: it checks peers, requests their status, walks the wait-for graph,
 // and ends the group with the reason. diagnosis_timing.h draws the states.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Exchange of findings between the groups of one process: a rank of the job is gone, a rank waits
 // for another, or two groups are used in different orders.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Health of a rank of a group, from the view of another rank.
 #pragma once
 

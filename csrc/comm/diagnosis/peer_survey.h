@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Survey of the other ranks of a group by status requests.
 #pragma once
 

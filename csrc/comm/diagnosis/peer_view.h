@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface to the other ranks of a group for a diagnosis: the state of links and segment, and
 // status requests.
 #pragma once

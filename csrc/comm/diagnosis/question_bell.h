@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wakeup of threads that pause between status requests: a request from another rank means that it
 // may have news.
 #pragma once

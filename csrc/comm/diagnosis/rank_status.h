@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Status of a rank in a group, as it answers other ranks.
 #pragma once
 

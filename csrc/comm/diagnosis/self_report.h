@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Status of this rank in its group for requests by other ranks, by other groups of this process,
 // and by its own diagnosis.
 #pragma once

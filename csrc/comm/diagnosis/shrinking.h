@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Progress of a rank from its group into a smaller one, as it answers requests in the old group
 // (agreement.h explains the stages).
 #pragma once

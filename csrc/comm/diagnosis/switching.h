@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Progress of a rank to another phase of the network, as it answers requests (phase_call.h explains
 // the stages).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wait-for graph of a stalled operation: requests go to the ranks that it waits for, then to the
 // ranks that these wait for, until a rank does not answer, has left, or has not called.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pool of a group's links, keyed by peer and channel; each is connected on first use.
 //
 // This side connects its send links; receive links arrive when peers connect. Members require the

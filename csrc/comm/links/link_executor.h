@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Executor for links: it runs one rank's program over buffers and links without blocking.
 //
 // progress() steps the lanes round robin. A lane moves bytes until its current step has to wait, or

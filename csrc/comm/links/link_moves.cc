@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Data movement of LinkExecutor: locations of a step's memory, and transfers over links.
 #include <algorithm>
 

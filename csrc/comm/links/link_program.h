@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Link program: one rank's part of a schedule, prepared to run over links.
 //
 // Ports replace (peer, channel) pairs, so that the executor looks up a link once an operation. Link

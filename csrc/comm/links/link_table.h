@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface to a group's links for the executor and the mailbox.
 #pragma once
 

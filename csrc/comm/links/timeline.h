@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Record of the times of link program steps on this rank, for a measured timeline.
 //
 // The group's lock guards it. While it is off, it costs one comparison a step.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Agreement of the remaining ranks on a smaller group: either all of them continue with one list of
 // ranks, or none does.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Quorum: the minimum number of ranks of a group that may continue without the others.
 #pragma once
 

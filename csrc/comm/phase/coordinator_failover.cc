@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/phase/coordinator_failover.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Coordinator failover of a phase switch, if rank 0 is gone before all ranks have its result: the
 // lowest remaining rank becomes the successor, and the others follow it as they followed rank 0.
 //

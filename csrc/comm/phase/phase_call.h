@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One rank's part in a switch of phases: a two-phase commit with rank 0 as its coordinator. Ranks
 // send requests over the control plane, which no switch of the data plane affects.
 //

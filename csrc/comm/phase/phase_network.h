@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The network of a job that switches between phases. All groups of a process share it.
 //
 // The group that is created with it has all ranks of the network, and switches; groups that are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Exchange of status between ranks during a phase switch: each rank publishes its progress, and
 // sends requests.
 #pragma once

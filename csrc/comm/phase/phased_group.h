@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface of a group of this process for a switch of its network's phases.
 #pragma once
 

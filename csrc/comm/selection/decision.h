@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Decision of a group about a collective: its transport, algorithm and cut.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Path from a host to the host of a group's first rank. It is timed once, when a group with ranks
 // on both is created, and cached for a day.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Choices of a hypothetical group.
 #pragma once
 

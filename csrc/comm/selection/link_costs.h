@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Costs of a group's links, within a host and between hosts: measured by `pccl topo --measure` on
 // its hosts, or else derived from the costs of rank 0's machine.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Predictor of the time of every algorithm for a collective, in seconds by the cost model: over
 // shared memory (comm/shm/shm_cost.h) and by schedules over links
 // (schedule/simulator/link_model.h). Ranks of one host also use memory for links; which of the two

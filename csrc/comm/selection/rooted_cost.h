@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cost of a collective with a root over sockets.
 //
 // A root may call repeatedly, so that a call takes as long as the busiest rank's own messages. Or

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Selector of the algorithm and the cut of a collective; the choice is equal on every rank.
 //
 // The choice is a pure function of data that all ranks share: the roster, the collective, and the

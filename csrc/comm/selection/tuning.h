@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measurements of `pccl tune`: the fastest algorithm by collective, ranks and size.
 //
 // The file consists of lines of text such as "all_reduce 4 65536 shm_two_shot": for blocks of 65536

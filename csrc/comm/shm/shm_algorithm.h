@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plan of a collective over shared memory: its windows, and the actions of ranks in a round.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Costs of a collective over shared memory, and the choice of the best algorithm.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Executor for shared memory: it runs one rank's part of a collective over shared memory without
 // blocking.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared-memory segment, in which the ranks of a group on one host exchange data.
 //
 // Each rank owns an area of the group's region, which the others only read: two buffers for data,

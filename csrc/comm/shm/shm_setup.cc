@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/shm/shm_setup.h"
 
 #include <chrono>

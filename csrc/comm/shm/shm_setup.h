@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Setup of the shared-memory segment of one host: rank 0 shares a region of memory, and all ranks
 // open it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Batches: several collectives of one call in one launch.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Fingerprint of the properties that all ranks of a GPU group must launch alike, in the few bits of
 // each line (abi::LLLine).
 #pragma once

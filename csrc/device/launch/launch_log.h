@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Log of a group's launches on its GPU, for the flight recorder and for errors. A launch carries
 // the ticket of its entry, and kernels report their waits under that ticket.
 #pragma once

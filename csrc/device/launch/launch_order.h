@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Order of a group's launches: one after the other across all streams and graphs.
 //
 //     order.begin(stream)    the stream waits for all launches before

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Window of kernels of one process that may be on a GPU at once.
 //
 // A kernel waits for its peers while its blocks are resident: block b waits for the peers' blocks

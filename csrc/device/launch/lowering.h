@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lowering of collectives to kernel launches: which kernel, which plan, which memory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Preview of the launches of a GPU collective, for users. The code that launches computes it.
 #pragma once
 

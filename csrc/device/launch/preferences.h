@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // User preferences for the launches of a GPU group, where the library chooses freely. They are the
 // same on all ranks, like plans.
 #pragma once

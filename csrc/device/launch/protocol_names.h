@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names of protocols, as users read and write them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules as tables that thread blocks read (abi/device_program.h).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Programs of a group of GPUs, compiled and verified at their first use, and the memory that they
 // share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/device/programs/gpu_clock.h"
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock of a GPU relative to that of its host: they have different origins and rates.
 #pragma once
 

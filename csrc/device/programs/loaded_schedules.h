@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules that were loaded into a group with size ranges (capsules), from which its GPUs choose.
 #pragma once
 

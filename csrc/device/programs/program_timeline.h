@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Timeline of a program's steps on this rank's GPU: blocks write times to GPU memory, and the host
 // collects them after they have finished.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/device/programs/protocol_choice.h"
 
 namespace pccl::device {

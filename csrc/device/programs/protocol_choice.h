@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Choice of the protocol for a schedule's messages between GPUs; the same on all ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Staging memory through which the host reads and writes GPU memory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Moves of one chunk by a step of a schedule's program: plain, by LL, or by LL128.
 #pragma once
 

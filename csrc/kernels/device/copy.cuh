@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies of large messages directly between the ranks' tensors, in the widest packets that the
 // addresses allow.
 #pragma once

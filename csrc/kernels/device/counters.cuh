@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wrapping counters of epochs, messages and steps.
 #pragma once
 

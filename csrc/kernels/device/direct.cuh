@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Direct accesses of blocks to the ranks' tensors, after their addresses were exchanged.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Synchronisation of the blocks of one index on all ranks: epochs, entry barriers, exit barriers.
 #pragma once
 

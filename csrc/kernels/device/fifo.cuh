@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ends of FIFOs between two ranks, as one lane of a program opens them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LL, for small messages: every thread sends one word of 8 bytes to each peer and receives one from
 // each. Words carry their epochs (abi::LLLine), so no flag and no fence are necessary.
 //

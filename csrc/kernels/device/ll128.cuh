@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LL128, for messages of medium length: like LL lines, its lines (abi::LL128Line) need no separate
 // fence and no flag. They carry 15 bytes of data for each byte of overhead.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Mismatch detection: whether a peer's call differs from this rank's. The peer's lines show it:
 // they have another fingerprint, or lie where this rank's own kernel sends none. Kernels check only
 // in long waits.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Numbered lines between two ranks, and a block's wait for one.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Moves of packets between several tensors by a thread group, with several loads in flight for each
 // thread.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wrappers of single PTX instructions that CUDA C++ does not expose.
 #pragma once
 

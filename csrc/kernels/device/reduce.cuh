@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Element types and reductions on the device.
 //
 // A reduction has an Element (as stored), a Value (as computed), combine() and finish(). A Value is

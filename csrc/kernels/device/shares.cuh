@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shares of a byte range among ranks, blocks or workers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Code for rare cases, which lies in every kernel: it is short instead of fast.
 #pragma once
 

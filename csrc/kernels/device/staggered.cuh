@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Staggered pushes of large messages without collisions. Where all ranks push to all others at
 // will, receivers get bursts from several at once, and NVLink stays a tenth below its rate between
 // two GPUs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits of kernels. A wait ends when its condition is met, on timeout, when the host aborts, and
 // when a peer runs another call or has given up itself.
 #pragma once

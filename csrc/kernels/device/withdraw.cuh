@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Withdrawal of a rank that gives up: no peer may access its tensors after its kernel has ended,
 // since later work in its stream uses them for other purposes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Output of the flight recorder as JSON: on demand, to a file when an operation fails, and on
 // SIGUSR1.
 #pragma once

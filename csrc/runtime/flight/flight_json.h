@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups and operations of the flight recorder as JSON; docs/failure.md describes the fields.
 #pragma once
 

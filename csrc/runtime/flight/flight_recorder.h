@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Recorder of the last operations of this process, over all its groups, with their times and
 // outcomes.
 //

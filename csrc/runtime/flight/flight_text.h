@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text descriptions of the flight recorder's operations.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ring of the last entries of a record that is always on. Threads write its slots with plain
 // stores, without a lock.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sessions of the flight record as JSON; docs/failure.md describes the fields.
 #pragma once
 

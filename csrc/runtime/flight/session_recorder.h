@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Recorder of the last events of this process's sessions (csrc/p2p): connections, refusals,
 // transfers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // All-pairs exchange: every rank sends to all others at once.
 //
 // One shot takes one round. all_reduce sends n-1 whole vectors per rank and reduces n-1 times its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trees of shortest paths: block b goes down a tree rooted at rank b, and sums of block b go up a
 // tree that ends there. Among several shortest paths a block takes the one whose link carries the
 // least so far.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives for partially connected ranks: a network of circuits, or a torus.
 #pragma once
 

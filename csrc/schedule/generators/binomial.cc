@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Binomial trees: the number of ranks that have the data doubles with every round.
 //
 // All take at most ceil(log2 n) rounds, for any n. Counted from the root, rank v's parent is v

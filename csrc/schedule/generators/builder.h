@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Helpers with which a generator reads like the paper that describes it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Chain: the ring cut open at the root, a pipeline through all ranks with one message per chunk.
 //
 // broadcast: root, root+1, ..., root-1. reduce: the ring is cut on the other side of the root, so

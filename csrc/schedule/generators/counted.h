@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Costs of sources that are made for one shape. All programs are counted on first use.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Programs made of programs: a smaller collective over some ranks and parts of the buffers,
 // embedded in a larger one.
 #pragma once

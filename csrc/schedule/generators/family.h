@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface of a generator's file: its sources, with the closed forms of their costs.
 //
 // No generator writes the caller's input. Each is correct out of place and in place, except

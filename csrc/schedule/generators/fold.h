@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Any number of ranks for algorithms that require a power of two.
 //
 // With h the largest power of two <= n and x = n - h, the first 2x ranks form pairs: the even rank

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Catalogue of the built-in generators.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Hierarchical collectives over rails. There are as many rails as the smallest host has ranks: rail
 // j consists of the ranks with number j on their hosts, and carries the blocks of all ranks whose
 // number is j modulo the rails. Messages between hosts stay on their rail. A host sends only bytes

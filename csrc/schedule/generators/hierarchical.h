@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Host-aware collectives: ranks of a host exchange directly, and each byte crosses between hosts
 // once.
 #pragma once

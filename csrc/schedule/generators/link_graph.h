@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Graph of the links between the ranks of a group.
 #pragma once
 

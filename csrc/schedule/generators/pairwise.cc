@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pairwise all_to_all: n-1 rounds; round i exchanges with the ranks i places away on either side.
 //
 // A rank sends n-1 blocks. At any time it sends to one rank and receives from one, which keeps

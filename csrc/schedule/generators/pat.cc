@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PAT, parallel aggregated trees: every block uses a binomial tree of its own, so that few blocks
 // travel far and many go to neighbours.
 //

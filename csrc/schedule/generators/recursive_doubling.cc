@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Recursive doubling: in round i, ranks at distance 2^i exchange all their data.
 //
 // Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.

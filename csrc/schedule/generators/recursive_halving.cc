@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Recursive halving: in each round, two ranks divide their common range between them.
 //
 // Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.

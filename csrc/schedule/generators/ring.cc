@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ring: every rank sends to the next rank and receives from the previous one.
 //
 // reduce_scatter: n-1 rounds, n-1 blocks sent and reduced per rank. all_gather: n-1 rounds, n-1

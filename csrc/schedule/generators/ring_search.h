@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Search for a ring through all ranks (a Hamiltonian cycle) along more links than a ring has.
 #pragma once
 

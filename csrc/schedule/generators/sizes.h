@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Quantities of the closed forms; names as in the papers.
 #pragma once
 

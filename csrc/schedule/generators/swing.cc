@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Swing: partners are near while messages are large, and far only for the last, short ones.
 //
 // De Sensi, Bonato, Saam, Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth Allreduce",

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transfer of one chunk up or down a tree, common to all tree algorithms.
 #pragma once
 

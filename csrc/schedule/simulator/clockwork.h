@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Event-driven computation of the times of all steps, and of the links that their messages cross.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/schedule/simulator/link_model.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Link model: cost of rounds, messages and bytes for each rank, and of the links that the ranks of
 // a host share.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Peak memory of a schedule besides input and output.
 #pragma once
 

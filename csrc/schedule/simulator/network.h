@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Network model for the replay of schedules: links with a bandwidth each, and routes between ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replay of a schedule, message by message, on the links of a network.
 //
 // A step begins when all its dependencies are done. Received data is reduced first; then its slot

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/schedule/simulator/shared_links.h"
 
 #include <algorithm>

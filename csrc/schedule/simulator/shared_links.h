@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Links shared by messages. Each link is divided equally among its messages, and a message has the
 // speed of its most crowded link. Bandwidth that a message leaves unused is not given to others. So
 // a step of equal messages takes flows * bytes / bandwidth of its busiest link, as in the models of

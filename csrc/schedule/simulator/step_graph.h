@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Graph of the steps of a schedule whose times differ, with their dependencies.
 //
 // If the program of every rank is rank 0's, rotated, and the network is symmetric under rotation,

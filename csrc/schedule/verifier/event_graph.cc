@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/schedule/verifier/event_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Graph of all steps of all ranks, with their dependencies.
 //
 // A step waits for the previous step of its lane, for the steps that it names, for the sender of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Symbolic execution of all ranks on expressions.
 #pragma once
 

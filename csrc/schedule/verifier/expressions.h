@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Value of a chunk: an expression over the chunks of all inputs, numbered so that equal expressions
 // have equal numbers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Description of a fault's place in verifier errors.
 #pragma once
 

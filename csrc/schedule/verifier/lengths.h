@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Check for blocks of different lengths.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Map of the chunks of all ranks to memory: one number for each place, so that chunks which share
 // memory (Placement::kInPlace) share their number.
 #pragma once

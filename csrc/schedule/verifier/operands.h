@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Operands of each action: the table of schedule.h as data.
 #pragma once
 

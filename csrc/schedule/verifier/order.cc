@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Order in which the steps can happen, or the cycle in which they wait for each other.
 //
 // Each lane runs until it must wait; then it joins the list of the step for which it waits. No step

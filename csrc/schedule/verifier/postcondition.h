@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Postcondition of each collective, and its check.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Happens-before by vector clocks: the clock of an event counts, for each lane, the steps that
 // happen before it.
 //

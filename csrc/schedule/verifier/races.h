@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Race check: steps that access one chunk without an order between them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks of a schedule step by step: every operand exists and fits.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Order in which a schedule adds the contributions of its ranks.
 #pragma once
 

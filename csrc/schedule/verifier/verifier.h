@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Verifier: proves, before a schedule runs, that it implements its collective.
 //
 // The verifier runs all ranks symbolically: a chunk's value is the expression of contributions it

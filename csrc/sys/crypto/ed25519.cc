@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/crypto/ed25519.h"
 
 #include <openssl/bio.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ed25519 signatures (RFC 8032).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cryptography for handshakes, from OpenSSL's libcrypto.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/crypto/sha256.h"
 
 #include <openssl/evp.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface to the CUDA driver, as far as the library uses it: mainly memory that other processes
 // can map.
 //

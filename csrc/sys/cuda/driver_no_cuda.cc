@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Substitute for driver_cuda.cc in builds without CUDA.
 #include "csrc/sys/cuda/driver.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Functions of libcuda.so.1 that the library calls, found at run time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Guard that makes a device's context current on this thread and restores the caller's own
 // afterwards.
 #pragma once

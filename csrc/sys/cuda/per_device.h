@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Objects of which a process has one for each GPU.
 #pragma once
 

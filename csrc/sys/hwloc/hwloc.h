@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Topology of this machine from hwloc. The library is opened at run time, so that one build works
 // with and without it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPU properties from NVIDIA's management library: NVLinks, chip-to-chip links to the CPU, the
 // NVSwitch fabric, peer access, compute capability, and the full PCIe link, which idle GPUs reduce.
 // The library is opened at run time; a machine without it has no GPUs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Address of a socket: IPv4, IPv6 (link-local ones with their scope), or an abstract unix name.
 #pragma once
 

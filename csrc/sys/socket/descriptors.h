@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Features of unix sockets: passing of open descriptors, and credentials of the peer.
 #pragma once
 

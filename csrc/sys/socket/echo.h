@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Echoes over a stream socket, by which its two ends measure the time of a message.
 //
 // A request is kEchoBytes long. Its first eight bytes are a number in native byte order: the count

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Network interfaces of this host, and the choice among them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/socket/name_lookup.h"
 
 #include <condition_variable>

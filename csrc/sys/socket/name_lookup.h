@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lookup of a host name's addresses on a thread of its own: the resolver of the C library may block
 // while name servers do not answer, and cannot be interrupted.
 #pragma once

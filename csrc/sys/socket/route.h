@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interface and source address that the kernel's routing tables select for an address.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stream sockets for the library: non-blocking, closed on exec, without SIGPIPE, with EINTR
 // handled.
 //

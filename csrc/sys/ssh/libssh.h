@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Functions of libssh, found at their first use.
 //
 // They are declared here so that no build needs libssh's headers. They belong to its stable

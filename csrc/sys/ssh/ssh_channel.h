@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SSH subsystem of another host as a stream of bytes, by libssh: with keys only, and a pinned host
 // key.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/sysfs/file.h"
 
 #include <fcntl.h>

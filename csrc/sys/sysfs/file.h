@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Files by name: the only functions that open, read and replace them. They do not block on special
 // files: a pipe or a device is not read; it is written to but never replaced.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Special files at a path, which are written to in place.
 #pragma once
 

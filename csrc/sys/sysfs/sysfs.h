@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PCIe devices, NICs and NUMA nodes from the kernel. Reads sysfs and procfs below a root, so that
 // tests can emulate machines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/sys/xml/xml_bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bounds on the time and memory of an XML parser, checked in one pass before the parser gets the
 // text.
 //

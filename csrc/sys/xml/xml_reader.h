@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of untrusted XML by libxml2: strict, with namespaces, without DTDs, entities or network.
 //
 // The library is opened at its first use, since nothing else needs it.

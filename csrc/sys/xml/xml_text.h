@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Untrusted XML, loaded within bounds by pugixml, with positions for messages.
 #pragma once
 

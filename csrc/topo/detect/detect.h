@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Topology of this machine: it is detected, merged with the file of PCCL_TOPO_FILE, and written to
 // that of PCCL_TOPO_DUMP_FILE (docs/configuration.md).
 //

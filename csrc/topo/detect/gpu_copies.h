@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copy times between the GPUs of this machine, measured by `pccl topo --measure`.
 #pragma once
 

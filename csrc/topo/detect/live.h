@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Machine model from the kernel and the drivers of this host.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Machine as a graph: typed nodes, joined by links with a bandwidth.
 //
 // Links are directed and come in pairs, one in each direction. Parallel links are merged. PCIe

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names of node types, link types, path types and channel patterns.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Best path between any two devices: by type, then by bandwidth, then by length.
 //
 // Each GPU and CPU has one tree of parent links for each required path type, so 72 GPUs with their

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Topology of a job: one description for each host, exchanged as bytes through the rendezvous, and
 // the properties derived from all of them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Encoding of hosts and jobs as bytes.
 
 #include <limits>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Load of a job's messages on its links: links of a host's graph that a message crosses between
 // NUMA nodes, or to and from the network.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Attribute of the machine, with its source.
 //
 //     Attribute<int> width;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measurements of `pccl topo --measure` for the links of a machine, which replace constants.
 //
 // The format is lines of text. "memory 0 1 0.52 11.9": between cores of NUMA nodes 0 and 1, over

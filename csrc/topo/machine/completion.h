@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Completion of a machine's description with the user's assumptions, or else with usual values.
 // Each kind of assumed attribute gives a warning.
 #pragma once

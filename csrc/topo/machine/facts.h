@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // List of all known attributes of a machine, with their sources.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/topo/machine/host_way.h"
 
 #include "csrc/base/text.h"

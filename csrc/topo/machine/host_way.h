@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TCP cost between two hosts, measured by a group of ranks on both when it was created.
 //
 // The format is a line of text: "24.1 3.2 0.85 0 2026-11-27T21:40:03Z node7". Its fields are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Machine model: a tree of CPUs, PCIe devices, GPUs and NICs, as in NCCL's topology XML. Every
 // attribute stores its source. Value type: copyable and comparable, without behaviour.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Map of XML attributes to members, shared by reading and writing.
 //
 // `Fields` has number(name, attribute, low, high), text(name, attribute), bus_id(name, attribute)

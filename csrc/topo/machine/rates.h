@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bandwidths of links, GB/s (10^9 bytes per second) in one direction. They are NCCL's values, so
 // that plans are comparable with NCCL's: the result of a benchmark of the link, not its data sheet.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks for impossible or costly settings, and repairs of them where possible. Each finding is a
 // warning with a name; docs/topology.md lists them.
 #pragma once

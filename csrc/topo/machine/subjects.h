@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Counted subjects of one kind of warning: "0000:00:06.0 and 7 more".
 #pragma once
 

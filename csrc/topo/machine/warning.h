@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Warning about a machine, with its repair.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Orders of all GPUs: the cheapest ones (Held and Karp, "A dynamic programming approach to
 // sequencing problems", 1962), and cycles that share no link.
 #pragma once

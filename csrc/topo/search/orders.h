@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Initial orders of GPUs: in closed form behind a switch, cycles that share no link on a mesh of
 // NVLinks, cheap orders elsewhere.
 #pragma once

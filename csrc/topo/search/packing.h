@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Maximum amounts of routes in links of limited capacity: the linear program
 //
 //     maximise sum x   subject to   usage x <= capacity, x >= 0

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Options and result of a search: channels for collectives, each with an order of GPUs and a
 // bandwidth.
 #pragma once

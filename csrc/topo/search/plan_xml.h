@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NCCL's graph XML, version 1: writer and reader of plans.
 //
 // NCCL gives all channels of a graph one bandwidth. An attribute `bandwidth` of each channel, which

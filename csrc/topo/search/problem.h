@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Search problem in numbers: allowed paths, link usage of channels, and bounds for all plans.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plan of a process: the plan in PCCL_GRAPH_FILE or the result of a search, which goes to
 // PCCL_GRAPH_DUMP_FILE (docs/configuration.md).
 #pragma once

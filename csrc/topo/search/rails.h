@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ports and GPUs at which channels enter and leave a node.
 #pragma once
 

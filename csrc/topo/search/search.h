@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Search for the channels with the most bandwidth on a machine.
 //
 // The plan has the best path types with which every GPU can be reached, and among the plans with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Solver for the most bandwidth within given path types: good initial routes, then, for up to a
 // dozen GPUs, column generation with the prices of the linear program until no route improves it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reader of hwloc's XML (lstopo machine.xml), versions 2 and 3: the PCIe tree, NUMA nodes, and the
 // names of ports.
 //

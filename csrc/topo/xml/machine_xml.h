@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NCCL's topology XML, version 1: reader and writer of complete or partial machines.
 //
 // Any input is safe to read: sizes, depth, lengths and numbers are bounded. An error is

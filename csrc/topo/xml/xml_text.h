@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Common parts of NCCL's two XML formats, besides loading: numbers, and the text form.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trial of a peer's addresses: it tries one after the other, with a short head start each, by
 // connections that prove the group's secret both ways and then end. An address loses if it belongs
 // to another process, if nothing answers there, or if packets never reach it.

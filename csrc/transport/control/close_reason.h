@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Last message of a rank: the reason why it leaves its group, so that the other ranks blame the
 // right one.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages between processes about their groups, beside the data: one control plane in each
 // process.
 //

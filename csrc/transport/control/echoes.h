@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Echoes (sys/socket/echo.h), by which a process measures the latency to another process of its
 // group: a query with that purpose keeps its connection, and the far end answers with echoes.
 #pragma once

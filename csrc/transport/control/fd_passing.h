@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Passing of descriptors over unix sockets.
 #pragma once
 

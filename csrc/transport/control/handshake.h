@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handshake by which two processes prove to each other that they belong to the same group, before a
 // connection carries anything else. Control planes use it, and transports that connect through
 // sockets.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages of the handshake, and the proofs over them. Only handshake.cc and server_handshake.h
 // include this file.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Accepting side of the handshake: a listening socket and its pending handshakes.
 #pragma once
 

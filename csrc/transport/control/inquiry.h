@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Query of a process's state, on a connection of its own: authenticated like every other, one
 // answer, then closed. The acceptor thread answers, independently of the process's user.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Purpose of a connection, sent once the secret is proven.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Status queries from outside of a process's groups (`pccl status`): an authenticated connection
 // like every other, which may ask questions and nothing else. An onlooker needs the job's secret.
 // Without such a secret it must run as the same user on the same host, where it could read the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Route of a connection to another host, for error messages.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One handshake on the accepting side.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The two sides from which peers reach a process: its own host, and the network.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Control plane of real processes: a unix socket for this host, a TCP socket for others.
 #pragma once
 

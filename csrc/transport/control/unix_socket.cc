@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/control/unix_socket.h"
 
 #include <unistd.h>

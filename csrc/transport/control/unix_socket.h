@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Unix sockets within a host: fresh names to listen at, and the check of the peer's user.
 #pragma once
 

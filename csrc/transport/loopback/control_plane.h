@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Control plane of a simulated process: questions and notices pass from process to process in
 // memory, and are subject to the process deaths of the fabric's plan.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Faults of a loopback fabric, determined by a seed.
 #pragma once
 

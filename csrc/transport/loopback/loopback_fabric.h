@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Network inside one process: any number of simulated processes, with planned faults.
 //
 //     auto fabric = LoopbackFabric::create({.faults = {.seed = 7, .short_read = 0.2}});

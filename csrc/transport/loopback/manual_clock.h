@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock that moves only when the test moves it.
 #pragma once
 

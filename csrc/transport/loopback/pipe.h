@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Byte pipe between the two ends of a loopback link.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Simulated process of a loopback fabric, as its links and its peers use it.
 #pragma once
 

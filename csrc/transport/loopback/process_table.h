@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Table of the processes of a loopback fabric, in which its control planes find them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-sided access between the simulated processes of a loopback fabric, with planned faults.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GPU memory for symmetric heaps, which all groups of a process share: ranges of allocations that
 // every peer maps once, as a whole.
 //

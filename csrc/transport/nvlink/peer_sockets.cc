@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/nvlink/peer_sockets.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Unix sockets between all ranks of a group on one host, each authenticated (handshake.h): they
 // carry handles of GPU memory, and a rank detects by them that another is gone.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/nvlink/registration_cache.h"
 
 #include <sys/eventfd.h>

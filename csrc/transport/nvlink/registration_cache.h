@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cache of the allocations of this rank that its peers have mapped: the basis of zero-copy on
 // ordinary tensors.
 //

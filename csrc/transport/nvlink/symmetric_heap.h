@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Symmetric heap: memory of one size on each GPU of a group, mapped by all its ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Blocks of one memory that a request moves, one after the other.
 #pragma once
 

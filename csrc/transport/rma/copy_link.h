@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Link whose initiator copies by itself, on the thread that polls it. The peer takes no part; the
 // streams carry notifications alone.
 #pragma once

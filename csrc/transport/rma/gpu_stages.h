@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pinned host memory between processors and the copy engines of GPUs, in pieces of one length.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Path between memory of GPUs and byte streams through pinned memory: some parts are copied while
 // others are sent or received.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies by the copy engines of a GPU, which begin here and end later, in their order.
 #pragma once
 

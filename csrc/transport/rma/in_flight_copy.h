@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copy of a link that copy engines of GPUs complete.
 #pragma once
 

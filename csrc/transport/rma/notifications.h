@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Notifications on a stream that carries nothing else: a length of 4 bytes, then the notification.
 #pragma once
 

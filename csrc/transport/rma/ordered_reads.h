@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads of a copy link that keep the order of a caller's stream. They begin at once, before the
 // queue of the link, and no notification waits for them.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Queue of messages of a link of over_links.h that wait for their stream, in order.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-sided access over any pair of streams: the peer's link copies, on the thread that calls its
 // poll() or advance().
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FIFO of pieces in one block of memory: a deque would allocate for every twenty.
 #pragma once
 

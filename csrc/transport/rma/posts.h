@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Posts of a link of any kind: their pending pieces, and their completions.
 #pragma once
 

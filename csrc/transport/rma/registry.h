@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registry of the memory that peers access with this process's help: by name, checked at each
 // access.
 #pragma once

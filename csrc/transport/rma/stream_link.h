@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One end of a link of over_links.h: initiator and target at once.
 #pragma once
 

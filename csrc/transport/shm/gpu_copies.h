@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies between two processes of one host where one of the two memories is of a GPU.
 //
 //     here   there

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/shm/gpu_memories.h"
 
 #include "csrc/base/text.h"

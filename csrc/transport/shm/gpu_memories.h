@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Memory of GPUs that processes of one host share by CUDA IPC.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ledger: the registrations of a process, as the processes that access them see them. It is a file
 // of pages that they map, with a line for each registration.
 //

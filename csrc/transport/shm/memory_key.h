@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Key of shared memory in a descriptor: how processes of one host access a registered memory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registered memory of another process of this host, for copies in both directions.
 #pragma once
 

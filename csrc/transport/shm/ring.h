@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Single-producer single-consumer byte rings in a memfd, one for each channel of a link.
 //
 // The memfd contains a header page and then the data of each ring. Every ring is mapped twice in a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One-sided access to memory of other processes of this host.
 //
 // Peers map the memory of a Mapping::shareable(), which requires access to a process of the same

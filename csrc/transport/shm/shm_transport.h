@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared memory between processes of one host.
 //
 // A link is a memfd of rings that the sender makes. The sender passes it, with its doorbell, over

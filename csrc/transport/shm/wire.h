@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Peer's side of a shared-memory link, apart from the rings: its doorbell, and the unix socket that
 // shows when and why it has left.
 #pragma once

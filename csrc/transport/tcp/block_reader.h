@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reassembly of a stream from its sockets.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Choice of the socket for the next bytes of a stream.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Delayed acknowledgements of short messages, on sockets that only receive.
 //
 // A stream has one direction, so that its acknowledgements have no data to travel with. By default

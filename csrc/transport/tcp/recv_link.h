@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Receiving end of a TCP link.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One byte stream over several sockets, in blocks.
 //
 // Each block of block_bytes() goes to the socket that is least loaded when the block begins, behind

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sockets between hosts.
 //
 // A link has one connection for the message channel, several for the collective channel, over which

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Socket of a link that shows whether the peer is there: it carries nothing but a close reason.
 //
 // Its kernel answers for a host, not for a process: a rank that is stopped, or reads late, is not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/tcp/wire.h"
 
 namespace pccl::transport::tcp {

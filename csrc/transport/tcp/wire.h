@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wire format of TCP transports: the purpose of a socket.
 #pragma once
 

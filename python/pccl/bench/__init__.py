@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements between processes of this machine: ``pccl bench`` and ``pccl tune``.
 
 numpy is loaded when what needs it is used: most commands of ``pccl`` do not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times a capsule beside what a group chooses without it, between processes of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives as a benchmark sees them: sizes, inputs, expected results, and the timing of calls.
 
 Needs numpy alone. Sizes are bytes of the whole buffer: what all ranks have together after an

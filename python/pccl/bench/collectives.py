@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times collectives between processes of this machine, as ``pccl bench`` does; torch is not needed.
 
 A call starts behind a barrier, its time is that of the slowest rank, and the figure is the median

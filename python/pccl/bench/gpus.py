@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times collectives between GPUs of this machine, as ``pccl bench --gpus`` does, without torch.
 
 As in nccl-tests, several launches are enqueued behind a barrier and awaited together; their time is

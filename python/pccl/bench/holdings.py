@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this process holds of what connections take: descriptors, threads, and shared memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives that benchmarks time."""
 
 __all__ = ["COLLECTIVES", "REDUCTIONS"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of a benchmark, one after the other on ranks that are started for them."""
 
 from __future__ import annotations

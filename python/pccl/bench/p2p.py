@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benches of sessions have in common: what to measure, rows, the other process, medians."""
 
 from __future__ import annotations

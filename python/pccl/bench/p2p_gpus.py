@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfers between two sessions with memory of GPUs, beside what torch copies in one process."""
 
 from __future__ import annotations

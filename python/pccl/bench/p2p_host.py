@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfers between two sessions of this host, beside a memcpy and bare sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far side of a soak: a process with a session, which is killed and started again."""
 
 from __future__ import annotations

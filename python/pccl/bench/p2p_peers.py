@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sessions over TCP are measured beside: a bare socket's ping-pong, and one stream."""
 
 from __future__ import annotations

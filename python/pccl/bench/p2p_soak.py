@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A session that exchanges bytes with another one, which is killed and comes back."""
 
 from __future__ import annotations

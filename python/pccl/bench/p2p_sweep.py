@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One transfer as messages with tags: how much a message has, and how many are under way."""
 
 from __future__ import annotations

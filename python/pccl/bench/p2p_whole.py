@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One read and one write of very many bytes, and all of them compared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes as users write them."""
 
 from pccl.sizes import bytes_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures which algorithm is fastest on this machine, as ``pccl tune`` does; torch is not needed.
 
 For each collective and size every algorithm gets its turns, in the same processes; the figure is

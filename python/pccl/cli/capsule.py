@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl capsule``: its options. ``pccl.cli.capsule_run`` does what they say."""
 
 from pathlib import Path

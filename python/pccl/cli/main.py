@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ``pccl``: its commands, and how it ends."""
 
 import sys

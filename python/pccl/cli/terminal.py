@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands print besides their results: examples, complaints, and how far they are."""
 
 from __future__ import annotations

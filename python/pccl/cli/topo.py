@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pccl topo``: its options. ``pccl.cli.topo_run`` does what they say."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms of collectives, written in Python, proven when they are built.
 
 >>> import pccl.lang as pl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms in terms of chunks: functions that copy chunks and add them up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From programs to capsules: parallel copies, proof, and whom to blame."""
 
 from __future__ import annotations

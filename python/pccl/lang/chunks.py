@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks in an algorithm: what is copied, and added up."""
 
 from __future__ import annotations

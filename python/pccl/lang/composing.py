@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms made of one inside hosts and one across them."""
 
 from __future__ import annotations

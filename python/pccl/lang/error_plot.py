@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of what is wrong with a program: the steps in conflict, among those around them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The built-in algorithms: as capsules, and as algorithms that others are composed of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the chunks of a collective begin, and where they belong."""
 
 from __future__ import annotations

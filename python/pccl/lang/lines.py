@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines of a user's Python, and places of steps."""
 
 from __future__ import annotations

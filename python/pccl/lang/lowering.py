@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From operations to the steps of each rank.
 
 A channel of a rank is a lane. Operations run in the order of their depth, the longest chain of

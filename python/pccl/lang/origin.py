@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines of a user's Python, and the errors that name them."""
 
 from __future__ import annotations

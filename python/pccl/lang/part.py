@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a part of an algorithm does among some ranks, written down as a part of the whole."""
 
 from __future__ import annotations

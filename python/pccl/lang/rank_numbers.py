@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of ranks that an algorithm is for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a schedule as operations on chunks, so that it can be a part of an algorithm."""
 
 from __future__ import annotations

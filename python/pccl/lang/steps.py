@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms step by step, for what chunks cannot say: which lane does what, and waits for what."""
 
 from __future__ import annotations

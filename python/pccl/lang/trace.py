@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an algorithm does, operation by operation, as it is written down while its function runs."""
 
 from __future__ import annotations

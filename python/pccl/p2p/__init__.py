@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moving bytes between processes that are not ranks of one collective.
 
 A session listens, and reaches the registered memory of others by one-sided reads and writes: the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One POST over HTTP whose limits hold for all of it: the time, and the bytes of the answer."""
 
 from __future__ import annotations

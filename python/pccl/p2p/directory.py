@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where sessions tell each other how to be reached, and of their memory: any store of keys."""
 
 from __future__ import annotations

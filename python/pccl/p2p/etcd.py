@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys in etcd, over its v3 gateway: HTTP with JSON, which etcd 3.4 and later serve."""
 
 from __future__ import annotations

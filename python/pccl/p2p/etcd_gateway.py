@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calls of etcd's v3 gateway that a store of keys needs: HTTP with JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which memory of a GPU an object has, and which stream it is."""
 
 from __future__ import annotations

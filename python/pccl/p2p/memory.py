@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registered memory, of this session and of its peers, and slices of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a peer has sent beside its transfers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that are of the process that made them."""
 
 from __future__ import annotations

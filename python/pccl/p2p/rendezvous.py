@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library's own rendezvous store as a store of keys."""
 
 from __future__ import annotations

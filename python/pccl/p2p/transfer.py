@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes to and from one peer within a window: messages with tags, reads and writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfers that are under way, and plans of many blocks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines: what they look like, what is wrong with them, and the best channels on them.
 
 >>> import pccl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pictures of machines, plans and jobs share."""
 
 from __future__ import annotations

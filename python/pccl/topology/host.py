@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host of a job, with its machine."""
 
 from __future__ import annotations

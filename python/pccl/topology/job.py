@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hosts of a job, as every rank sees them."""
 
 from __future__ import annotations

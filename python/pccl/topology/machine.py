@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine as it is understood, and the plans that are found for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the links between the cores of this machine, as ``pccl topo --measure`` does.
 
 Two processes, bound to cores of two NUMA nodes or to two cores of one, exchange blocks over links

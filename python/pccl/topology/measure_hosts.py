@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the networks between the hosts of a job, as ``pccl topo --measure --meet`` does.
 
 The ranks of two hosts exchange messages in pairs, both ways at once, while the others wait. A pair

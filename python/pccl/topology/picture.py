@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figure of every ``plot()``: one that shows itself in notebooks."""
 
 from __future__ import annotations

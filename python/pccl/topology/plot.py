@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of machines, with matplotlib and networkx."""
 
 from __future__ import annotations

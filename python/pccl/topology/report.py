@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine and a plan in words: what ``pccl topo`` prints."""
 
 from __future__ import annotations

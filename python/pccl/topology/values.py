@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What machines, plans and jobs are described with: values, most of them of the C++ library."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Copies that choose between the caches and memory: by what a clock says, and always all bytes.
 #include "csrc/base/shared_copy.h"
 

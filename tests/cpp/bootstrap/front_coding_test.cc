@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Texts that differ little come back whole, from few bytes; others are refused.
 #include "csrc/bootstrap/front_coding.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How groups come about again and again at one store, whatever it holds.
 #include "csrc/bootstrap/incarnation.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How ranks wait for each other at a store.
 #include "csrc/bootstrap/rendezvous_context.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How ranks exchange their endpoints, where somebody else writes to the store as well.
 #include "csrc/bootstrap/roster.h"
 

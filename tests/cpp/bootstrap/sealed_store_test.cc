@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 
 #include <gmock/gmock.h>

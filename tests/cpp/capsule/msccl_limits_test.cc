@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Numbers of MSCCL's XML that are allowed each, and too large together.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verifier finds every small fault in programs that people write: of several lanes, whose steps
 // wait for each other. tests/support/kept_capsules.py makes the files.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How capsules are refused.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Who may say whom to trust.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Capsules, and files of parts that need not fit, for tests.
 #pragma once
 

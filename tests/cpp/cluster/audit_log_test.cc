@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What becomes of the audit log where the disk is full, as a limit on the size of files has it.
 #include "csrc/cluster/audit_log.h"
 

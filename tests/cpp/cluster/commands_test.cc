@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a C++ program does with a cluster beside its file: phases and transforms of its own, the two
 // steps of a switch, and commands to single switches.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cpp/cluster/fake_switch.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A NETCONF server in memory with the faults that a real one will not show on demand.
 #pragma once
 

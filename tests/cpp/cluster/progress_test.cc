@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a watcher is told of a transaction: which switch is how far.
 #include "csrc/cluster/progress.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Very many switches of phases while devices fail at random: what is said to be is what is, each
 // time, and whoever is blamed deserves it.
 #include <gmock/gmock.h>

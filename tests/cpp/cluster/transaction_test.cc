@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The failure table: whatever goes wrong, on whichever switch, all end in one phase, or it is said
 // which does not.
 #include "csrc/cluster/transaction.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Arithmetic on elements, one at a time and by other means than the kernels: an oracle for their
 // tests.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reductions of many contributions, against plain loops in double precision.
 #include "csrc/collective/arithmetic/reduction.h"
 

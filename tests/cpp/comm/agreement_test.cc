@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How ranks agree on a smaller group, whoever dies meanwhile.
 #include "csrc/comm/membership/agreement.h"
 

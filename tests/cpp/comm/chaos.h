@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fault explorer: schedules over a loopback fabric where everything goes wrong by seed.
 //
 // All ranks of a run are stepped in turn on one thread, in an order that the seed draws, over links

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Some hundred runs of the fault explorer; build/dev/chaos does as many as one likes.
 #include "tests/cpp/comm/chaos.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every collective against plain loops: all ranks' inputs are a function of (rank, index), so that
 // each rank can compute alone what it must receive.
 #include <gtest/gtest.h>

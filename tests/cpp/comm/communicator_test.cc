@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What surrounds operations: events, operators, coordinated memory, several transports in one job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How ranks go on where rank 0 dies while phases are switched: alike, whatever each has heard.
 #include "csrc/comm/phase/coordinator_failover.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives of int64 whose inputs are a function of rank, block and index: what each rank must
 // have in the end, by the definition.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a child of fork() can do to the groups, stores and records of its parent: nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ranks that give up a collective and use its memory for something else at once. Whoever reads that
 // memory directly must notice.
 #include <gtest/gtest.h>

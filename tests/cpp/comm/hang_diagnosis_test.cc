@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Who is blamed, by what a diagnosis sees of peers, asks them and hears; and that it waits for no
 // lock that somebody holds.
 #include "csrc/comm/diagnosis/hang_diagnosis.h"

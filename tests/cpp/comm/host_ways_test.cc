@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What TCP takes between hosts is timed once, and kept; this host stands for both.
 #include "csrc/comm/selection/host_ways.h"
 

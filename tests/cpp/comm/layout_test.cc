@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups on several hosts, without these: each rank claims to run where the test says.
 #include "csrc/bootstrap/layout.h"
 

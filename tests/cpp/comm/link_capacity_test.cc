@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the selector lets a schedule send fits into the channels of its links, so that no rank waits
 // for room that only a waiting rank could make.
 #include <gmock/gmock.h>

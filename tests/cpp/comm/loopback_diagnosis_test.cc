@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups in a loopback fabric find out who is to blame, as groups of real processes do: its control
 // planes carry their questions, and meet its deaths.
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How many messages cross the wire, as the kernel counts the segments of data that its TCP sockets
 // sent: the blocks that a step gathers leave in one.
 #include <gtest/gtest.h>

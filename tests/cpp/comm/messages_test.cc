@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Point-to-point messages: order, tags, any source, lengths, deadlines.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the groups of a process tell one another.
 
 #include "csrc/comm/diagnosis/other_groups.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules that the library does not know, on links.
 
 #include <gmock/gmock.h>

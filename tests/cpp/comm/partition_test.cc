@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups whose links break, and break otherwise later: at most one side goes on.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The data of one side of a collective: a vector for each rank's block.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a rank makes of a switch that has ended elsewhere, on a group that is already over.
 #include "csrc/comm/phase/phase_call.h"
 

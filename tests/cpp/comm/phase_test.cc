@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups whose network is switched: links of older generations, and transactions that fail.
 #include <gtest/gtest.h>
 

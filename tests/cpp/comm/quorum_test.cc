@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How many ranks may go on without the others.
 #include "csrc/comm/membership/quorum.h"
 

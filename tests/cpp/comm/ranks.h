@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs one function as every rank of a group: threads of this process, each with a runtime of its
 // own, so that they meet over real sockets and shared memory as processes would.
 #pragma once

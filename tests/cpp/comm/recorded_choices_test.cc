@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the cost model says of a machine whose figures were recorded, beside what every algorithm
 // took there (benchmarks/choices.py): predictions and choices, without the machine.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reductions of zeros of both signs, infinities and NaNs with payloads: by every algorithm that a
 // user can ask for, all ranks have the same bits, which are what the definition gives.
 #include <gtest/gtest.h>

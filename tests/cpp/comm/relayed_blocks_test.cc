@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives of which only pairs know the lengths of blocks, by schedules that pass blocks through
 // other ranks: who asks for one by name says that all blocks have one length.
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A program's sums over links: their bits depend on the program alone, not on what carries it.
 #include "tests/cpp/schedule/ring_sums.h"
 

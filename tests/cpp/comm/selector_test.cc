@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a group on one host chooses, which has a segment and links.
 #include "csrc/comm/selection/selector.h"
 

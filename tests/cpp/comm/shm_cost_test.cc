@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Predictions for segments: what they must fulfil whatever a machine's steps cost.
 #include "csrc/comm/shm/shm_cost.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared-memory segments: what all ranks of one must know alike, whatever the others do meanwhile.
 #include "csrc/comm/shm/shm_segment.h"
 

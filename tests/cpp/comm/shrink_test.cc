@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Smaller groups out of larger ones, and what is known of the ranks of a group.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

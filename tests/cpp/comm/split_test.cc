@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Smaller groups out of one, as MPI_Comm_split has them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // all_to_all of blocks whose lengths only the two ranks concerned know, by every schedule that
 // takes such: by pairwise a rank's steps follow each other, so that a long block must not hold up
 // others for ever.

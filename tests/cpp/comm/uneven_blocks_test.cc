@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // all_gather and reduce_scatter of blocks that differ in length, by every schedule that takes such,
 // against plain loops: blocks of others pass through scratch, each with its own length.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Who is blamed for a stall, by what the ranks say.
 #include "csrc/comm/diagnosis/wait_for_graph.h"
 

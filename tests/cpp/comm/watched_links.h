@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Links that note, in order, what was done at them.
 #pragma once
 

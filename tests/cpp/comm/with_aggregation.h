@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A schedule with so many blocks in a message, whatever costs least.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A world of ranks that are threads, in which some may be killed and parted from others: what they
 // hear of each other while they agree on smaller groups.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A cache file is the word of this user about this boot of this machine, or it is none.
 #include "csrc/costs/kept_costs.h"
 

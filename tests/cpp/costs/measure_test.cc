@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What is measured is plausible, on any machine and under any load; how long things take is not
 // asserted.
 #include "csrc/costs/measure.h"

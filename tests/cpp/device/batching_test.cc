@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which collectives share a launch, and how.
 
 #include "csrc/device/launch/batching.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What copy engines pull, from pointers that kernels leave. How they pull it is tested in
 // tests/gpu.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups of GPUs on a driver in host memory: how they come about, what they refuse, how they end.
 // What kernels compute is tested in tests/cpp/emulated and tests/gpu.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Buffers on a GPU, on a driver whose memory is the host's.
 #include "csrc/device/device_memory.h"
 

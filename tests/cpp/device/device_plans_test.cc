@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thresholds as a table launch what the numbers in code launched before them.
 
 #include <gtest/gtest.h>

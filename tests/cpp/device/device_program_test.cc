@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How schedules are laid out on GPUs, and which are refused. tests/cpp/emulated runs them.
 
 #include "csrc/device/programs/device_program.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The programs of a group of GPUs, on a driver in host memory: what lies there, and what is
 // refused.
 

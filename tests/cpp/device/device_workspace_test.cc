@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workspaces on a driver in host memory: all ranks have one, or none does and all know why.
 #include "csrc/device/device_workspace.h"
 

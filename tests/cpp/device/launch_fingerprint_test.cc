@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What ranks of one call have alike, though their sides of it differ, and what tells calls apart.
 
 #include "csrc/device/launch/launch_fingerprint.h"

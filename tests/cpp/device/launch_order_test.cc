@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What comes after what, on a driver that only writes down what it is asked, and in a model of
 // streams, events and graphs. There a replay waits for what its events were when it began, as
 // measured on an H200: CUDA does not document it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which launches wait for which, on a driver that only writes down what it is asked.
 
 #include "csrc/device/launch/launch_window.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the library plans where a group's users prefer something.
 
 #include "csrc/device/launch/preferences.h"

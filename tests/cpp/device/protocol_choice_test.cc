@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // By which protocol the messages of a schedule go, and what is said of it.
 
 #include "csrc/device/programs/protocol_choice.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernels on heaps that tests prepare, without a group.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives on the emulated GPU, checked against their definitions.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every kernel and every schedule, of every collective.
 
 #include <gtest/gtest.h>

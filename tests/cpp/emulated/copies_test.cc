@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Many copies in one call, of any length and alignment, against memcpy.
 
 #include "csrc/kernels/copies.h"

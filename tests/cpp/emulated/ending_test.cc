@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A group that is destroyed while kernels of it run: these use its memory to their end.
 
 #include <gmock/gmock.h>

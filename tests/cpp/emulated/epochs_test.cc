@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a group's memory holds after many launches, or after one that failed: kernels on heaps that
 // tests have prepared, without a group.
 

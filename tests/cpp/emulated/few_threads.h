@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plans of few threads, which an emulated GPU runs in little time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What flight records tell of kernels: in what a GPU waits, for whom, and how launches ended.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Holds a thread up at one moment of what it does.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A rank that gives up uses its tensors for something else as soon as its kernel has ended. From
 // then on no peer may store there; and what a peer has loaded from there is nobody's result.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules by LL128, on the emulated GPU.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The numbers of a FIFO's messages, which wrap: programs on states that tests have prepared.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages between ranks: what arrives, and what is refused.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ranks that call different things hear of it, with both sides, instead of waiting or mixing data.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A schedule that the library does not know, on the emulated GPU.
 
 #include <gtest/gtest.h>

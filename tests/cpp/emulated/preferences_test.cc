@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups whose users bound the blocks of a launch, and choose its protocol.
 
 #include <gtest/gtest.h>

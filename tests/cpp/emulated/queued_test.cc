@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a rank has queued behind a launch that gives up runs before its host knows. A peer that
 // comes then for the launch that was given up must not take the later one's data for its own.
 

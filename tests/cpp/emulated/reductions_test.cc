@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every element type and operator on random bits, against arithmetic of another kind.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A program's sums on the emulated GPU: those that it has over links, to the bit.
 #include "tests/cpp/schedule/ring_sums.h"
 

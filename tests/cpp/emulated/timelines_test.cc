@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // When the steps of schedules happen on the emulated GPU, whose clock is the host's.
 
 #include <gtest/gtest.h>

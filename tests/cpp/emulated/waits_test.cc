@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits of kernels end: they name who is missing, and an abort ends them.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fuzz targets take every input of their corpora, without libFuzzer: so they compile, and what
 // they once found stays mended, wherever tests are run.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How device collectives are launched: every plan fits its message and the hardware's bounds.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Against the examples of RFC 6241, sections 7 and 8, without their white space.
 #include "csrc/netconf/operations.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server that says what a test wrote down, whatever it hears.
 #pragma once
 

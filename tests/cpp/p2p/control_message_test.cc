@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What sessions say to each other, and what of it is not believed.
 #include "csrc/p2p/control_message.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which connections a session tells a peer to have ended.
 #include "csrc/p2p/ended_connections.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What sessions hand out, in a child of fork(): it reaches nothing of the parent's.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Seeds of the fuzzer (tests/fuzz/corpus/p2p) that have a version in them. Those of an earlier one
 // are refused at their second byte, and teach it nothing.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sessions whose memory is of GPUs, on a driver whose copies end late (tests/fakes/late_cuda.h).
 #include <gmock/gmock.h>
 

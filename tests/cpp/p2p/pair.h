@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two sessions that know each other, each with a network of its own, and their memory.
 #pragma once
 

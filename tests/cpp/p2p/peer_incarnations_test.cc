@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which incarnation_info of a session is the one meant.
 #include "csrc/p2p/peer_incarnations.h"
 

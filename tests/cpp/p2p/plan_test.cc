@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lists of blocks, against plain copies of the same blocks.
 #include "csrc/p2p/plan.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sessions of several processes, which come, are killed, and come back.
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a session promises, over every transport.
 #include "csrc/p2p/session.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages with tags: what both sides' programs see of them, over every transport.
 #include "csrc/p2p/transfer.h"
 

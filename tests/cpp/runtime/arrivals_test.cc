@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a runtime does with connections that have proven themselves.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What sessions did, as it is read back.
 #include "csrc/runtime/flight/session_recorder.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What steps do, without asking the library.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives over networks where not all ranks are neighbours.
 #include "csrc/schedule/generators/along_links.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every algorithm of every collective, for tests that go through all of them.
 #pragma once
 

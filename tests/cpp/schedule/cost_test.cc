@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The closed forms against counts from the programs themselves.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sums that the verifier knows again, beside a plain map of them.
 #include "csrc/schedule/verifier/expressions.h"
 

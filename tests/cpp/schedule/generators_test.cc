@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every generator is proven for every number of ranks from 1 to 64, every root and several chunk
 // counts.
 #include "csrc/schedule/generators/generators.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collectives of several hosts: right on every placement, and no byte leaves a host that need not.
 #include "csrc/schedule/generators/hierarchical.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cpp/schedule/interpreter.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs a schedule on numbers, one random runnable lane at a time, and compares with plain loops.
 //
 // Deliberately naive, and shares no code with the verifier: two opinions on one schedule.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every generator against plain loops over integers, in random orders of execution.
 #include "tests/cpp/schedule/interpreter.h"
 

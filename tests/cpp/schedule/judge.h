@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A second opinion on a schedule, by other means than the verifier's and with none of its code.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the links of a group allow: worked out by hand.
 #include "csrc/schedule/generators/link_graph.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Networks whose links are given by a rule.
 #pragma once
 

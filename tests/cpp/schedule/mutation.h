@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Small faults, put into a good schedule one at a time: a verifier that is worth its name finds
 // each.
 #pragma once

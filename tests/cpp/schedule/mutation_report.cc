@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cpp/schedule/mutation_report.h"
 
 #include "csrc/base/text.h"

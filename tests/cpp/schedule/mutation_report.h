@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which mutants the verifier finds.
 #pragma once
 

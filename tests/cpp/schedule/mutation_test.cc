@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verifier finds every small fault. The schedule_mutants tool does the same at length.
 #include "tests/cpp/schedule/mutation.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every generator along orders of ranks other than the natural one.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The programs of PAT against a table of what is sent over each distance.
 #include <gtest/gtest.h>
 

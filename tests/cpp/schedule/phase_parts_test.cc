@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a schedule that switches phases does in each of them.
 #include "csrc/schedule/phase_parts.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules that are played through, against the closed forms of the literature. All numbers are
 // sums of few powers of two, so that both are exact.
 #include "csrc/schedule/simulator/replay.h"

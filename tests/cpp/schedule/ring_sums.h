@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A ring whose sums show, in their last bits, in which order they were added, and what they must
 // be.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A schedule that the library does not know, made step by step: all ranks send to rank 0, which
 // adds up, and sends the result to each.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Swing's partners as its paper has them, and what they are for; and those of halving.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

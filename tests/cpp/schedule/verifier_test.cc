@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Hand-made schedules, each with one fault, and what the verifier says about it.
 #include "csrc/schedule/verifier/verifier.h"
 

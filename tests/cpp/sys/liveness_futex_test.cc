@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A word that tells whether a thread of another process lives.
 #include "csrc/sys/liveness_futex.h"
 

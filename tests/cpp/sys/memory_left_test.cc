@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How much more memory a process can have: made-up machines in a folder.
 #include "csrc/sys/memory_left.h"
 

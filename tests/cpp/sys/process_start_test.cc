@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // When this process began.
 #include "csrc/sys/process_start.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/topo/detect/gpu_copies.h"
 
 #include <gmock/gmock.h>

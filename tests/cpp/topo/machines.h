@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The machines of tests/data/topology, loaded.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What NCCL's search finds for the machines of tests/data/topology, and what ours does.
 #pragma once
 

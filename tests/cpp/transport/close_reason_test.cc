@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What ranks that stay make of the last words of one that leaves.
 #include "csrc/transport/control/close_reason.h"
 

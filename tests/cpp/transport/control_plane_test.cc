@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The control plane of real processes, beyond what all of them promise (tests/contract).
 #include "csrc/transport/control/control_plane.h"
 

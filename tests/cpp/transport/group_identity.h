@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The group that tests of links are in.
 #pragma once
 

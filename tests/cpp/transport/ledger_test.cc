@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/shm/ledger.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Faults of one-sided access in a loopback fabric: each makes a completion fail, none gives wrong
 // bytes for good.
 #include <gtest/gtest.h>

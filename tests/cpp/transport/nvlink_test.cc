@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How ranks share GPU memory, on a driver in host memory; ranks are threads.
 
 #include <gmock/gmock.h>

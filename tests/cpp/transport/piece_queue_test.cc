@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/rma/piece_queue.h"
 
 #include <gtest/gtest.h>

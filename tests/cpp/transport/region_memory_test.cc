@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ranges of nameless files: who may have them, and that they are free again when nobody has.
 #include "csrc/transport/region_memory.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Regions: how ranks come to share memory, and what they refuse.
 #include "csrc/transport/region.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a peer that does not keep to the rules may send to the target of over_links.h.
 #include <gtest/gtest.h>
 

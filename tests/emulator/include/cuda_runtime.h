@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stands in for CUDA's header of this name where kernels are compiled for the emulated GPU: what
 // kernels use of CUDA C++, and how they are launched.
 #pragma once

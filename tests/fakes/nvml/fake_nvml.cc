@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A libnvidia-ml.so.1 of two GPUs: the first has NVLinks to an NVSwitch and to the second, links to
 // its CPU's chip, and a fabric; the second may not read the first's memory.
 //

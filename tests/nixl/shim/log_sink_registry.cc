@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "absl/log/log_sink_registry.h"
 
 #include <unistd.h>

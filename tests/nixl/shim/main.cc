@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NIXL's own main() besides adds folders of plugins, which its tests over installed libraries need
 // not.
 #include <gtest/gtest.h>

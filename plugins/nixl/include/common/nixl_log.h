@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // In place of NIXL's own log, so that the plugin needs no symbol of NIXL's libraries, whose names
 // differ from wheel to wheel: what its headers say goes nowhere.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What NIXL's tests need of abseil's log: a sink that gets its entries.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NIXL's libraries hold an abseil of their own, whose sinks a program cannot reach without its
 // headers. Their messages are on standard error: this sends those on.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stands in for the header of this name where kernels are compiled for the emulated GPU.
 #pragma once
 
