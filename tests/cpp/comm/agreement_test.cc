@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Outcome = Result<bootstrap::GroupIdentity>;
+using ShrinkResult = Result<bootstrap::GroupIdentity>;
 
 /// Four ranks in a world of their own.
 struct Ranks {
@@ -32,8 +32,8 @@ struct Ranks {
     }
     ShrinkState& state(Rank rank) { return *states[static_cast<std::size_t>(rank)]; }
     /// One rank's part in it.
-    Outcome shrink(Rank rank, const std::vector<Rank>& staying,
-                   Duration limit = std::chrono::seconds(20)) {
+    ShrinkResult shrink(Rank rank, const std::vector<Rank>& staying,
+                        Duration limit = std::chrono::seconds(20)) {
         const auto is_dead = [&] {
             return world.is_dead(rank) ? Status::aborted("this rank is dead") : Status::ok();
         };
@@ -60,13 +60,13 @@ struct Ranks {
         return identity;
     }
     /// By rank, what came of it; of all at the same time.
-    std::map<Rank, Outcome> shrink_all(const std::vector<Rank>& staying) {
-        std::map<Rank, Outcome> outcomes;
+    std::map<Rank, ShrinkResult> shrink_all(const std::vector<Rank>& staying) {
+        std::map<Rank, ShrinkResult> outcomes;
         std::mutex mutex;
         std::vector<std::thread> threads;
         for (const Rank rank : staying)
             threads.emplace_back([&, rank] {
-                Outcome outcome = shrink(rank, staying);
+                ShrinkResult outcome = shrink(rank, staying);
                 const std::lock_guard lock(mutex);
                 outcomes.emplace(rank, std::move(outcome));
             });
@@ -99,11 +99,11 @@ TEST(AgreementTest, OneThatDiesAtAnyMomentEndsItForAllOrForNone) {
             if (asked == moment) world.kill(2);
         };
         const auto outcomes = ranks.shrink_all({0, 1, 2});
-        const Outcome& one = outcomes.at(0);
-        const Outcome& other = outcomes.at(1);
+        const ShrinkResult& one = outcomes.at(0);
+        const ShrinkResult& other = outcomes.at(1);
         EXPECT_EQ(one.is_ok(), other.is_ok())
             << one.status().to_string() << " but " << other.status().to_string();
-        for (const Outcome& outcome : {one, other})
+        for (const ShrinkResult& outcome : {one, other})
             EXPECT_EQ(outcome.status().peer(), outcome.is_ok() ? kNoRank : 2);
         gone_on += one.is_ok() ? 1 : 0;
         // Whoever goes on afterwards does so with the other, from the same group.
@@ -120,7 +120,7 @@ TEST(AgreementTest, ADeathIsNoticedWhileALateRankIsAwaited) {
         if (asked == 10) world.kill(1);
     };
     std::thread doomed([&] { EXPECT_FALSE(ranks.shrink(1, {0, 1, 2}).is_ok()); });
-    const Outcome outcome = ranks.shrink(0, {0, 1, 2});  // rank 2 never comes
+    const ShrinkResult outcome = ranks.shrink(0, {0, 1, 2});  // rank 2 never comes
     doomed.join();
     EXPECT_EQ(outcome.status().code(), StatusCode::kPeerLost);
     EXPECT_EQ(outcome.status().peer(), 1);
@@ -131,7 +131,7 @@ TEST(AgreementTest, WhoGaveUpMayCallAgain) {
     EXPECT_EQ(ranks.shrink(1, {0, 1, 3}, std::chrono::milliseconds(20)).status().code(),
               StatusCode::kTimeout);
     std::thread early([&] {
-        const Outcome outcome = ranks.shrink(0, {0, 1, 3});
+        const ShrinkResult outcome = ranks.shrink(0, {0, 1, 3});
         EXPECT_TRUE(outcome.is_ok()) << outcome.status().to_string();
     });
     // Rank 0 may have heard of this call when the next one comes.
@@ -155,7 +155,7 @@ TEST(AgreementTest, OtherListsAreToldApartAtOnce) {
 TEST(AgreementTest, WhoLeavesOutMoreWaitsForTheOtherToSeeIt) {
     Ranks ranks;
     std::thread patient([&] { EXPECT_TRUE(ranks.shrink(1, {0, 1}).is_ok()); });
-    Outcome outcome = ranks.shrink(0, {0, 1, 2});
+    ShrinkResult outcome = ranks.shrink(0, {0, 1, 2});
     EXPECT_EQ(outcome.status().message(),
               "rank 1 leaves out ranks 2, 3; this rank leaves out rank 3");
     outcome = ranks.shrink(0, {0, 1});
@@ -166,7 +166,7 @@ TEST(AgreementTest, WhoLeavesOutMoreWaitsForTheOtherToSeeIt) {
 TEST(AgreementTest, WhoIsLeftOutHearsIt) {
     Ranks ranks;
     static_cast<void>(ranks.shrink_all({0, 1, 3}));
-    const Outcome late = ranks.shrink(2, {0, 1, 2});
+    const ShrinkResult late = ranks.shrink(2, {0, 1, 2});
     EXPECT_EQ(late.status().code(), StatusCode::kUnavailable);
     EXPECT_EQ(late.status().message(),
               "rank 0 has gone on without this one, in a group of 3 that leaves out rank 2");
