@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCCL: a programmable collective communication library and ``torch.distributed`` backend.
 
-Importing this package is cheap: neither torch nor the extension modules are loaded before they are
-used, and nothing here needs a GPU.
+The import of this package is cheap: torch and the extension modules are loaded at their first use,
+and no part of the package needs a GPU.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ _MODULES = {
     "timeline",
     "topology",
 }
-# Where the names live that are loaded when first used.
+# Modules of the names that are loaded at their first use.
 _LAZY = {
     "advise": "pccl.advice",
     "Cluster": "pccl.cluster",
@@ -195,7 +195,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# torch registers the backend itself where it runs entry points; where it was told not to, or found
-# no installed package, this does.
+# torch registers the backend itself if it runs entry points. This call registers the backend if
+# entry points are disabled or the package is not installed.
 if "torch.distributed" in sys.modules:
     register()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m pccl`` is the command ``pccl``."""
+"""Entry point of ``python -m pccl``, which is the command ``pccl``."""
 
 from pccl.cli import main
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Called by torch: the entry points ``torch.backends`` and ``torch.distributed.backends``."""
+"""Entry points ``torch.backends`` and ``torch.distributed.backends``, which torch calls."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import logging
 
 
 def register() -> None:
-    """Make ``init_process_group("pccl")`` known.
+    """Register the backend for ``init_process_group("pccl")``.
 
-    Cheap, repeatable, and never raises: torch calls it at the end of ``import torch``, which an
-    exception would break. The extension module is loaded when the first group is made.
+    The call is cheap and idempotent, and never raises: torch calls it at the end of ``import
+    torch``, which an exception would break. The extension module is loaded when the first group is
+    created.
     """
     try:
         from pccl import _register

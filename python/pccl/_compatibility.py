@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell early, and in words, when the installed torch is not the one that pccl was built for."""
+"""Early check that the installed torch has the release that pccl was built for."""
 
 from pccl import _build_info
 
 
 def _release(version: str) -> str:
-    """Shorten "2.13.0+cpu" to "2.13": what the C++ interfaces of torch depend on."""
+    """Return "2.13" for "2.13.0+cpu": the part that determines the C++ interfaces of torch."""
     return ".".join(version.split("+")[0].split(".")[:2])
 
 
@@ -15,9 +15,9 @@ def require_matching_torch() -> None:
     Raises
     ------
     ImportError
-        The package was built without torch, or torch is of another release than the one that the
-        extension was built against: its C++ interfaces differ, and loading would fail with an
-        undefined symbol, or later.
+        The package was built without torch, or the extension was built against another release of
+        torch. The C++ interfaces of releases differ, and the import would fail with an undefined
+        symbol, or later.
     """
     import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ranks meet according to the environment, as torchrun and others set it: ``env://``."""
+"""Rendezvous by environment variables of torchrun and other launchers: ``env://``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pccl.errors import InvalidArgumentError
 if typing.TYPE_CHECKING:
     from pccl._core import _Store
 
-# How many processes a launcher has started, which of them this is, and what is known by that.
+# Variables with the number of processes of a launcher and the rank, and the launcher's name.
 LAUNCHERS = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpiexec of Open MPI"),
     ("PMI_SIZE", "PMI_RANK", "mpiexec of MPICH or Intel MPI, or srun --mpi=pmi2"),
@@ -23,7 +23,7 @@ HIGHEST_PORT = 65535
 
 
 def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Give this process's rank and the number of ranks: the arguments, else the variables."""
+    """Return the rank and the number of ranks, from the arguments or else the variables."""
     return (
         _number("RANK") if rank is None else rank,
         _number("WORLD_SIZE") if world_size is None else world_size,
@@ -31,7 +31,7 @@ def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
 
 
 def check_is_alone() -> None:
-    """Raise where a launcher has started this process beside others, which RANK would tell of."""
+    """Raise if a launcher has started several processes and RANK is not set."""
     for size, rank, launcher in LAUNCHERS:
         count = os.environ.get(size, "")
         if count.isascii() and count.isdigit() and int(count) > 1 and not os.environ.get("RANK"):
@@ -43,12 +43,12 @@ def check_is_alone() -> None:
 
 
 def attempt() -> str:
-    """Give how often torchrun has restarted the job on this host."""
+    """Return the number of restarts of the job by torchrun on this host."""
     return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
 
 
 def meeting_point(timeout: float) -> str | _Store:
-    """Give the URL at which rank 0 serves a store, or torchrun's store where it has one."""
+    """Return the URL of the store that rank 0 serves, or the store of torchrun's agent."""
     address, port = _text("MASTER_ADDR"), _number("MASTER_PORT")
     if not 0 < port <= HIGHEST_PORT:
         raise InvalidArgumentError(f"env://: MASTER_PORT is {port}; use 1 to {HIGHEST_PORT}")
@@ -58,10 +58,10 @@ def meeting_point(timeout: float) -> str | _Store:
 
 
 def _store_of_agent(address: str, port: int, timeout: float) -> _Store:
-    """Join the store of torchrun's agent, which is the same at all attempts at the job."""
+    """Connect to the store of torchrun's agent, which persists across restarts of the job."""
     import torch.distributed
 
-    dist: typing.Any = torch.distributed  # which hides its stores from type checkers
+    dist: typing.Any = torch.distributed  # its stores are hidden from type checkers
     limit = datetime.timedelta(seconds=timeout)
     store = dist.TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
     part: _Store = dist.PrefixStore("pccl", store)
@@ -76,7 +76,7 @@ def _advice(size: str, rank: str) -> str:
 
 
 def _seen() -> str:
-    """Name the launcher whose variables are here."""
+    """Return advice for the launcher whose variables are set."""
     for size, rank, launcher in LAUNCHERS:
         if os.environ.get(rank):
             return f"{rank} is set: this is {launcher}; {_advice(size, rank)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of ``pccl.run`` or ``pccl run``: a script, ``_rank.py call FOLDER RANK``.
 
-It imports nothing of pccl before ``sys.path`` is that of the process that started it.
+The script imports pccl only after it has set ``sys.path`` to that of its starter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Python looks for modules beside a script, where links lead, too; here these are parts of pccl.
+# Python adds the folder of a script to the path, also through links; this one has parts of pccl.
 if sys.path and os.path.realpath(sys.path[0]) == os.path.dirname(os.path.realpath(__file__)):  # noqa: PTH120
     del sys.path[0]
 
@@ -22,14 +22,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with(starter: int) -> None:
-    """Have the kernel end this process when its starter ends, in whatever way."""
+    """Let the kernel kill this process when its starter ends for any reason."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != starter:
         sys.exit(1)
 
 
 def call(folder: str, rank: int) -> int:
-    """Call the function in FOLDER/job, and leave what it gives, or raises, beside it."""
+    """Call the function in FOLDER/job, and write its result or exception to that folder."""
     sys.path[:] = json.loads(Path(folder, "path").read_text())
     import cloudpickle
 
@@ -58,20 +58,20 @@ def call(folder: str, rank: int) -> int:
 
 
 def end_if_forked(process: int) -> None:
-    """End a child of the rank that has come out of the function, too: it is no rank."""
+    """Exit in a forked child of the rank that has returned from the function too."""
     if os.getpid() != process:
         os._exit(0)
 
 
 def leave(result: Path, data: bytes) -> None:
-    """Write a file that is there as a whole, or not at all."""
+    """Write a file atomically."""
     part = result.with_suffix(".part")
     part.write_bytes(data)
     part.replace(result)
 
 
 def main() -> None:
-    """Be a rank, as the command line says."""
+    """Run as a rank, as specified by the command line."""
     end_with(int(os.environ.pop("PCCL_STARTER_PID")))
     kind, *rest = sys.argv[1:]
     if kind == "call":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers the backend with ``torch.distributed``, and makes process groups for it."""
+"""Registration of the backend with ``torch.distributed``, and creation of its groups."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def register() -> None:
 
 
 def _create(
-    group: typing.Any,  # torch's _DistributedBackendOptions
+    group: typing.Any,  # _DistributedBackendOptions of torch
     options: Options | None,
 ) -> ProcessGroupPCCL:
-    """Make one group's backend; torch calls it on every member."""
+    """Create the backend of one group; torch calls this function on every member."""
     from pccl import _compatibility
 
     _compatibility.require_matching_torch()
-    # The errors are needed when there may be no descriptor left to read them from.
+    # Import the errors now: later there may be no free file descriptor for the import.
     from pccl import (
         _torch,
         torch_errors,  # noqa: F401
@@ -56,7 +56,7 @@ def _create(
 
 
 def _on_network_of_default(options: Options | None) -> Options | None:
-    """Return the options of a group that follows the phases of the default one."""
+    """Return options for a group that follows the phases of the default group."""
     from pccl import _torch
 
     leading = None if dist.group.WORLD is None else backend_of(dist.group.WORLD)
@@ -68,10 +68,10 @@ def _on_network_of_default(options: Options | None) -> Options | None:
 
 
 def _gpu_in_use() -> str:
-    """Return the bus id of this rank's GPU; empty where the program has not touched CUDA yet.
+    """Return the bus id of this rank's GPU; empty if CUDA is not initialized yet.
 
-    That is what torch's default group is bound to (``device_id``), else the current device. torch
-    does not tell a backend the ``device_id`` of the group that it is being made for.
+    The GPU is the ``device_id`` of torch's default group, or else the current device. torch does
+    not pass the ``device_id`` of a new group to its backend.
     """
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return ""
@@ -87,7 +87,7 @@ def _shut_down_at_exit() -> None:
 
 
 def _shut_down_all() -> None:
-    """Close the groups that the program did not destroy, while the interpreter is whole."""
+    """Close the groups that the program did not destroy, before the interpreter shuts down."""
     for group in list(dist.distributed_c10d._world.pg_map):
         backend = backend_of(group)
         if backend is not None:

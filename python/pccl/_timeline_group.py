@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timeline needs of a group: of ``pccl.Communicator``, or of ``torch.distributed``."""
+"""Adapters for timelines: ``pccl.Communicator`` and groups of ``torch.distributed``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if typing.TYPE_CHECKING:
 
 __all__ = ["CommunicatorRanks", "Ranks", "TorchRanks", "ranks_of"]
 
-_TAG = (1 << 30) + 29  # of messages between ranks
+_TAG = (1 << 30) + 29  # tag of messages between ranks
 
 
 class Ranks(typing.Protocol):
-    """The ranks of a group, as one of them sees them."""
+    """Interface to the ranks of a group, from one of its ranks."""
 
     @property
     def name(self) -> str: ...
@@ -30,13 +30,13 @@ class Ranks(typing.Protocol):
     def size(self) -> int: ...
 
     def record(self, steps: int) -> None:
-        """Begin to record, with room for so many steps."""
+        """Start recording, with a capacity of ``steps`` steps."""
 
     def take(self) -> tuple[list[tuple[typing.Any, ...]], int, int]:
-        """Return what this rank has recorded, as ``Communicator._take_timeline``."""
+        """Return the recording of this rank, as ``Communicator._take_timeline`` does."""
 
     def tell_all(self, value: object) -> list[typing.Any]:
-        """Return what all ranks say, in their order."""
+        """Return the values of all ranks, in rank order."""
 
     def send(self, x: NDArray[np.int64], peer: int) -> None: ...
 
@@ -44,12 +44,12 @@ class Ranks(typing.Protocol):
 
 
 def ranks_of(group: Communicator | ProcessGroup | None) -> Ranks:
-    """Return those of a group, None for the default one of ``torch.distributed``."""
+    """Return the adapter of a group; None for the default group of ``torch.distributed``."""
     return CommunicatorRanks(group) if isinstance(group, Communicator) else TorchRanks(group)
 
 
 class CommunicatorRanks:
-    """Those of a communicator."""
+    """Adapter of a communicator."""
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
@@ -73,7 +73,7 @@ class CommunicatorRanks:
 
 
 class TorchRanks:
-    """Those of a process group, whose tensors on CPUs go over PCCL."""
+    """Adapter of a process group that uses PCCL for CPU tensors."""
 
     def __init__(self, group: ProcessGroup | None) -> None:
         import torch

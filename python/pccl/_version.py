@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version, read by the build as well."""
+"""Version of the package, which the build reads too."""
 
 __version__ = "0.2.0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch or stay: what coming operations take on the ring, and on circuits of their own."""
+"""Advice on switching circuits: the time of operations on the ring, and on own circuits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Advice", "Cost", "Operation", "advise"]
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An ``all_reduce`` in groups, or an ``all_to_all`` of all ranks.
+    """``all_reduce`` in groups, or ``all_to_all`` of all ranks.
 
-    ``nbytes`` are those of a rank. Groups have ``size`` ranks (None: all), ``stride`` apart;
-    ``times`` is how often it runs before circuits change again.
+    ``nbytes`` is the number of bytes per rank. Groups have ``size`` ranks (None: all) at a distance
+    of ``stride``; ``times`` is the number of runs before circuits change again.
     """
 
     kind: str
@@ -43,9 +43,10 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What an operation takes, all its times together, in seconds.
+    """Total time of all runs of an operation, in seconds.
 
-    ``switches`` counts those that it needs each time; switching for a group happens once, for all.
+    ``switches`` is the number of switches in each run. The single switch to the circuits of groups
+    is not included.
     """
 
     operation: Operation
@@ -54,7 +55,7 @@ class Cost:
     switches: int
 
     def row(self) -> Fields:
-        """Return its fields, as for a data frame."""
+        """Return the fields for a data frame."""
         return {
             **dataclasses.asdict(self.operation),
             "stay_ms": self.stay * 1e3,
@@ -64,7 +65,7 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """Both sums in seconds; ``switched`` has the time of switching in it."""
+    """Total times in seconds; ``switched`` includes the time of switching."""
 
     costs: Table[Cost]
     stay: float
@@ -96,16 +97,16 @@ def advise(
     Parameters
     ----------
     operations
-        What runs next.
+        Operations that run next.
     on
-        Ranks and their links.
+        Circuits of the ranks.
     reconfiguration
-        Seconds that one switch takes: control, settling and what ranks need to go on.
+        Seconds that one switch takes, with control, settling and the restart of ranks.
 
     Returns
     -------
     Advice
-        Both sums, and what each operation takes.
+        Total times, and the times of each operation.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the arguments of a call, in one line that names the argument and its value.
+"""Errors for wrong arguments: one line that names the argument and its value.
 
-The extension modules ask :func:`refusal` when a call of theirs has failed; :func:`require` is for
-functions written in Python.
+The extension modules call :func:`refusal` after a failed call; :func:`require` is for functions
+written in Python.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _EMPTY = object()
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: at most 60 characters of it, and its type."""
+    """Return the text of a value for messages: at most 60 characters, and its type."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # of the value's own code
+    except Exception:  # raised by the code of the value
         text = object.__repr__(value)
     if len(text) > _LONGEST_SHOWN:
         text = f"{text[: _LONGEST_SHOWN - 3]}..."
@@ -37,50 +37,50 @@ def require(value: object, kind: type | tuple[type, ...], argument: str, right: 
     Parameters
     ----------
     value
-        What was given.
+        Value of the argument.
     kind
-        The types that it may be of.
+        Accepted types.
     argument
-        The name of the parameter.
+        Name of the parameter.
     right
-        What it may be, in words: ``"a pccl.Communicator"``.
+        Text for the accepted types: ``"a pccl.Communicator"``.
     """
     if not isinstance(value, kind):
         raise TypeError(f"{argument} is {shown(value)}: it must be {right}")
 
 
 def require_int(value: object, argument: str) -> None:
-    """Raise TypeError for what is no integer.
+    """Raise TypeError for a value that is not an integer.
 
     Parameters
     ----------
     value
-        What was given.
+        Value of the argument.
     argument
-        The name of the parameter.
+        Name of the parameter.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{argument} is {shown(value)}: it must be an int")
 
 
 def refusal(text: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-    """Return the error for arguments that a function of an extension module does not take.
+    """Return the error for arguments that a function of an extension module rejected.
 
     Parameters
     ----------
     text
-        What pybind11 says: all signatures of the function, with types.
+        Message of pybind11: all signatures of the function, with types.
     arguments, named
-        What was given.
+        Positional and keyword arguments of the call.
     """
     name, _, rest = text.partition("(): incompatible ")
     if rest.startswith("constructor"):
-        arguments = arguments[1:]  # the object to be
+        arguments = arguments[1:]  # the object under construction
     faults = [
         _Signature.parse(line).fault(_qualified(name, line), arguments, named)
         for line in re.findall(r"^ +\d+\. (.+)$", rest, re.MULTILINE)
     ]
-    # Of several overloads, the one whose first arguments are right was meant.
+    # Choose the overload with the most correct leading arguments.
     _, fault = max(faults, key=lambda each: each[0], default=(0, f"{name}() takes other arguments"))
     return TypeError(fault)
 
@@ -91,7 +91,7 @@ class _Parameter(NamedTuple):
     is_required: bool
 
     def fault(self, value: object) -> str:
-        """Tell why it does not take the value; empty: its type is right."""
+        """Return the reason why the parameter rejects the value; empty if the type is right."""
         if _fits(value, self.type):
             return ""
         return f"{self.name} is {shown(value)}: it must be {_in_words(self.type)}"
@@ -104,7 +104,7 @@ class _Signature(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> _Signature:
-        """Read ``(self: pccl._core.Communicator, x: object, *, timeout: float | None = None)``."""
+        """Parse ``(self: pccl._core.Communicator, x: object, *, timeout: float | None = None)``."""
         positional: list[_Parameter] = []
         keywords: list[_Parameter] = []
         takes_more = False
@@ -123,7 +123,7 @@ class _Signature(NamedTuple):
     def fault(
         self, function: str, arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[int, str]:
-        """Return how many arguments were right before the first that is wrong, and the message."""
+        """Return the number of right arguments before the first wrong one, and the message."""
         given = dict(zip((each.name for each in self.positional), arguments, strict=False))
         own = [each for each in self.positional if each.name != "self"]
         if len(arguments) > len(self.positional) and not self.takes_more:
@@ -151,7 +151,7 @@ class _Signature(NamedTuple):
 
 
 def _qualified(function: str, line: str) -> str:
-    """Return ``Communicator.all_reduce`` for a method of a class that users see."""
+    """Return ``Communicator.all_reduce`` for a method of a public class."""
     before, _, inside = line.partition("(")
     if function == "__init__":
         return before.rpartition(".")[2].lstrip("_")
@@ -160,7 +160,7 @@ def _qualified(function: str, line: str) -> str:
 
 
 def _out_of_range(every: dict[str, _Parameter], given: dict[str, Any]) -> str:
-    """Name the integer that C++ cannot take, where all types are right."""
+    """Return a message for the integer that is out of range in C++, where all types are right."""
     for name, value in given.items():
         if name in every and "int" in every[name].type.lower() and isinstance(value, int):
             if value < 0:
@@ -172,7 +172,7 @@ def _out_of_range(every: dict[str, _Parameter], given: dict[str, Any]) -> str:
 
 
 def _inside(line: str) -> str:
-    """Return what is between the parentheses of a signature."""
+    """Return the text between the parentheses of a signature."""
     depth = 0
     for at, char in enumerate(line):
         depth += (char in "([") - (char in ")]")
@@ -182,7 +182,7 @@ def _inside(line: str) -> str:
 
 
 def _parts(text: str, separator: str) -> list[str]:
-    """Split where neither brackets nor quotes are open."""
+    """Split at separators outside of brackets and quotes."""
     parts, begin, depth, quote = [], 0, 0, ""
     for at, char in enumerate(text):
         if quote:
@@ -199,7 +199,7 @@ def _parts(text: str, separator: str) -> list[str]:
 
 
 def _generic(kind: str) -> tuple[str, list[str]]:
-    """Return ``("Sequence", ["int"])`` of ``collections.abc.Sequence[int]``."""
+    """Return ``("Sequence", ["int"])`` for ``collections.abc.Sequence[int]``."""
     outer, bracket, rest = kind.partition("[")
     inner = _parts(rest.removesuffix("]"), ",") if bracket else []
     return outer.strip().rpartition(".")[2], inner
@@ -242,7 +242,7 @@ def _is_buffer(value: object) -> bool:
     return True
 
 
-# By the last part of a type's name: whether a value is one, and what it is called.
+# By the last part of a type's name: a check of a value, and the name in messages.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "object": (lambda _: True, "an object"),
     "Any": (lambda _: True, "an object"),

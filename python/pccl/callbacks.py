@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users want called when an operation is done, on one thread of the process; and ``await``."""
+"""Callbacks at the completion of operations, on one thread per process, and ``await``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["add", "wait"]
 
 
 class _Teller:
-    """A thread that sleeps until an operation is done, and calls what was asked for."""
+    """Thread that waits for the completion of operations and runs their callbacks."""
 
     def __init__(self) -> None:
         self._queue = _core.DoneQueue()
@@ -54,7 +54,7 @@ _teller: _Teller | None = None
 
 
 def _forget() -> None:
-    """In a child of fork(): the thread is the parent's."""
+    """Reset the state in a child of fork(), which does not have the thread."""
     global _lock, _teller
     _lock, _teller = threading.Lock(), None
 
@@ -63,7 +63,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def add(event: Event, callback: Callable[[Event], object]) -> None:
-    """Call ``callback(event)`` when ``event`` is done; see ``Event.add_done_callback``."""
+    """Call ``callback(event)`` at the completion of ``event``; see ``Event.add_done_callback``."""
     global _teller
     with _lock:
         if _teller is None:
@@ -72,13 +72,13 @@ def add(event: Event, callback: Callable[[Event], object]) -> None:
 
 
 def wait(event: Event) -> Generator[Any, None, None]:
-    """Do what ``await event`` does, in the event loop that runs on this thread."""
+    """Implement ``await event`` in the event loop of this thread."""
     if not event.is_done():
         loop = asyncio.get_running_loop()
         done = loop.create_future()
 
         def tell(_event: Event) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and no task waits
                 loop.call_soon_threadsafe(_resolve, done)
 
         add(event, tell)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capsules: programs of collectives in files, and groups that load them."""
+"""Capsules: files with programs of collectives, and functions that load them into groups."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ __all__ = ["Capsule", "capsules", "load_capsule", "unload_capsule"]
 
 
 MOST_TEXT = 8 << 20
-MOST_BYTES = 33 << 20  # above what a capsule may have, which is checked where it is read
+MOST_BYTES = 33 << 20  # above the limit of a capsule, which the parser checks
 
 
 class Capsule:
-    """The programs of one collective, verified, as a file has them.
+    """Verified programs of one collective, in the form of a file.
 
-    ``pccl.lang`` makes them; ``load_capsule`` lets a group use one. Equal capsules have equal
-    bytes. In a notebook it shows itself as a table of its steps.
+    ``pccl.lang`` builds capsules; ``load_capsule`` loads one into a group. Equal capsules have
+    equal bytes. A notebook displays a capsule as a table of its steps.
 
-    A capsule may have programs for several numbers of ranks. What one of them says, its schedule,
-    say, is then that of ``for_ranks(8)``; groups, networks and jobs take those for their own ranks.
+    A capsule may contain programs for several numbers of ranks. Properties of one program, such as
+    the schedule, are then available from ``for_ranks(8)``. Groups, networks and jobs use the
+    programs for their own number of ranks.
     """
 
     def __init__(self, core: _core.Capsule) -> None:
@@ -56,26 +57,27 @@ class Capsule:
         sizes: str = "..",
         protocol: str = "",
     ) -> Capsule:
-        """Return the capsule of a schedule, verified.
+        """Return the verified capsule of a schedule.
 
         Parameters
         ----------
         schedule
-            Its name becomes the capsule's: 1 to 64 letters a to z, digits and ``_``.
+            Schedule whose name becomes the name of the capsule: 1 to 64 characters of a to z,
+            digits and ``_``.
         author, licence, note
-            For people.
+            Text for human readers.
         sizes
-            For which it is meant, as for ``load_capsule``.
+            Sizes for which the capsule is intended, as for ``load_capsule``.
         protocol
-            How its messages travel between GPUs, where they can, and the group's options ask for
-            nothing else: ``"ll"``, ``"ll128"`` or ``"direct"`` (LL, LL128 and Simple of NCCL);
-            empty: as their lengths suggest. CPUs have one way.
+            Protocol of messages between GPUs, where the GPUs support it and the options of the
+            group select no other: ``"ll"``, ``"ll128"`` or ``"direct"`` (LL, LL128 and Simple of
+            NCCL); empty: chosen by message length. CPUs have one protocol.
 
         Raises
         ------
         InvalidArgumentError
-            The schedule is wrong, or it has no such name, or there is no such protocol; the message
-            says rank, lane and step.
+            The schedule is wrong, its name is invalid, or the protocol does not exist. For a wrong
+            schedule the message names the rank, lane and step.
         """
         return Capsule(
             _core.Capsule.make(
@@ -90,57 +92,58 @@ class Capsule:
 
     @staticmethod
     def join(capsules: Iterable[Capsule]) -> Capsule:
-        """Return one capsule with the programs of several, each for other numbers of ranks.
+        """Return one capsule with the programs of several, each for different numbers of ranks.
 
         Parameters
         ----------
         capsules
-            In any order, of one name, collective and root, with the same sizes, protocol, author,
+            Capsules in any order, with equal name, collective, root, sizes, protocol, author,
             licence and note; for 1 to 1,024 numbers of ranks, together within the limits of a file.
 
         Returns
         -------
         Capsule
-            Of one number of ranks, the same as it was; nobody has signed it.
+            Capsule without a signature. The join of one capsule has the same programs.
 
         Raises
         ------
         InvalidArgumentError
-            Two are for as many ranks, or say different things, or there is none, or too much.
+            Two capsules are for the same number of ranks, their metadata differ, there is no
+            capsule, or a limit is exceeded.
         """
         return Capsule(_core.Capsule.join([each._core for each in capsules]))
 
     @staticmethod
     def parse(data: bytes) -> Capsule:
-        """Return the capsule of some bytes, verified.
+        """Return the verified capsule of some bytes.
 
         Parameters
         ----------
         data
-            Of any origin.
+            Bytes of a capsule; the source need not be trusted.
 
         Raises
         ------
         InvalidArgumentError
-            They are no capsule, or damaged, or its programs are wrong.
+            The bytes are not a capsule or are damaged, or the programs are wrong.
         """
         return Capsule(_core.Capsule.parse(data))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Capsule:
-        """Return the capsule of a file, verified.
+        """Return the verified capsule of a file.
 
         Parameters
         ----------
         path
-            The file's.
+            Path of the file.
 
         Raises
         ------
         UnavailableError
             There is no such file.
         InvalidArgumentError
-            It is no capsule, or damaged, or its programs are wrong.
+            The file is not a capsule or is damaged, or its programs are wrong.
         """
         return Capsule(_core.Capsule.read(os.fspath(path)))
 
@@ -148,127 +151,130 @@ class Capsule:
     def from_msccl(
         path: str | os.PathLike[str], *, name: str = "", collective: str = "", root: int = 0
     ) -> Capsule:
-        """Return the capsule of a file with MSCCL's XML, verified.
+        """Return the verified capsule of an MSCCL XML file.
 
-        Attributes that came later (``minBytes``, ``maxBytes``, ``outofplace``) may be there or not;
-        its ``proto`` becomes the capsule's ``protocol``. A program that writes its input works on a
-        copy of it.
+        Attributes of later versions (``minBytes``, ``maxBytes``, ``outofplace``) are optional.
+        ``proto`` becomes the ``protocol`` of the capsule. A program that writes its input uses a
+        copy of the input.
 
         Parameters
         ----------
         path
-            The file's.
+            Path of the file.
         name
-            The capsule's; empty for that of the algorithm.
+            Name of the capsule; empty for the name of the algorithm.
         collective
-            What a program with ``coll="custom"`` does, ``"broadcast"`` say: synthesisers write that
-            for collectives with a root. Empty for any other, which names its own.
+            Collective of a program with ``coll="custom"``, such as ``"broadcast"``: synthesisers
+            write ``custom`` for collectives with a root. Empty for any other program, which names
+            its collective.
         root
-            The rank of that collective's root.
+            Rank of the root of that collective.
 
         Raises
         ------
         InvalidArgumentError
-            It is no such XML, or its program is wrong; the message names the line. Or it has more
-            than 8 MiB, or needs no ``collective``.
+            The file is not MSCCL XML, or its program is wrong; the message names the line. Or the
+            file is larger than 8 MiB, or ``collective`` is given for a program that names its own.
         UnsupportedError
-            It says what capsules cannot; the message names the line.
+            Capsules cannot express the program, or ``coll="custom"`` needs a ``collective``; the
+            message names the line.
         UnavailableError
-            It is no regular file.
+            The path is not a regular file.
         OSError
-            It cannot be opened.
+            The file cannot be opened.
         """
         text = given_file.text_of(path, MOST_TEXT)
         return Capsule(_core.import_msccl(text, str(path), name, collective, root))
 
     @staticmethod
     def from_mscclpp(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
-        """Return the capsule of a file with an execution plan of MSCCL++, verified.
+        """Return the verified capsule of a file with an MSCCL++ execution plan.
 
-        What a GPU of a plan writes into another's memory is sent, and received where that waits to
-        be told; what it reads there is sent where that says it may; packets are received where they
-        are read first. Each thread block of a group gets its part of the operations that they
-        share, and a pipeline is run once, over all of its chunks. The plan's ``protocol``, LL or
-        Simple, becomes the capsule's.
+        A write of a GPU into the memory of a peer becomes a send; the matching receive is at the
+        peer's wait. A read from the memory of a peer becomes a send at the peer's signal. Packets
+        are received at their first read. Each thread block of a group executes its part of the
+        shared operations, and a pipeline runs once, over all of its chunks. The ``protocol`` of the
+        plan, LL or Simple, becomes the protocol of the capsule.
 
         Parameters
         ----------
         path
-            The file's, JSON.
+            Path of the JSON file.
         name
-            The capsule's; empty for that of the plan.
+            Name of the capsule; empty for the name of the plan.
 
         Raises
         ------
         InvalidArgumentError
-            It is no such plan, or its program is wrong; the message names line, GPU, thread block
-            and operation. Or it has more than 8 MiB.
+            The file is not such a plan, or its program is wrong; the message names the line, GPU,
+            thread block and operation. Or the file is larger than 8 MiB.
         UnsupportedError
-            It says what capsules cannot; the message names the same.
+            Capsules cannot express the program; the message names the same items.
         UnavailableError
-            It is no regular file.
+            The path is not a regular file.
         OSError
-            It cannot be opened.
+            The file cannot be opened.
         """
         return Capsule(_core.import_mscclpp(given_file.text_of(path, MOST_TEXT), str(path), name))
 
     def to_msccl(self) -> str:
-        """Return MSCCL's XML for it.
+        """Return the capsule as MSCCL XML.
 
         Returns
         -------
         str
-            What ``from_msccl`` makes a capsule of that gives the same results; its lanes may be
-            more, since a thread block has one peer to send to and one to receive from. Where the
-            capsule asks for no protocol, it says ``Simple``, as MSCCL does.
+            XML that ``from_msccl`` converts to a capsule with the same results. That capsule may
+            have more lanes, because a thread block has one peer to send to and one to receive from.
+            A capsule without a protocol has ``proto="Simple"``, the default of MSCCL.
 
         Raises
         ------
         UnsupportedError
-            The XML cannot say it; the message names the step.
+            The XML cannot express the program; the message names the step.
         InvalidArgumentError
-            It is for several numbers of ranks.
+            The capsule is for several numbers of ranks.
         """
         return _core.export_msccl(self._core)
 
     @property
     def name(self) -> str:
-        """By which it is asked for, as in ``PCCL_ALGORITHM=all_reduce=name``."""
+        """Name that selects the capsule, as in ``PCCL_ALGORITHM=all_reduce=name``."""
         return str(self.manifest["name"])
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """For which numbers of ranks it is, ascending; mostly one."""
+        """Numbers of ranks of the programs, in ascending order; usually one."""
         return self._core.ranks
 
     def for_ranks(self, ranks: int) -> Capsule:
-        """Return the capsule of one number of ranks alone.
+        """Return the capsule of one number of ranks only.
 
         Parameters
         ----------
         ranks
-            One of ``ranks``.
+            One of the numbers in ``ranks``.
 
         Returns
         -------
         Capsule
-            With a digest of its own, and signed by nobody where this one has others, too.
+            Capsule with its own digest. It has no signature where this capsule has other numbers
+            too.
 
         Raises
         ------
         InvalidArgumentError
-            It is for others; the message names them.
+            The capsule is for other numbers of ranks; the message names them.
         """
         return Capsule(self._core.for_ranks(ranks))
 
     @property
     def sizes(self) -> str:
-        """For which it is meant: ``"1MB.."``."""
+        """Sizes for which the capsule is intended, such as ``"1MB.."``."""
         return str(self.manifest["sizes"])
 
     @property
     def protocol(self) -> str:
-        """By which its messages should travel between GPUs, as for ``of``; mostly empty."""
+        """Protocol of its messages between GPUs, as for ``of``; usually empty."""
         return self._core.protocol
 
     @property
@@ -278,28 +284,28 @@ class Capsule:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its file says of it for people: all that the verifier found is in it."""
+        """Description of the capsule for human readers, with all results of the verifier."""
         return self._core.manifest
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """To which its programs switch the network, one after the other; mostly none.
+        """Phases to which its programs switch the network, in order; usually empty.
 
         Raises
         ------
         InvalidArgumentError
-            It is for several numbers of ranks.
+            The capsule is for several numbers of ranks.
         """
         return self.schedule.phases
 
     @property
     def schedule(self) -> Schedule:
-        """Its programs.
+        """Schedule with the programs.
 
         Raises
         ------
         InvalidArgumentError
-            It is for several numbers of ranks.
+            The capsule is for several numbers of ranks.
         """
         return self._core.schedule
 
@@ -310,109 +316,112 @@ class Capsule:
 
     @property
     def signer(self) -> str | None:
-        """The public key of who signed it, 64 hexadecimal digits; None where nobody did."""
+        """Public key of the signer, 64 hexadecimal digits; None without a signature."""
         return self._core.signer
 
     def signed(self, key: str | os.PathLike[str]) -> Capsule:
-        """Return the same, signed: a line behind its bytes, which says who vouches for them.
+        """Return a signed copy: a line after the bytes contains the signature.
 
         Parameters
         ----------
         key
-            A file with a private Ed25519 key in PEM: ``openssl genpkey -algorithm ed25519``.
+            Path of a file with a private Ed25519 key in PEM: ``openssl genpkey -algorithm
+            ed25519``.
 
         Returns
         -------
         Capsule
-            Its digest is the same, whoever signed it.
+            Capsule with the same digest, which is independent of the signature.
 
         Raises
         ------
         InvalidArgumentError
-            The file has no such key, or a password.
+            The file has no such key, or the key is encrypted.
         UnavailableError
-            It is no regular file.
+            The path is not a regular file.
         OSError
-            It cannot be opened.
+            The file cannot be opened.
         """
         return Capsule(self._core.signed_with(given_file.text_of(key, MOST_TEXT)))
 
     def check_signer(self, keys: str | os.PathLike[str]) -> None:
-        """Raise InvalidArgumentError unless one of the keys of a file has signed it.
+        """Raise InvalidArgumentError unless one of the keys in a file signed the capsule.
 
         Parameters
         ----------
         keys
-            A file as ``PCCL_TRUSTED_KEYS`` names: a public key a line.
+            Path of a file in the format of ``PCCL_TRUSTED_KEYS``: one public key per line.
 
         Raises
         ------
         InvalidArgumentError
-            Nobody signed it, or somebody else; or a line of the file is no key.
+            The capsule has no signature or one of another key, or a line of the file is not a key.
         UnavailableError
             There is no such file.
         """
         self._core.check_signer(os.fspath(keys))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all.
+        """Write the capsule to a file atomically.
 
         Parameters
         ----------
         path
-            The file's, ``"name.capsule"`` by custom.
+            Path of the file, ``"name.capsule"`` by convention.
 
         Raises
         ------
         OSError
-            It cannot be written.
+            The file cannot be written.
         """
         whole_file.write_whole(Path(path), self.data)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw its messages, as ``Schedule.plot`` does.
+        """Draw the messages, as ``Schedule.plot`` does.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Ranks over rounds.
+            Figure of ranks over rounds.
 
         Raises
         ------
         ImportError
             matplotlib is missing (``pip install matplotlib``).
         InvalidArgumentError
-            It is for several numbers of ranks.
+            The capsule is for several numbers of ranks.
         """
         return self.schedule.plot()
 
     def simulate(
         self, topology: Job | Topology | None = None, nbytes: int | str = "64MB"
     ) -> Simulation:
-        """Predict what its collective takes on the links of a job, beside the built-in ways.
+        """Predict the time of the collective on the links of a job, beside the built-in algorithms.
 
-        It is the cost model by which groups choose: rounds, messages, bytes, and the links that
-        ranks of a host share; ``replay`` plays single messages through.
+        The prediction uses the cost model by which groups select algorithms: rounds, messages,
+        bytes, and the links that ranks of a host share. ``replay`` simulates individual messages.
 
         Parameters
         ----------
         topology
-            A ``pccl.topology.Job`` with as many ranks; or a machine that all of them share; None
-            for this machine. Of a capsule for several numbers of ranks, a job says for which.
+            A ``pccl.topology.Job`` with as many ranks, or a machine that all ranks share; None for
+            this machine. A capsule for several numbers of ranks requires a job, which selects the
+            number.
         nbytes
-            Of the largest buffer: ``65536``, ``"64KB"``.
+            Bytes of the largest buffer: ``65536``, ``"64KB"``.
 
         Returns
         -------
         Simulation
-            It shows itself as a table, and plots itself.
+            Result with a table and a plot.
 
         Raises
         ------
         InvalidArgumentError
-            The job has other ranks, or it is none and this is for several numbers of ranks.
+            The job has another number of ranks, or there is no job and the capsule is for several
+            numbers of ranks.
         ValueError
-            ``nbytes`` is no size.
+            ``nbytes`` is not a size.
         """
         from pccl.capsule_simulation import ranks_of, simulate
 
@@ -435,32 +444,32 @@ class Capsule:
         *,
         reconfiguration: float = 0.0,
     ) -> Replay | SwitchedReplay:
-        """Play its messages through, one by one, on a network that need not exist.
+        """Simulate the individual messages on a network, which need not exist.
 
         Parameters
         ----------
         network
-            A ``pccl.simulator.Network`` of as many ranks, which says for which where the capsule
-            has programs for several; for a capsule that switches phases one for each, by name, and
-            by ``""`` for what comes before the first switch.
+            A ``pccl.simulator.Network`` of as many ranks; it selects the programs where the capsule
+            has several numbers of ranks. A capsule that switches phases requires a dictionary of
+            networks by phase; the key ``""`` is the network before the first switch.
         nbytes
-            Of the largest buffer: ``65536``, ``"64KB"``.
+            Bytes of the largest buffer: ``65536``, ``"64KB"``.
         reconfiguration
-            Seconds that the network takes to go to another phase.
+            Seconds that a switch of the network to another phase takes.
 
         Returns
         -------
         Replay
-            Time, rounds, the busiest link, the critical path; it plots itself.
+            Time, rounds, busiest link and critical path, with a plot.
         SwitchedReplay
-            Time of each part and of all, where there is a network for each phase.
+            Time of each part and of the whole, where there is a network for each phase.
 
         Raises
         ------
         InvalidArgumentError
-            The network has other ranks, or a phase has none.
+            The network has another number of ranks, or a phase has no network.
         ValueError
-            ``nbytes`` is no size.
+            ``nbytes`` is not a size.
         """
         from pccl.simulator import Network, replay_capsule
         from pccl.switched_replay import replay_switched
@@ -476,7 +485,7 @@ class Capsule:
         return replay_capsule(own._core, network, nbytes)
 
     def _meant_for(self, ranks: int | None) -> Capsule:
-        """Return what it has for so many ranks, where it has programs for several."""
+        """Return the capsule for ``ranks`` where it has programs for several numbers of ranks."""
         return self if ranks is None or len(self.ranks) == 1 else self.for_ranks(ranks)
 
     def __repr__(self) -> str:
@@ -511,33 +520,34 @@ def load_capsule(
     group: Communicator | ProcessGroup | None = None,
     sizes: str | None = None,
 ) -> Operator:
-    """Load a capsule on all ranks of a group: from now on, its collective runs by it.
+    """Load a capsule on all ranks of a group, which then uses it for its collective.
 
     Parameters
     ----------
     capsule
-        One, or the path of its file.
+        A capsule, or the path of its file.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
-        default group. The group's CUDA tensors go by the capsule, too, where its GPUs reach each
-        other and can run it; elsewhere by kernels, or through host memory, by the capsule.
+        default group. CUDA tensors use the capsule where the GPUs of the group have peer access and
+        can run it; otherwise they use built-in kernels, or the capsule through host memory.
     sizes
         As for ``Communicator.load``: ``"1MB.."``.
 
     Returns
     -------
     Operator
-        It runs the collective by this capsule, whatever the size, where the group is a
-        communicator. Of a process group it can only be described: ``dist.all_reduce`` and the like
-        take the capsule for its sizes, and ``PCCL_ALGORITHM`` names it for all others.
+        For a communicator, the operator runs the collective by this capsule at any size. For a
+        process group, the operator only describes the capsule: ``dist.all_reduce`` and similar
+        calls use the capsule for its sizes, and ``PCCL_ALGORITHM`` selects it for other sizes.
 
     Raises
     ------
     InvalidArgumentError
-        It is no capsule, or wrong, or for other numbers of ranks, which the message names; or there
-        is one of its name; or the phase in which the network is has no link for what a rank sends.
+        The file is not a capsule, the capsule is wrong or is for other numbers of ranks (the
+        message names them), its name is already in use, or the current phase of the network lacks a
+        link that a rank requires.
     MismatchError
-        Ranks have other bytes or sizes; the message names them.
+        The bytes or sizes differ between ranks; the message names the ranks.
     ValueError
         ``group`` has no backend "pccl".
     """
@@ -554,19 +564,19 @@ def load_capsule(
 
 
 def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) -> None:
-    """Forget a capsule on all ranks of a group, which must all call it.
+    """Unload a capsule on all ranks of a group; all ranks must call this function.
 
     Parameters
     ----------
     name
-        The capsule's.
+        Name of the capsule.
     group
         As for ``load_capsule``.
 
     Raises
     ------
     InvalidArgumentError
-        No such capsule was loaded.
+        The group has no capsule of this name.
     """
     if isinstance(group, _core.Communicator):
         return group.unload(name)
@@ -576,7 +586,7 @@ def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) 
 
 
 def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCapsule]:
-    """Return the capsules that a group has loaded, by itself or for ``PCCL_CAPSULES``.
+    """Return the capsules that a group has loaded, by a call or from ``PCCL_CAPSULES``.
 
     Parameters
     ----------
@@ -586,7 +596,7 @@ def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCa
     Returns
     -------
     Table of LoadedCapsule
-        A list, which notebooks show as a table.
+        List of capsules, which notebooks display as a table.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of measured capsules, with matplotlib."""
+"""Plots of measured capsules, with matplotlib."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["draw_times"]
 
 
 def draw_times(rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Draw the times by the capsule and by what the group chose, over sizes.
+    """Draw the times of the capsule and of the group's own choice, over sizes.
 
     Parameters
     ----------
     rows
-        Of ``pccl.bench.capsules.measured``.
+        Result of ``pccl.bench.capsules.measured``.
 
     Raises
     ------

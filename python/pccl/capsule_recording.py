@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records calls of a capsule on ranks of either kind, and what looking costs."""
+"""Recording of capsule calls on communicators or process groups, and its overhead."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["Recorded", "Recorder", "record_call"]
 
 TURNS = 30
-CALLS = 10  # of a turn
+CALLS = 10  # per turn
 ROOM = 1 << 17
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One call of a capsule.
+    """One recorded call of a capsule.
 
     Attributes
     ----------
     timeline
-        Of the median one of ten calls, with its simulation on this machine.
+        Timeline of the median one of ten calls, with its simulation on this machine.
     us, recorded_us
-        Microseconds of a call while nothing is recorded, and while steps are: of the slowest rank,
-        medians of the best of ten.
+        Microseconds of a call on the slowest rank without recording, and with recording of steps:
+        the median over turns of the best of ten calls.
     """
 
     timeline: timeline.Timeline
@@ -41,45 +41,45 @@ class Recorded:
 
     @property
     def cost(self) -> float:
-        """By how much of its time recording makes a call longer; less than 0 is noise."""
+        """Relative overhead of recording: 0.1 is 10 %. Values below 0 are noise."""
         return self.recorded_us / self.us - 1
 
 
 class Recorder(Protocol):
-    """A rank that calls a capsule."""
+    """Interface of a rank that calls a capsule."""
 
     rank: int
 
     def call(self) -> None:
-        """Make one call; its result is there when this returns."""
+        """Make one call and wait for its result."""
 
     def barrier(self) -> None:
         """Wait for all ranks."""
 
     def slowest(self, times: list[float]) -> list[float]:
-        """Return the greatest time of all ranks for each call."""
+        """Return the maximum over ranks of the time of each call."""
 
     def record(self, steps: int) -> None:
-        """Begin to record; 0 ends it."""
+        """Start recording up to ``steps`` steps; 0 stops it."""
 
     def gather(self) -> timeline.Timeline:
-        """Return what all ranks have recorded, with nothing but the capsule's steps."""
+        """Return the recording of all ranks, with the steps of the capsule only."""
 
 
 def record_call(ranks: Recorder, name: str) -> Recorded:
-    """Time calls with and without recording, then record some; all ranks call it.
+    """Time calls with and without recording, then record some calls; all ranks call it.
 
     Parameters
     ----------
     ranks
-        Of this rank.
+        Recorder of this rank.
     name
-        The capsule's, for messages.
+        Name of the capsule, for error messages.
 
     Raises
     ------
     UnsupportedError
-        Nothing of the calls was recorded.
+        No step of the calls was recorded.
     """
     time_calls(ranks.call, ranks.barrier, WARM_UP_CALLS)
     us, recorded_us = _cost(ranks)
@@ -94,7 +94,7 @@ def record_call(ranks: Recorder, name: str) -> Recorded:
 
 
 def _usual_call(found: timeline.Timeline) -> timeline.Timeline:
-    """Return the call that took neither longest nor shortest, of those that are whole."""
+    """Return the call of median duration among the completely recorded calls."""
     steps = Counter(step.call for step in found.steps)
     most = max(steps.values())
     calls = [found.of_call(call) for call, count in steps.items() if count == most]
@@ -102,7 +102,7 @@ def _usual_call(found: timeline.Timeline) -> timeline.Timeline:
 
 
 def _cost(ranks: Recorder) -> tuple[float, float]:
-    """Return microseconds without and with recording, turn and turn about."""
+    """Return microseconds per call without and with recording, measured in alternating turns."""
     times: dict[bool, list[float]] = {False: [], True: []}
     for turn in range(2 * TURNS):
         records = bool(turn % 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What groups tell of the capsules that they have loaded."""
+"""Description of the capsules that a group has loaded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class LoadedCapsule:
     Attributes
     ----------
     name
-        As ``PCCL_ALGORITHM`` has it.
+        Name, as in ``PCCL_ALGORITHM``.
     collective
-        What it makes.
+        Collective of the capsule.
     sizes
-        Bytes of the largest buffer for which the group takes it before all others.
+        Range of bytes of the largest buffer for which the group prefers this capsule.
     digest
-        The first 16 digits of the capsule's.
+        First 16 hexadecimal digits of the digest.
     """
 
     name: str
@@ -32,5 +32,5 @@ class LoadedCapsule:
     digest: str
 
     def row(self) -> table.Fields:
-        """Return its fields."""
+        """Return the fields."""
         return table.fields_of(self)

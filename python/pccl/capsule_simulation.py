@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective by a capsule takes on the links of a job, as the cost model has it."""
+"""Predicted time of a capsule's collective on the links of a job, by the cost model."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["Simulation", "ranks_of", "simulate"]
 
 @dataclass(frozen=True, repr=False)
 class Simulation:
-    """A collective by a capsule beside the ways that are built in; shows itself as a table.
+    """Predicted time of a capsule's collective beside the built-in algorithms, as a table.
 
     Attributes
     ----------
     name, collective, ranks
-        Of the capsule.
+        Name, collective and number of ranks of the capsule.
     nbytes
-        Of the largest buffer.
+        Bytes of the largest buffer.
     seconds
-        As predicted.
+        Predicted time.
     rounds
-        The longest chain of messages each of which is sent after the one before has arrived.
+        Length of the longest chain of messages that depend on each other.
     messages, bytes_sent, bytes_reduced
-        Of the rank with the most of each.
+        Maximum over ranks of each.
     busiest
-        The link that ranks of a host share most; empty where all share memory alone.
+        Shared link that takes longest for its bytes; empty where ranks use shared memory only.
     others
-        The built-in ways over links, best first.
+        Built-in algorithms over links, in ascending order of time.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Simulation:
 
     @property
     def rows(self) -> list[table.Fields]:
-        """A dictionary for each way, the capsule first."""
+        """Dictionary for each algorithm, the capsule first."""
         call = {"collective": self.collective, "nbytes": self.nbytes, "ranks": self.ranks}
         times = [(self.name, self.seconds), *((way.algorithm, way.seconds) for way in self.others)]
         return [call | {"algorithm": name, "seconds": seconds} for name, seconds in times]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw a bar for each way, the capsule's in a colour of its own.
+        """Draw a bar for each algorithm, the capsule in a different colour.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Bars are as long as the predicted microseconds.
+            Figure with bars of the predicted microseconds.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class Simulation:
         return figure
 
     def __repr__(self) -> str:
-        """Return a heading, and a line for each way."""
+        """Return a heading, and a line for each algorithm."""
         lines = [
             f"{self.name}: {self.collective} of {self.nbytes} bytes, {self.ranks} ranks",
             f"  {self.rounds} rounds; of the rank with the most: {self.messages} messages, "
@@ -106,7 +106,7 @@ class Simulation:
 
 
 def ranks_of(topology: Job | Topology | None) -> int | None:
-    """Return the ranks of a job; None for a machine, which any number shares."""
+    """Return the number of ranks of a job; None for a machine, which has no fixed number."""
     from pccl.topology import Job
 
     return sum(len(host.ranks) for host in topology.hosts) if isinstance(topology, Job) else None
@@ -115,7 +115,7 @@ def ranks_of(topology: Job | Topology | None) -> int | None:
 def simulate(
     capsule: Capsule, topology: Job | Topology | None = None, nbytes: int | str = "64MB"
 ) -> Simulation:
-    """Predict what a collective by a capsule takes; see ``Capsule.simulate``."""
+    """Predict the time of a capsule's collective; see ``Capsule.simulate``."""
     schedule = capsule.schedule
     size = bytes_of(nbytes)
     ways, _ = capsule.predict(_job(schedule.ranks, topology)._core, size)

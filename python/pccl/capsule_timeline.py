@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the steps of a capsule happen, between processes of this machine, and what looking costs.
+"""Recording of a capsule's steps between processes of this machine, and its overhead.
 
-On CPUs ranks are communicators, on GPUs process groups of torch.
+The ranks are communicators on CPUs, and members of a torch process group on GPUs.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 __all__ = ["recorded"]
 
-GPU_STEP_S = 3e-6  # between fenced slots, as docs/capsules.md has it
+GPU_STEP_S = 3e-6  # between fenced slots, see docs/capsules.md
 
 
 def recorded(data: bytes, size: int, device: Literal["cpu", "cuda"] = "cpu") -> Recorded:
-    """Start as many ranks as a capsule is for, and record a call of it.
+    """Start the ranks of a capsule, and record one of its calls.
 
     Parameters
     ----------
     data
-        The capsule's bytes, of a collective that ``pccl.bench.capsules`` measures.
+        Bytes of the capsule; ``pccl.bench.capsules`` must support its collective.
     size
         Bytes of the whole buffer.
     device
-        Where buffers are. On GPUs, ranks have one each as long as there are enough; the simulation
-        is of GPUs that are as far apart as a ring through this machine's has them.
+        Device of the buffers. Each rank has its own GPU where the machine has enough GPUs. The
+        simulation assumes the bandwidth of a ring through the GPUs of this machine.
 
     Raises
     ------
     UnsupportedError
-        This machine has no GPU that torch can use, or the GPUs do not run the program.
+        Torch finds no GPU on this machine, or the GPUs cannot run the program.
     pccl.Error
         A rank failed.
     """
@@ -65,7 +65,7 @@ def recorded(data: bytes, size: int, device: Literal["cpu", "cuda"] = "cpu") -> 
 
 
 class _CommunicatorRecorder:
-    """By a communicator, on CPUs."""
+    """Recorder on a communicator, on CPUs."""
 
     def __init__(self, comm: Communicator, capsule: Capsule, size: int) -> None:
         case = Case.of_bytes(capsule.schedule.collective, comm.world_size, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timeline of a capsule that a process group of torch runs, on GPUs above all."""
+"""Timeline of a capsule on a process group of torch, mainly on GPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["check_gpus", "record_rank"]
 
 
 def check_gpus(collective: str) -> None:
-    """Raise UnsupportedError where there is no GPU, or a collective that only names reach."""
+    """Raise UnsupportedError without a GPU, or for a collective that torch cannot call."""
     if not torch.cuda.is_available():
         raise UnsupportedError("torch finds no GPU on this machine: leave --device out, for CPUs")
     if collective == "all_to_all":
@@ -36,20 +36,20 @@ def check_gpus(collective: str) -> None:
 def record_rank(
     data: bytes, size: int, device: str, rank: int, rendezvous: str, send: Callable[[object], None]
 ) -> None:
-    """Be a rank of a process group that loads a capsule, and record a call of it.
+    """Join a process group as one rank, load a capsule, and record a call.
 
     Parameters
     ----------
     data, size
         As for ``pccl.capsule_timeline.recorded``.
     device
-        Of the buffers, ``"cuda"`` or ``"cpu"``.
+        Device of the buffers, ``"cuda"`` or ``"cpu"``.
     rank
-        This one, of as many as the capsule is for.
+        Rank of this process.
     rendezvous
-        A file that does not exist yet, ``file://...``.
+        URL of a file that does not exist yet, ``file://...``.
     send
-        Gets what was found, on rank 0.
+        Callback that receives the result, on rank 0 only.
     """
     capsule = Capsule.parse(data)
     if device == "cuda":

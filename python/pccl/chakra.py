@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records as execution traces of MLCommons Chakra, which network simulators replay.
+"""Export of flight records as MLCommons Chakra execution traces for network simulators.
 
-A trace is a file of messages in the encoding of protocol buffers, each behind its length: one
-``GlobalMetadata``, then a ``Node`` for each operation (Sridharan et al., "Chakra: Advancing
-Performance Benchmarking and Co-design using Standardized Execution Traces", 2023;
-``schema/protobuf/et_def.proto`` there).
+A trace is a file of length-prefixed protocol buffer messages: one ``GlobalMetadata``, then a
+``Node`` for each operation (Sridharan et al., "Chakra: Advancing Performance Benchmarking and
+Co-design using Standardized Execution Traces", 2023; ``schema/protobuf/et_def.proto`` there).
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ COLLECTIVES = {
     "reduce_scatter": 7,
     "barrier": 9,
 }
-# Whose input is a block for each rank; ``count`` is of one block.
+# The input of these has one block per rank; ``count`` is the number of elements per block.
 INPUT_BLOCKS = {"all_to_all", "reduce_scatter", "scatter"}
 
 
 def write(records: Iterable[_Json], folder: Path) -> list[Path]:
-    """Write a trace for each record to ``folder``, which is made; return the files.
+    """Write a trace for each record to ``folder``, created if missing; return the files.
 
     Parameters
     ----------
     records
-        As ``pccl.flight_record()`` gives them, one of each process.
+        Results of ``pccl.flight_record()``, one per process.
 
     Raises
     ------
     ValueError
-        A record has no group, or lacks a field, or two are of one rank.
+        A record has no group or lacks a field, or two records have the same rank.
     OSError
         A file cannot be written.
     """
@@ -73,7 +72,7 @@ def write(records: Iterable[_Json], folder: Path) -> list[Path]:
 
 
 def trace_of(record: _Json) -> bytes:
-    """Return the trace of one process, its times in microseconds since its first operation."""
+    """Return the trace of one process, with times in microseconds since its first operation."""
     groups = {group["id"]: group for group in record["groups"]}
     entries = sorted(record["entries"], key=lambda entry: entry["issued_ns"])
     first = entries[0]["issued_ns"] if entries else 0
@@ -85,7 +84,7 @@ def trace_of(record: _Json) -> bytes:
 
 
 class _Span(typing.NamedTuple):
-    """What a node is, and its nanoseconds on the steady clock."""
+    """Name and type of a node, and its begin and end in nanoseconds of the steady clock."""
 
     name: str
     node_type: int
@@ -94,14 +93,14 @@ class _Span(typing.NamedTuple):
 
 
 class _Nodes:
-    """The nodes of one process: computation in the gaps, and what each depends on."""
+    """Nodes of one process: its operations, computation in the gaps, and dependencies."""
 
     def __init__(self, first_ns: int) -> None:
         self.encoded: list[bytes] = []
         self._first_ns = first_ns
-        self._ended_ns = first_ns  # of all operations so far
-        self._ended_last: list[int] = []  # the node that ended then
-        self._last_of: dict[int, list[int]] = {}  # node by group
+        self._ended_ns = first_ns  # latest end of all operations so far
+        self._ended_last: list[int] = []  # the node with that end
+        self._last_of: dict[int, list[int]] = {}  # latest node by group
 
     def add(self, entry: _Json, group: _Json) -> None:
         begin = entry["issued_ns"]
@@ -133,7 +132,7 @@ class _Nodes:
 
 
 def _rank_of(record: _Json) -> int:
-    """Return the rank of a process in its job: as its groups have it."""
+    """Return the rank of a process in its job, from its first group."""
     for group in record["groups"]:
         return int(group["global_ranks"][group["rank"]])
     raise ValueError("a flight record has no group: its process has no rank")
@@ -144,7 +143,7 @@ def _node_type(kind: str) -> int:
 
 
 def _communication(entry: _Json, group: _Json) -> bytes:
-    """Return the attributes of an operation, as chakra's converters and ASTRA-sim name them."""
+    """Return the attributes of an operation, named as in Chakra's converters and ASTRA-sim."""
     own = group["global_ranks"][group["rank"]]
     parts = {
         "is_cpu_op": _flag(27, group["device"] == "cpu"),
@@ -167,18 +166,18 @@ def _communication(entry: _Json, group: _Json) -> bytes:
 
 
 def _bytes_of(entry: _Json, ranks: int) -> int:
-    """Return the bytes of a message, or of a rank's input of a collective."""
+    """Return the bytes of a message, or of a rank's input to a collective."""
     if "bytes" in entry:
         return int(entry["bytes"])
     blocks = ranks if entry["kind"] in INPUT_BLOCKS else 1
     return int(entry.get("count", 0)) * int(entry.get("element_bytes", 0)) * blocks
 
 
-# Fields as protocol buffers encode them (their documentation, "Encoding").
+# Encoding of protocol buffer fields (see "Encoding" in their documentation).
 
 
 def _number(value: int) -> bytes:
-    """Return a varint; a negative number is of 64 bits."""
+    """Return a varint; negative numbers are encoded as 64 bits."""
     value &= (1 << 64) - 1
     text = bytearray()
     while value > 0x7F:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of functions for ranks of ``pccl.run``, whose tracebacks name file and line."""
+"""Pickling of functions for ranks of ``pccl.run``, with file and line in tracebacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["dumps"]
 
 
 def dumps(value: object) -> bytes:
-    """Pickle for another process of this interpreter: functions of a cell, too."""
+    """Pickle a value for another process of this interpreter, with functions of notebook cells."""
     with io.BytesIO() as copy:
         _Copier(copy).dump(value)
         return copy.getvalue()
@@ -25,8 +25,8 @@ def _copy_code(code: types.CodeType) -> tuple[object, tuple[bytes]]:
     return marshal.loads, (marshal.dumps(code),)
 
 
-class _Copier(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    # Its own way serves interpreters of other releases, too, but leaves the name of the file out.
+class _Copier(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    # The method of cloudpickle supports other interpreter releases, but omits the file name.
     dispatch_table: ClassVar[Any] = collections.ChainMap(
         {types.CodeType: _copy_code}, cloudpickle.Pickler.dispatch_table
     )

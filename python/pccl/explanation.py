@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which algorithm a group chooses for a collective, and what the cost model says of all of them."""
+"""Explanation of a group's choice of algorithm, with the predicted time of each algorithm."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ __all__ = ["Explanation", "Way", "explain"]
 
 MOST_LINKS_SHOWN = 8
 ChosenBy: TypeAlias = Literal["", "request", "capsule", "tuning", "prediction"]
-# Why a way that is predicted to be slower than another is chosen.
+# Reasons to choose an algorithm that is not predicted to be the fastest.
 REASONS = {
     "request": "PCCL_ALGORITHM, or the call, asks for {chosen}",
     "capsule": "{chosen} was loaded for this size",
     "tuning": "pccl tune measured {chosen} as the fastest",
     "prediction": "the difference is too small to count on",
 }
-# Of their lengths, ranks know no more than their own.
+# A rank knows only its own lengths in these collectives, so one algorithm serves all lengths.
 ONE_CHOICE = ("all_to_all",)
 
 
 class Way(NamedTuple):
-    """One way to make a collective.
+    """One algorithm for a collective, with its predicted time.
 
     Attributes
     ----------
     algorithm
-        As ``PCCL_ALGORITHM`` has it.
+        Name, as in ``PCCL_ALGORITHM``.
     over
-        ``"shm"``: memory that the ranks of one host share; or ``"links"``.
+        ``"shm"`` for the shared memory of one host, or ``"links"``.
     seconds
-        As predicted by the cost model.
+        Time that the cost model predicts.
     busiest
-        The link that the ranks of a host share most, and its GB/s: ``"eth0 of node7, 1.25 GB/s"``;
-        empty where all share memory alone.
+        Shared link of a host that takes longest for its bytes, with its GB/s: ``"eth0 of node7,
+        1.25 GB/s"``; empty where ranks use shared memory only.
     is_chosen
-        Whether the group takes it: by the user's wish, else as a capsule that was loaded for the
-        size, else, of ranks that share one host, as ``pccl tune`` measured, else by the predicted
-        time. That need not be the least. In shared memory the first of ``shm_one_shot``,
-        ``shm_two_shot`` and ``shm_direct`` is taken, unless a later one saves 15 % (of
-        ``shm_direct``, which moves bytes once, it is enough that it takes no more than 5 % longer,
-        but in an all_reduce). Links must save 15 % of what shared memory takes; among those within
-        10 % of the fastest, the one with the fewest messages is taken.
+        Whether the group uses it. The order of precedence is: the user's request; a capsule that
+        was loaded for the size; the measurements of ``pccl tune``, for ranks on one host; the
+        predicted time. The prediction does not always select the least time. In shared memory the
+        group uses the first of ``shm_one_shot``, ``shm_two_shot`` and ``shm_direct`` unless a later
+        one saves 15 %. Except in an all_reduce, ``shm_direct``, which moves bytes once, may instead
+        take up to 5 % longer. Links must save 15 % of the time of shared memory; among algorithms
+        over links within 10 % of the fastest, the group uses the one with the fewest messages.
     chosen_by
-        Of the one that is chosen: ``"request"`` (``PCCL_ALGORITHM``, or the call's ``algorithm``),
-        ``"capsule"`` (one that was loaded for the size), ``"tuning"`` (what ``pccl tune``
-        measured) or ``"prediction"``; else empty.
+        Reason for the choice: ``"request"`` (``PCCL_ALGORITHM``, or the ``algorithm`` of the call),
+        ``"capsule"`` (loaded for the size), ``"tuning"`` (measured by ``pccl tune``) or
+        ``"prediction"``; empty where ``is_chosen`` is False.
     """
 
     algorithm: str
@@ -71,26 +71,27 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """All ways of a group to make one collective; shows itself as a table, a star at the choice.
+    """All algorithms of a group for one collective, as a table with a star at the choice.
 
-    ``polars.DataFrame(explanation.rows)`` and ``pandas.DataFrame(explanation.rows)`` take its rows.
+    ``polars.DataFrame(explanation.rows)`` and ``pandas.DataFrame(explanation.rows)`` accept its
+    rows.
 
     Attributes
     ----------
     links
-        What the predictions count on: the network of each host, with its GB/s and whether that was
-        measured, declared or assumed; or the memory of the one host.
+        Basis of the predictions: the network of each host, with its GB/s and whether that was
+        measured, declared or assumed; or the memory of the single host.
     order
-        Ranks by position on rings and trees.
+        Ranks by position in rings and trees.
     lanes
-        Rings that run side by side.
+        Number of concurrent rings.
     costs_from
-        Where the costs of single steps come from: ``"measured 2026-11-25T21:40:03Z in 30 ms, load
-        0.1"``, or ``"defaults, nothing was measured"``. Of a group on several hosts, what TCP takes
-        between them, too: ``"...; between hosts TCP takes 24.1 us and 0.85 ns a byte, measured
+        Source of the costs of single steps: ``"measured 2026-11-25T21:40:03Z in 30 ms, load 0.1"``,
+        or ``"defaults, nothing was measured"``. For a group on several hosts, also the costs of TCP
+        between them: ``"...; between hosts TCP takes 24.1 us and 0.85 ns a byte, measured
         2026-11-27T08:00:00Z to node0"``, or ``"...; between hosts TCP as on loopback"``.
     costs
-        These costs, each with its own source.
+        The costs, each with its own source.
     """
 
     collective: str
@@ -105,17 +106,17 @@ class Explanation:
 
     @property
     def chosen(self) -> Way:
-        """The way that the group takes."""
+        """Algorithm that the group uses."""
         return next(way for way in self.ways if way.is_chosen)
 
     @property
     def rows(self) -> list[table.Fields]:
-        """A dictionary for each way: its fields, beside the collective, bytes and ranks."""
+        """Dictionary for each algorithm: its fields, with the collective, bytes and ranks."""
         call = {"collective": self.collective, "nbytes": self.nbytes, "ranks": self.ranks}
         return [call | table.fields_of(way) for way in self.ways]
 
     def __repr__(self) -> str:
-        """Return a line for each way below a heading."""
+        """Return a heading and a line for each algorithm."""
         lines = self._heading()
         for way in self.ways:
             mark = "*" if way.is_chosen else " "
@@ -150,7 +151,7 @@ class Explanation:
 
 
 def _alike(links: tuple[str, ...]) -> list[str]:
-    """Name one host for all that count on the same: ``"eth0 of a and 7 like it: 12.5 GB/s"``."""
+    """Return one entry for all hosts with equal links: ``"eth0 of a and 7 like it: 12.5 GB/s"``."""
     hosts: dict[tuple[str, str], list[str]] = {}
     for link in links:
         place, _, speed = link.partition(": ")
@@ -163,7 +164,7 @@ def _alike(links: tuple[str, ...]) -> list[str]:
 
 
 def _in_runs(ranks: tuple[int, ...]) -> str:
-    """Write consecutive ranks as one: ``"0 3 2 1 4-63"``."""
+    """Return ranks with consecutive ones as a range: ``"0 3 2 1 4-63"``."""
     runs: list[list[int]] = []
     for rank in ranks:
         if runs and rank == runs[-1][1] + 1:
@@ -198,7 +199,7 @@ def explain(
     *,
     device: str = "cpu",
 ) -> Explanation | GpuExplanation:
-    """Predict the time of every way to make a collective; or say how GPUs launch it, and why.
+    """Predict the time of each algorithm of a collective, or explain its launch on GPUs.
 
     Parameters
     ----------
@@ -206,32 +207,32 @@ def explain(
         ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
         ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
     nbytes
-        Of the largest buffer: what all ranks have together after an ``all_gather``: ``65536``,
-        ``"64KB"``.
+        Bytes of the largest buffer, such as the output of an ``all_gather``: ``65536``, ``"64KB"``.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
-        default group. Or a ``pccl.topology.Job``, which need not exist
-        (``Job.of``): what its ranks would choose if each had a core to itself, and nothing but its
-        networks had been measured. Or a ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not
-        exist: which kernel, by which protocol, on how many blocks.
+        default group. A ``pccl.topology.Job``, which need not exist (``Job.of``), shows the choice
+        of its ranks if each had its own core and only the networks had been measured. A
+        ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not exist, shows the kernel, the
+        protocol and the number of blocks.
     device
-        ``"cuda"``: of CUDA tensors of a process group of torch, which has run a collective of them.
+        ``"cpu"``, or ``"cuda"`` for the CUDA tensors of a process group of torch, which must have
+        run a collective on them before.
 
     Returns
     -------
     Explanation or GpuExplanation
-        It shows itself as a table, a star at the choice. GPUs have no predicted times.
+        Table with a star at the choice. GPUs have no predicted times.
 
     Raises
     ------
     ValueError
-        There is no such collective, or ``nbytes`` is no size, or ``group`` has no backend "pccl",
-        or the job's ranks are not numbered from 0 on, or GPUs of such a number or architecture make
-        no group; or ``device`` is neither "cpu" nor "cuda", or goes with no such group.
+        The collective does not exist, ``nbytes`` is not a size, ``group`` has no backend "pccl",
+        the ranks of the job are not numbered from 0, the number or architecture of the GPUs is not
+        supported, or ``device`` is neither "cpu" nor "cuda" or does not fit the group.
     pccl.UnavailableError
-        The GPUs of the process group have not met yet.
+        The process group has not yet run a collective on CUDA tensors.
     pccl.UnsupportedError
-        They do not reach each other: CUDA tensors go through the memory of the host.
+        The GPUs have no peer access: CUDA tensors go through host memory.
     """
     from pccl._core import Communicator, DeviceGroup
     from pccl.gpu_explanation import Gpus, explain_gpus, explain_torch_gpus
@@ -274,7 +275,7 @@ def _explain_host(
 
 
 def _has_default_group() -> bool:
-    """Tell whether torch has one; it has none where nobody has imported it."""
+    """Return whether torch is imported and has a default group."""
     return "torch.distributed" in sys.modules and sys.modules["torch.distributed"].is_initialized()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the last release, which still work in this one and raise a DeprecationWarning."""
+"""Support for names of the last release, which emit a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def warn_of_former_name(former: str, current: str, stacklevel: int = 2) -> None:
     Parameters
     ----------
     former, current
-        The two names as users write them.
+        The two names, in the form of user code.
     stacklevel
-        The number of frames between this call and the one to blame, as for ``warnings.warn()``.
+        Number of frames from this call to the caller to warn, as for ``warnings.warn()``.
     """
     text = f"{former} is now called {current}"
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel + 1)
 
 
 def method_under_former_name(former: str, method: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return ``method`` under the name that it had before."""
+    """Return ``method`` under its former name, with a warning."""
 
     @functools.wraps(method)
     def call(self: object, *args: object, **named: object) -> _Result:
@@ -47,7 +47,7 @@ def method_under_former_name(former: str, method: Callable[..., _Result]) -> Cal
 def argument_under_former_name(
     former: str, current: str
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """Return a decorator of functions whose argument ``current`` was called ``former`` before."""
+    """Return a decorator that accepts the former name of the argument ``current``."""
 
     def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
         @functools.wraps(function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that anybody may have given: the one way to read them, within bounds."""
+"""Bounded reading of untrusted files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["bytes_of", "opened", "text_of"]
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Return a regular file, opened to be read.
+    """Open a regular file for reading.
 
     Parameters
     ----------
     path
-        The file's. A pipe or a device could go on for ever, and is not waited for.
+        Path of the file. Pipes and devices, which may be endless, are rejected without waiting.
 
     Raises
     ------
     UnavailableError
-        It is no regular file.
+        The path is not a regular file.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
-    # Without O_NONBLOCK, opening a pipe waits for whoever writes to it.
+    # Without O_NONBLOCK, the open of a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -37,37 +37,37 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def bytes_of(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return what is in a file, of which no more than ``most`` bytes are read.
+    """Return the content of a file of at most ``most`` bytes.
 
     Parameters
     ----------
     path
         As for ``opened``.
     most
-        Bytes that it may have.
+        Maximum number of bytes.
 
     Raises
     ------
     InvalidArgumentError
-        It has more.
+        The file has more bytes.
     UnavailableError
-        It is no regular file.
+        The path is not a regular file.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     with opened(path) as file:
-        content = file.read(most + 1)  # /proc says of all its files that they are empty
+        content = file.read(most + 1)  # files in /proc report a size of 0
     if len(content) > most:
         raise InvalidArgumentError(f"{Path(path)} has more than {most} bytes")
     return content
 
 
 def text_of(path: str | os.PathLike[str], most: int) -> str:
-    """Return the text of a file; else as ``bytes_of``.
+    """Return the content of a file as text, with the rules of ``bytes_of``.
 
     Parameters
     ----------
     path, most
-        As for that.
+        As for ``bytes_of``. Bytes that are not UTF-8 are replaced.
     """
     return bytes_of(path, most).decode("utf-8", errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel GPUs launch for a collective, by which protocol, on how many blocks, and why."""
+"""Explanation of GPU launches for a collective: kernel, protocol, blocks, and reason."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["GpuExplanation", "GpuLaunch", "Gpus"]
 
 @dataclass(frozen=True)
 class Gpus:
-    """GPUs of one host that reach each other over NVLink, and need not exist.
+    """GPUs of one host with peer access over NVLink, which need not exist.
 
     Attributes
     ----------
     count
-        2 to 8.
+        Number of GPUs: 2 to 8.
     architecture
-        Their compute capability without the dot: 90 for sm_90, which is that of H100 and H200.
+        Compute capability without the dot: 90 for sm_90 (H100 and H200).
     """
 
     count: int
@@ -38,19 +38,19 @@ class GpuLaunch(NamedTuple):
     Attributes
     ----------
     kernel
-        ``"all_reduce"``, as its file in csrc/kernels is called; ``"copy engines"``; ``"copy"``, of
-        a group of one; or ``"program of ring"``, where the group was asked to run that schedule.
+        ``"all_reduce"``, the name of its file in csrc/kernels; ``"copy engines"``; ``"copy"``, for
+        a group of one; or ``"program of ring"``, where the group was requested to run that
+        schedule.
     protocol
-        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``, as docs/gpus.md
-        explains them.
+        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``; see docs/gpus.md.
     blocks
-        Of threads, that the kernel has on each GPU.
+        Thread blocks of the kernel on each GPU.
     threads
-        Of each block.
+        Threads per block.
     nbytes
-        Of the longest block of memory that it moves.
+        Bytes of the longest memory block that it moves.
     why
-        What made the choice.
+        Reason for the choice.
     """
 
     kernel: str
@@ -63,16 +63,17 @@ class GpuLaunch(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class GpuExplanation:
-    """How GPUs make one collective; shows itself as a table.
+    """Launches of GPUs for one collective, shown as a table.
 
-    ``polars.DataFrame(explanation.rows)`` and ``pandas.DataFrame(explanation.rows)`` take its rows.
+    ``polars.DataFrame(explanation.rows)`` and ``pandas.DataFrame(explanation.rows)`` accept its
+    rows.
 
     Attributes
     ----------
     measured_on
-        The GPUs whose measured thresholds count: those of the nearest architecture.
+        GPUs whose measured thresholds apply: those of the nearest architecture.
     launches
-        In their order: one, or the two that a very large all_reduce is made of.
+        Launches in order: one, or two for a very large all_reduce.
     """
 
     collective: str
@@ -83,12 +84,12 @@ class GpuExplanation:
 
     @property
     def rows(self) -> list[table.Fields]:
-        """A dictionary for each launch: its fields, beside the collective, its bytes and GPUs."""
+        """Dictionary for each launch: its fields, with the collective, its bytes and GPUs."""
         call = {"collective": self.collective, "of": self.nbytes, "gpus": self.gpus.count}
         return [call | table.fields_of(launch) for launch in self.launches]
 
     def __repr__(self) -> str:
-        """Return a line for each launch below a heading."""
+        """Return a heading and a line for each launch."""
         lines = self._heading()
         for each in self.launches:
             shape = f"{each.blocks} x {each.threads} threads"
@@ -110,7 +111,7 @@ class GpuExplanation:
 
 
 def explain_torch_gpus(collective: str, nbytes: int, group: ProcessGroup | None) -> GpuExplanation:
-    """Return what `pccl.explain` does of the CUDA tensors of a process group."""
+    """Return the result of `pccl.explain` for the CUDA tensors of a process group."""
     from pccl import torch_backend
 
     backend = torch_backend.require_backend(group, "explain")
@@ -125,7 +126,7 @@ def explain_torch_gpus(collective: str, nbytes: int, group: ProcessGroup | None)
 
 
 def explain_gpus(collective: str, nbytes: int, of: Gpus | DeviceGroup) -> GpuExplanation:
-    """Return what `pccl.explain` does of GPUs."""
+    """Return the result of `pccl.explain` for GPUs."""
     if isinstance(of, Gpus):
         launches = _core.planned_launches(collective, nbytes, of.count, of.architecture)
         gpus = of

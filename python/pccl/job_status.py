@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running job, asked from outside: in what each process is, for how long, and for whom it waits.
+"""Status query of a running job: current operation, duration and awaited ranks per process.
 
-The thread that accepts connections answers, so a process does while its Python hangs.
+The thread that accepts connections answers, so a process answers even if its Python hangs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if typing.TYPE_CHECKING:
 __all__ = ["Job", "Process", "Seat", "Unheard", "ask_job"]
 
 _AT_ONCE = 16
-_MOST_ANSWERS = 1 << 13  # of one process
-# What comes of reading JSON that is not as it should be.
+_MOST_ANSWERS = 1 << 13  # per process
+# Errors of reading malformed JSON.
 _MALFORMED = (
     AttributeError,
     KeyError,
@@ -38,39 +38,39 @@ _Json: typing.TypeAlias = dict[str, typing.Any]
 
 @dataclasses.dataclass(frozen=True)
 class Seat:
-    """A rank of a group, in its own words."""
+    """State of one rank of a group, as the rank reports it."""
 
     group: str
     device: str  # "cpu" or "cuda"
     rank: int
     size: int
-    key: str  # of the group, to ask for its members by; empty on GPUs
-    operation: str  # that is under way; empty: none
-    last: str  # its last collective; empty: none
-    seconds: float | None  # that the operation has taken, or since the last one ended
-    awaited: tuple[int, ...]  # ranks
-    broken: str  # why the group is over here; empty while it is not
+    key: str  # key of the group, for a query of its members; empty on GPUs
+    operation: str  # operation in progress; empty: none
+    last: str  # last collective; empty: none
+    seconds: float | None  # since the start of the operation, or the end of the last one
+    awaited: tuple[int, ...]  # awaited ranks
+    broken: str  # reason of the group's failure here; empty: none
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What tells its group from others: several may have one name."""
+        """Identity of its group: several groups may have the same name."""
         return self.key or self.group, self.device
 
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """A process that answered."""
+    """Process that answered the query."""
 
     host: str
     pid: int
-    door: str  # where it was asked
+    door: str  # address that answered
     seats: tuple[Seat, ...]
-    records: tuple[flight.Record, ...]  # of each seat
+    records: tuple[flight.Record, ...]  # one per seat
 
 
 @dataclasses.dataclass(frozen=True)
 class Unheard:
-    """A process that did not answer."""
+    """Process that did not answer the query."""
 
     name: str
     reason: str
@@ -78,13 +78,13 @@ class Unheard:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What all processes said."""
+    """Answers of all processes."""
 
     processes: tuple[Process, ...]
     unheard: tuple[Unheard, ...]
 
     def explain(self) -> list[str]:
-        """Say in one paragraph for each group which rank is behind in what."""
+        """Return one paragraph per group on the ranks that are behind, and their operations."""
         groups: dict[tuple[str, str], list[flight.Record]] = {}
         for process in self.processes:
             for seat, record in zip(process.seats, process.records, strict=True):
@@ -92,7 +92,7 @@ class Job:
         return [line for records in groups.values() for line in flight.explain(records)]
 
     def groups(self) -> list[list[tuple[Seat, Process]]]:
-        """Return the ranks of each group that answered, in their order."""
+        """Return the answering ranks of each group, in rank order."""
         groups: dict[tuple[str, str], list[tuple[Seat, Process]]] = {}
         for process in self.processes:
             for seat in process.seats:
@@ -101,19 +101,19 @@ class Job:
 
 
 def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
-    """Ask processes, and all that are in a group with them.
+    """Query processes, and all other members of their groups.
 
     Parameters
     ----------
     processes
-        Of each where it may listen, as ``_core.ask_status`` takes it.
+        Addresses of each process, in the form of ``_core.ask_status``.
     timeout_s
-        How long each answer may take, in seconds.
+        Maximum time for each answer, in seconds.
 
     Raises
     ------
     InvalidArgumentError
-        ``timeout_s`` is negative, or no number.
+        ``timeout_s`` is negative or NaN.
     """
     survey = _Survey(limit_of(timeout_s, "timeout_s"))
     survey.ask([_Member(doors[0], doors) for doors in processes])
@@ -128,14 +128,14 @@ class _Member:
 
 
 class _Survey:
-    """Goes from processes to those that are in a group with them."""
+    """Traversal from processes to the other members of their groups."""
 
     def __init__(self, timeout_s: float) -> None:
         self.heard: list[Process] = []
         self.unheard: list[Unheard] = []
         self._timeout_s = timeout_s
-        self._known: set[str] = set()  # doors of whoever was asked
-        self._listed: set[str] = set()  # keys of groups whose members are known
+        self._known: set[str] = set()  # addresses of queried processes
+        self._listed: set[str] = set()  # keys of groups with known members
 
     def ask(self, members: list[_Member]) -> None:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -160,13 +160,13 @@ class _Survey:
         return Unheard(member.name, reason)
 
     def _further(self, process: Process) -> Iterator[_Member]:
-        """Give the members of its groups that nobody has asked yet."""
+        """Yield the members of its groups that were not queried yet."""
         for seat in process.seats:
             if not seat.key or seat.key in self._listed:
                 continue
             try:
                 members = list(_members_of(seat, process.door, self._timeout_s))
-            except (Error, ValueError):  # it has ended meanwhile; others may list them
+            except (Error, ValueError):  # the process has ended; others may list its members
                 continue
             if members:
                 self._listed.add(seat.key)
@@ -189,7 +189,7 @@ def _in_words(error: Exception) -> str:
 
 
 def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes, _Json]]:
-    """Ask for a list that may need several answers; each as it came, and read."""
+    """Yield the answers that make up a list, each as raw text and parsed."""
     from pccl import _core
 
     first = 0
@@ -255,7 +255,7 @@ def _seat(group: _Json, answer: _Json) -> Seat:
     under_way = [entry for entry in entries if entry["state"] in ("queued", "started")]
     if not under_way:
         return seat
-    # Messages run beside the collective that is at the front.
+    # Messages run concurrently with the collective at the front.
     front = next((entry for entry in under_way if "sequence" in entry), under_way[0])
     return dataclasses.replace(
         seat, operation=str(front["operation"]), seconds=_since([front["issued_ns"]], answer)
@@ -263,7 +263,7 @@ def _seat(group: _Json, answer: _Json) -> Seat:
 
 
 def _since(times_ns: Iterable[int | None], answer: _Json) -> float | None:
-    """Return how long before the answer the latest of some times was."""
+    """Return the seconds from the latest of some times to the answer."""
     passed = [time_ns for time_ns in times_ns if time_ns is not None]
     return (answer["steady_ns"] - max(passed)) / 1e9 if passed else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the ranks of a measurement as processes of this machine, and hears what they say."""
+"""Ranks of a measurement as processes of this machine, with their results."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Worker", "run_ranks"]
 
-EXIT_S = 10.0  # how long a rank may take to leave after its last word
+EXIT_S = 10.0  # for a rank to exit after its last message
 
-# Called with the rank, a URL at which the ranks meet, and a function that sends a word home.
+# Callable with the rank, the rendezvous URL, and a function that sends a value to the starter.
 Worker: TypeAlias = "Callable[[int, str, Callable[[object], None]], None]"
 
 
 def run_ranks(worker: Worker, ranks: int) -> Iterator[Any]:
-    """Run ``worker`` in ``ranks`` new processes, and give what they send, when they send it.
+    """Run ``worker`` in ``ranks`` new processes, and yield the values that they send.
 
-    ``worker`` must be picklable. No process outlives the iteration.
+    ``worker`` must be picklable. All processes end with the iteration.
 
     Raises
     ------
     pccl.PeerLostError
-        A process ended without a word.
+        A process ended unexpectedly.
     Exception
-        What a worker raised.
+        Exception of a worker.
     """
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="pccl-ranks-") as folder:
@@ -56,7 +56,7 @@ def run_ranks(worker: Worker, ranks: int) -> Iterator[Any]:
 
 
 class _Done:
-    """A rank's last word."""
+    """Last message of a rank."""
 
 
 def _be_rank(worker: Worker, rank: int, rendezvous: str, home: Connection) -> None:

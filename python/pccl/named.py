@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of the extension modules return where they return several things: by name."""
+"""Named tuples that calls of the extension modules return."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ __all__ = ["Charge", "LinksCountedOn", "Ports"]
 
 
 class LinksCountedOn(NamedTuple):
-    """What predictions of a group rest on.
+    """Basis of the predictions of a group.
 
     Attributes
     ----------
     links
-        The network of each host, or the memory of the one host, with its GB/s and whether that was
+        Network of each host, or memory of the single host, with its GB/s and whether that was
         measured, declared or assumed: ``"eth0 of node7: 1.25 GB/s, measured"``.
     order
-        Ranks by position on rings and trees.
+        Ranks by position in rings and trees.
     lanes
-        Rings that run side by side.
+        Number of concurrent rings.
     costs_from
-        Where the costs of single steps come from, which are rank 0's: ``"measured
-        2026-11-25T21:40:03Z, load 0.1"``, or ``"defaults, nothing was measured"``; and what TCP
-        takes between several hosts: ``"...; between hosts TCP takes 24.1 us and 0.85 ns a byte,
-        measured 2026-11-27T08:00:00Z to node0"``.
+        Source of the costs of single steps, which are those of rank 0: ``"measured
+        2026-11-25T21:40:03Z, load 0.1"``, or ``"defaults, nothing was measured"``; and the costs of
+        TCP between hosts: ``"...; between hosts TCP takes 24.1 us and 0.85 ns a byte, measured
+        2026-11-27T08:00:00Z to node0"``.
     costs
-        These costs, each with its own source: ``"beat: 0.21 us, measured (a cache line handed to
+        The costs, each with its own source: ``"beat: 0.21 us, measured (a cache line handed to
         another core and back)"``.
     """
 
@@ -38,14 +38,14 @@ class LinksCountedOn(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """What a GB/s on a path takes of one link.
+    """Share of a link's bandwidth that a path uses.
 
     Attributes
     ----------
     link
-        Its number in ``Topology.links``.
+        Index in ``Topology.links``.
     weight
-        GB/s of that link for each GB/s on the path.
+        GB/s of the link for each GB/s of the path.
     """
 
     link: int
@@ -53,14 +53,14 @@ class Charge(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The ports of NICs that a channel of several nodes goes through, by their numbers.
+    """NIC ports of a channel over several nodes, by their numbers.
 
     Attributes
     ----------
     entry
-        Where data of other nodes comes in.
+        Port at which data from other nodes enters.
     exit
-        Where it leaves.
+        Port at which data to other nodes leaves.
     """
 
     entry: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects between ranks, by pickle: the number of bytes first, then the bytes."""
+"""Transfer of pickled objects between ranks: the number of bytes, then the bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["MOST_BYTES", "broadcast", "receive", "send"]
 
 MOST_BYTES = 1 << 31
 
-# Number and bytes of an object follow each other, whatever other threads send.
+# The lock keeps the number and the bytes of an object adjacent if several threads send.
 _sending = threading.Lock()
 
 
 def send(
     comm: Communicator, value: object, peer: int, tag: int, timeout: float | timedelta | None
 ) -> None:
-    """Do what ``Communicator.send_object`` does."""
+    """Implement ``Communicator.send_object``."""
     if peer == comm.rank:
         raise InvalidArgumentError(
             f"rank {peer} sends an object to itself: nobody would receive it"
@@ -42,7 +42,7 @@ def send(
 def receive(
     comm: Communicator, peer: int | None, tag: int, timeout: float | timedelta | None
 ) -> Any:
-    """Do what ``Communicator.recv_object`` does."""
+    """Implement ``Communicator.recv_object``."""
     length = array.array("q", [0])
     event = comm.recv(length, peer, tag, async_op=True, timeout=timeout)
     event.wait()
@@ -54,7 +54,7 @@ def receive(
 def broadcast(
     comm: Communicator, value: object, root: int, timeout: float | timedelta | None
 ) -> Any:
-    """Do what ``Communicator.broadcast_object`` does."""
+    """Implement ``Communicator.broadcast_object``."""
     is_root = comm.rank == root
     data = bytearray(_pickled(value)) if is_root else bytearray()
     length = array.array("q", [len(data)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of Python that import what this one can, and nothing from the working directory.
+"""Python processes with the module path of this one, without the working directory.
 
-``python -c``, which multiprocessing's spawn uses, looks for modules there first.
+``python -c``, which multiprocessing's spawn uses, searches the working directory first.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["command_for", "start"]
 
-_SAFE_PATH = "PYTHONSAFEPATH"  # of Python 3.11; 3.10 has nothing of the kind
+_SAFE_PATH = "PYTHONSAFEPATH"  # from Python 3.11 on; 3.10 ignores it
 _lock = threading.Lock()
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process of spawn, which takes over ``sys.path`` later."""
+    """Start a process of spawn, which copies ``sys.path`` of this process later."""
     with _lock:
         before = os.environ.get(_SAFE_PATH)
         os.environ[_SAFE_PATH] = "1"
@@ -35,5 +35,5 @@ def start(process: BaseProcess) -> None:
 
 
 def command_for(code: str) -> list[str]:
-    """Return what runs a program of one line with the ``sys.path`` of this process."""
+    """Return the command for a one-line program with the ``sys.path`` of this process."""
     return [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives cost on circuits, and when switching these pays.
+"""Cost model of collectives on circuits, and of switching the circuits.
 
-Each rank has one transmitter and one receiver for each port; without switching, circuits form a
-ring, and messages to ranks further away are forwarded over it. A step in which the busiest link
-carries ``bytes`` costs
+Each rank has one transmitter and one receiver per port. Without switching, circuits form a ring,
+which forwards messages to more distant ranks. A step in which the busiest link carries ``bytes``
+costs
 
     alpha + hops * delta + bytes / bandwidth
 
-and changing the circuits before a step ``reconfiguration`` seconds more. That is the model of the
-literature on photonic collectives: "When Light Bends" (arXiv 2510.08072) and "Short-circuiting
-Rings" (arXiv 2510.03491). With one port for each rank the ring goes one way; with two it goes both
-ways, and a circuit between two ranks has the bandwidth of both ports.
+and switching the circuits before a step adds ``reconfiguration`` seconds. The model is that of
+papers on photonic collectives: "When Light Bends" (arXiv 2510.08072) and "Short-circuiting Rings"
+(arXiv 2510.03491). With one port per rank the ring is unidirectional. With two ports it is
+bidirectional, and a circuit between two ranks has the bandwidth of both ports.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def __dir__() -> list[str]:
 
 
 class WithSwitches(NamedTuple):
-    """What a collective takes that changes circuits as it goes.
+    """Cost of a collective that switches circuits between its steps.
 
     Attributes
     ----------
     seconds
-        In all.
+        Total time.
     switches
-        How often circuits are changed.
+        Number of switches of circuits.
     """
 
     seconds: float
@@ -65,20 +65,20 @@ class WithSwitches(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Circuits:
-    """The links of ranks, as the model sees them.
+    """Links of ranks in the model.
 
     Attributes
     ----------
     ranks
-        2 or more.
+        Number of ranks: 2 or more.
     bandwidth
-        Of a port, in bytes a second.
+        Bytes per second of a port.
     alpha
-        Seconds that a step takes, whatever it carries.
+        Seconds per step, independent of its bytes.
     delta
-        Seconds of each hop.
+        Seconds per hop.
     ports
-        1 or 2 for each rank.
+        Ports per rank: 1 or 2.
     """
 
     ranks: int
@@ -104,9 +104,9 @@ class Circuits:
         Parameters
         ----------
         nbytes
-            On the busiest link.
+            Bytes on the busiest link.
         hops
-            Links that a message crosses.
+            Number of links that a message crosses.
         """
         return self.alpha + hops * self.delta + nbytes / self.bandwidth
 
@@ -116,7 +116,7 @@ class Circuits:
         Parameters
         ----------
         nbytes
-            Of each message.
+            Bytes of each message.
         """
         return self.step(nbytes / self.ports)
 
@@ -125,7 +125,7 @@ _Model = TypeVar("_Model", bound="Callable[..., Any]")
 
 
 def takes_circuits(model: _Model) -> _Model:
-    """Have a function refuse a network of another type by name."""
+    """Decorate a function to raise TypeError where ``on`` is not a ``Circuits``."""
 
     @functools.wraps(model)
     def checked(on: Circuits, *given: Any, **named: Any) -> Any:
@@ -137,21 +137,21 @@ def takes_circuits(model: _Model) -> _Model:
 
 @takes_circuits
 def ring_all_reduce(on: Circuits, nbytes: float) -> float:
-    """Return the seconds of an all_reduce round the ring; with two ports, both ways at once.
+    """Return the seconds of an all_reduce on the ring, in both directions with two ports.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
     """
     return 2 * (on.ranks - 1) * on.over_a_circuit(nbytes / on.ranks)
 
 
 @functools.cache
 def _ring_load(partners: tuple[int, ...], ports: int) -> tuple[int, int]:
-    """Return hops and flows on the busiest link when each rank sends to its partner."""
+    """Return the maximum of hops and of flows per link if each rank sends to its partner."""
     ranks = len(partners)
     onwards, backwards = [0] * ranks, [0] * ranks
     most_hops = 0
@@ -175,7 +175,7 @@ def _log2(ranks: int) -> int:
 
 
 def _halving(on: Circuits, nbytes: float) -> list[tuple[tuple[int, ...], float]]:
-    """Return partners and bytes of each step: reduce_scatter, and back for the all_gather."""
+    """Return partners and bytes of each step: reduce_scatter, then all_gather in reverse order."""
     there = [
         (tuple(rank ^ (1 << level) for rank in range(on.ranks)), nbytes / 2 ** (level + 1))
         for level in range(_log2(on.ranks))
@@ -184,7 +184,7 @@ def _halving(on: Circuits, nbytes: float) -> list[tuple[tuple[int, ...], float]]
 
 
 def _swing(on: Circuits, nbytes: float) -> list[tuple[tuple[int, ...], float]]:
-    """Do the same with the partners of "Swing" (NSDI 2024): even ranks ahead, odd ones back."""
+    """Return the steps with partners of "Swing" (NSDI 2024): even ranks ahead, odd ranks back."""
     there = []
     for level in range(_log2(on.ranks)):
         distance = sum((-2) ** power for power in range(level + 1))
@@ -210,12 +210,12 @@ def halving_doubling_on_ring(on: Circuits, nbytes: float) -> float:
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
 
     Raises
     ------
     ValueError
-        The ranks are no power of two.
+        The number of ranks is not a power of two.
     """
     return sum(_forwarded(on, *step) for step in _halving(on, nbytes))
 
@@ -229,36 +229,36 @@ def swing_on_ring(on: Circuits, nbytes: float) -> float:
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
 
     Raises
     ------
     ValueError
-        The ranks are no power of two.
+        The number of ranks is not a power of two.
     """
     return sum(_forwarded(on, *step) for step in _swing(on, nbytes))
 
 
 @takes_circuits
 def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: float) -> WithSwitches:
-    """Return the least seconds of an all_reduce by halving and doubling, and how often it switches.
+    """Return the least seconds of an all_reduce by halving and doubling, and its switches.
 
-    Before each step circuits may be switched to its pairs, or back to the ring; which to do is
-    found by dynamic programming.
+    Before each step circuits may be switched to its pairs, or back to the ring; dynamic programming
+    finds the best choice.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
     reconfiguration
-        Seconds that it takes to change circuits.
+        Seconds that a switch of circuits takes.
 
     Raises
     ------
     ValueError
-        The ranks are no power of two.
+        The number of ranks is not a power of two.
     """
     return least_switched(
         [
@@ -270,16 +270,16 @@ def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: floa
 
 
 class PairedStep(NamedTuple):
-    """A step of an algorithm in which ranks work in pairs.
+    """Step of an algorithm between pairs of ranks.
 
     Attributes
     ----------
     partners
-        Of each rank.
+        Partner of each rank.
     on_ring
-        Seconds that it takes on the ring.
+        Seconds on the ring.
     on_circuits
-        Seconds that it takes on circuits between the partners.
+        Seconds on circuits between the partners.
     """
 
     partners: tuple[int, ...]
@@ -288,19 +288,19 @@ class PairedStep(NamedTuple):
 
 
 def least_switched(steps: Sequence[PairedStep], reconfiguration: float) -> WithSwitches:
-    """Return the least seconds of steps that begin on a ring, and how often circuits are switched.
+    """Return the least seconds of steps that begin on a ring, and the number of switches.
 
     Parameters
     ----------
     steps
-        One after the other.
+        Steps in order.
     reconfiguration
-        Seconds that it takes to change circuits.
+        Seconds that a switch of circuits takes.
 
     Raises
     ------
     ValueError
-        ``reconfiguration`` is negative, infinite, or no number (NaN).
+        ``reconfiguration`` is negative, infinite or NaN.
     """
     duration_of(reconfiguration, "reconfiguration")
     ring: tuple[int, ...] = ()
@@ -320,7 +320,7 @@ def _cheapest(
     cost: float,
     reconfiguration: float,
 ) -> WithSwitches:
-    """Return the cheapest way to have these circuits for a step that costs so much on them."""
+    """Return the least total cost of a step that runs on ``circuits`` with the given ``cost``."""
     seconds, switches = min(
         (seconds + (reconfiguration if before != circuits else 0), switches + (before != circuits))
         for before, (seconds, switches) in best.items()
@@ -332,7 +332,7 @@ def _cheapest(
 def break_even(on: Circuits) -> float:
     """Return the reconfiguration time, in seconds, below which halving and doubling beats the ring.
 
-    It does not depend on how many bytes there are.
+    The result is independent of the number of bytes.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def break_even(on: Circuits) -> float:
     Raises
     ------
     ValueError
-        The ranks are no power of two.
+        The number of ranks is not a power of two.
     """
     levels = _log2(on.ranks)
     return (on.alpha + on.delta) * 2 * (on.ranks - 1 - levels) / (2 * levels - 1)
@@ -350,16 +350,16 @@ def break_even(on: Circuits) -> float:
 
 @takes_circuits
 def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
-    """Return the seconds of an all_to_all that is forwarded over the ring; bytes of a rank, in all.
+    """Return the seconds of an all_to_all that is forwarded over the ring.
 
-    The busiest link bounds it.
+    The busiest link limits the time.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        That each rank sends, to all others together.
+        Bytes of the buffer of each rank, for all ranks together.
     """
     block = nbytes / on.ranks
     if on.ports == 1:
@@ -371,49 +371,49 @@ def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
 
 @takes_circuits
 def all_to_all_rotating(on: Circuits, nbytes: float, reconfiguration: float) -> float:
-    """Return the seconds of an all_to_all for which circuits are switched before each step.
+    """Return the seconds of an all_to_all that switches circuits before each step.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        That each rank sends, to all others together.
+        Bytes of the buffer of each rank, for all ranks together.
     reconfiguration
-        Seconds that it takes to change circuits.
+        Seconds that a switch of circuits takes.
     """
     return (on.ranks - 1) * (reconfiguration + on.over_a_circuit(nbytes / on.ranks))
 
 
 @takes_circuits
 def group_on_ring(on: Circuits, nbytes: float, *, size: int, stride: int) -> float:
-    """Return the seconds of an all_reduce in all groups of ``size`` ranks, ``stride`` apart.
+    """Return the seconds of an all_reduce in groups of ``size`` ranks at distance ``stride``.
 
-    All of them send over the ring of all ranks, one way.
+    All groups run at once and send over the ring of all ranks, in one direction.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
     size, stride
-        Ranks of a group, and how far apart they are on the ring.
+        Ranks per group, and their distance on the ring.
     """
     return 2 * (size - 1) * on.step(stride * nbytes / size, hops=stride)
 
 
 @takes_circuits
 def group_switched(on: Circuits, nbytes: float, *, size: int) -> float:
-    """Return the seconds of the same with a ring of circuits for each group; without switching.
+    """Return the seconds of an all_reduce in groups with own rings of circuits, without switching.
 
     Parameters
     ----------
     on
         The circuits.
     nbytes
-        Of each rank's buffer.
+        Bytes of the buffer of each rank.
     size
-        Ranks of a group.
+        Ranks per group.
     """
     return 2 * (size - 1) * on.step(nbytes / size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where processes of this host listen for questions about their groups, as /proc has it."""
+"""Addresses at which processes of this host answer status queries, from /proc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACCEPTS = 0x10000  # __SO_ACCEPTCON
 
 
 def family_of(pid: int) -> list[int]:
-    """Return a process and all that it started, directly or not, parents first.
+    """Return a process and all of its descendants, parents first.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def family_of(pid: int) -> list[int]:
 
 
 def doors_of(pid: int) -> list[str]:
-    """Return where a process listens, for ``_core.ask_status``: its unix socket, else all of TCP.
+    """Return the addresses of a process: its unix socket, or else all of its TCP addresses.
 
     Raises
     ------
     PermissionError
-        The kernel does not let this user look at it: it is of another user, for example.
+        This user may not inspect the process, for example because it belongs to another user.
     """
     sockets = _sockets_of(pid)
     within_host = [name for inode, name in _unix_doors(pid) if inode in sockets]
@@ -56,7 +56,7 @@ def doors_of(pid: int) -> list[str]:
 def _parent(stat: Path) -> int | None:
     try:
         return int(stat.read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):  # it has ended meanwhile
+    except (OSError, ValueError, IndexError):  # the process has ended
         return None
 
 
@@ -96,7 +96,7 @@ def _tcp_doors(pid: int) -> Iterator[tuple[str, str]]:
 
 def _address(ip: str, port: str) -> str:
     words = [int(ip[at : at + 8], 16) for at in range(0, len(ip), 8)]
-    packed = b"".join(struct.pack("=I", word) for word in words)  # as the kernel keeps it
+    packed = b"".join(struct.pack("=I", word) for word in words)  # in the byte order of the kernel
     if len(packed) == 4:
         return f"{socket.inet_ntop(socket.AF_INET, packed)}:{int(port, 16)}"
     return f"[{socket.inet_ntop(socket.AF_INET6, packed)}]:{int(port, 16)}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of sessions, in the sense of setsid(2), as /proc has them.
+"""Processes of sessions (setsid(2)), from /proc.
 
-Run as a program, it ends sessions once its standard input is at its end: once the process that
-holds the other end of that pipe has ended, in whatever way. It imports nothing but the standard
-library, so that it starts without site-packages.
+As a program, this module kills sessions at the end of its standard input: when the process with the
+other end of that pipe has ended for any reason. It imports only the standard library, so that it
+starts without site-packages.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["members_of", "signal_all"]
 
 _PROC = Path("/proc")
 _ENDED = ("Z", "X")
-_MOST_ROUNDS = 100  # of killing: a member may start another before it is killed itself
+_MOST_ROUNDS = 100  # of signals: a member may start a process before the signal arrives
 
 
 def members_of(sessions: set[int]) -> list[int]:
-    """Return the processes of sessions, but for those that have ended."""
+    """Return the processes of sessions that have not ended."""
     found = []
     for stat in _PROC.glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+        with contextlib.suppress(OSError, ValueError, IndexError):  # the process has ended
             state, _, _, session, *_ = stat.read_text().rpartition(")")[2].split()
             if int(session) in sessions and state not in _ENDED:
                 found.append(int(stat.parent.name))
@@ -33,7 +33,7 @@ def members_of(sessions: set[int]) -> list[int]:
 
 
 def signal_all(sessions: set[int], number: int) -> int:
-    """Signal all processes of sessions; return how many there were."""
+    """Signal all processes of sessions; return their number."""
     members = members_of(sessions)
     for pid in members:
         with contextlib.suppress(ProcessLookupError, PermissionError):

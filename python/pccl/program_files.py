@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with a program of a collective: capsules, MSCCL's XML and plans of MSCCL++."""
+"""Files with a program of a collective: capsules, MSCCL XML and MSCCL++ plans."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _FOR_RANKS = re.compile(r"\bfor (\d+) ranks: ")
 
 
 def program_in(path: str | os.PathLike[str]) -> Capsule:
-    """Return the capsule of a file, by how its name ends: .xml, .json or else.
+    """Return the capsule of a file; the suffix .xml or .json selects an importer.
 
     Raises
     ------
     Error
-        As ``Capsule.from_msccl``, ``from_mscclpp`` and ``read`` do.
+        As for ``Capsule.from_msccl``, ``from_mscclpp`` and ``load``.
     """
     read = {".xml": Capsule.from_msccl, ".json": Capsule.from_mscclpp}
     return read.get(Path(path).suffix, Capsule.load)(path)
 
 
 def drawn_conflict(path: str | os.PathLike[str], message: str) -> matplotlib.figure.Figure | None:
-    """Draw the steps that an error of ``program_in`` names; None where it names none.
+    """Draw the steps that an error of ``program_in`` names; return None if it names no step.
 
     Parameters
     ----------
     path
-        The file's.
+        Path of the file.
     message
-        The error's.
+        Message of the error.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _schedule_in(file: Path, message: str) -> _core.Schedule:
         return _core.unproven_msccl(given_file.text_of(file, MOST_TEXT), str(file))
     if file.suffix == ".json":
         return _core.unproven_mscclpp(given_file.text_of(file, MOST_TEXT), str(file))
-    ranks = _FOR_RANKS.search(message)  # where the file is for several numbers
+    ranks = _FOR_RANKS.search(message)  # if the file is for several numbers of ranks
     return _core.unproven_schedule(
         given_file.bytes_of(file, MOST_BYTES), int(ranks[1]) if ranks else 0
     )

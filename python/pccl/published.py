@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of papers that no generator makes, written anew in ``pccl.lang``."""
+"""Algorithms of papers without a built-in generator, written in ``pccl.lang``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def __dir__() -> list[str]:
 
 @pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
 def all_pairs(c: pl.Program) -> None:
-    """Two rounds: everybody gives each part to its owner, who gives the sum to everybody.
+    """All-pairs in two rounds: each rank sends each part to its owner, which returns the sum.
 
-    The all-pairs AllReduce of "MSCCLang: Microsoft Collective Communication Language" (ASPLOS
-    2023), for small messages where a ring has 2(n-1) rounds.
+    This is the all-pairs AllReduce of "MSCCLang: Microsoft Collective Communication Language"
+    (ASPLOS 2023), for small messages, where a ring needs 2(n-1) rounds.
     """
     for hop in range(1, c.ranks):
         for rank in range(c.ranks):
@@ -35,10 +35,10 @@ def all_pairs(c: pl.Program) -> None:
 
 @pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
 def switched_halving(c: pl.Program) -> None:
-    """Halving and doubling of a power of two of ranks, with circuits of their own for each step.
+    """Halving and doubling on a power of two of ranks, with separate circuits for each step.
 
-    Of "When Light Bends to the Collective Will" (arXiv 2510.08072): in phase ``apart4`` each rank
-    has a circuit to, and one from, that whose number differs by 4 in its binary digits.
+    The algorithm is from "When Light Bends to the Collective Will" (arXiv 2510.08072). In phase
+    ``apart4``, rank ``r`` has a circuit to and from rank ``r ^ 4``.
     """
     distances = [c.ranks >> level for level in range(1, c.ranks.bit_length())]
     held = [c.input(rank, count=c.ranks) for rank in range(c.ranks)]
@@ -61,10 +61,10 @@ def switched_halving(c: pl.Program) -> None:
 
 @pl.algorithm("all_to_all")
 def two_step_all_to_all(c: pl.Program, each: int) -> None:
-    """Between hosts of ``each`` ranks, one message for all blocks of a host, not one for each.
+    """All-to-all between hosts of ``each`` ranks, with one message for all blocks of a host.
 
-    The Two-Step AllToAll of "MSCCLang" (ASPLOS 2023). Inside a host, the rank with the number that
-    a target has in its own collects all blocks for it; then these go there in one message.
+    This is the Two-Step AllToAll of "MSCCLang" (ASPLOS 2023). Inside a host, the rank with the
+    local number of the target collects all blocks for the target, and sends them in one message.
     """
     collected: dict[tuple[int, int], list[pl.Chunks]] = {}
     for source in range(c.ranks):
@@ -82,7 +82,7 @@ def two_step_all_to_all(c: pl.Program, each: int) -> None:
 
 
 def forwarded_all_to_all(ranks: int) -> Capsule:
-    """Return an all_to_all round a ring that goes one way: what is not for the next is passed on.
+    """Return an all_to_all around a unidirectional ring, which forwards blocks of other ranks.
 
     In round k of n-1, n-k blocks of one source go to the next rank: n(n-1)/2 blocks over each link.
     """

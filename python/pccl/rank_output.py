@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes on what ranks print, line by line, behind the number of the rank."""
+"""Forwarding of the output of ranks, line by line, with the rank as prefix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["RankOutput"]
 
 _AT_ONCE = 1 << 16  # bytes
-_MOST_LEFT = 1 << 20  # bytes that a pipe may hold
-_LONGEST_LINE = 1 << 16  # characters; a longer one is passed on in several
+_MOST_LEFT = 1 << 20  # bytes, the maximum capacity of a pipe
+_LONGEST_LINE = 1 << 16  # characters; a longer line is split
 
 
 class RankOutput:
-    """A thread that reads pipes of ranks and writes to this process's stdout and stderr."""
+    """Thread that copies pipes of ranks to stdout and stderr of this process."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -34,27 +34,27 @@ class RankOutput:
 
     @property
     def fault(self) -> OSError | None:
-        """Why nothing can be written any more to one of the two, BrokenPipeError for example."""
+        """Error after which stdout or stderr is no longer writable, such as BrokenPipeError."""
         return next(iter(self._broken.values()), None)
 
     def add(self, rank: int, source: IO[bytes], sink: TextIO | None) -> None:
-        """Pass on what comes from a pipe, which this closes."""
+        """Forward the output of a pipe, which this object closes."""
         os.set_blocking(source.fileno(), False)
         self._streams.append(_Stream(rank, source, sink))
 
     def start(self) -> None:
-        """Begin, when all pipes have been added."""
+        """Start the thread, after all pipes have been added."""
         for stream in self._streams:
             self._selector.register(stream.source, selectors.EVENT_READ, stream)
         self._thread.start()
 
     def finish(self, seconds: float) -> None:
-        """Pass on what is in the pipes now, whoever still holds their other ends."""
+        """Forward the present content of the pipes, even if their other ends are still open."""
         os.close(self._woken)
         if not self._thread.ident:
             return
         self._thread.join(seconds)
-        if not self._thread.is_alive():  # else something takes nothing of what it writes
+        if not self._thread.is_alive():  # otherwise a write still blocks
             self._selector.close()
             os.close(self._wake)
             for stream in self._streams:
@@ -71,13 +71,13 @@ class RankOutput:
         for stream in self._streams:
             for _ in range(
                 _MOST_LEFT // _AT_ONCE
-            ):  # and not what a process that is left goes on with
+            ):  # a limit, because a surviving process may continue to write
                 if not self._take(stream):
                     break
             self._write(stream, stream.rest())
 
     def _take(self, stream: _Stream) -> bool:
-        """Pass on one piece; False where there is none."""
+        """Forward one piece of output; return False if there is none."""
         try:
             data = stream.source.read(_AT_ONCE)
         except ValueError:
@@ -95,12 +95,12 @@ class RankOutput:
             sink.flush()
         except OSError as error:
             self._broken[id(sink)] = error
-        except ValueError:  # it is closed
+        except ValueError:  # the sink is closed
             stream.sink = None
 
 
 def _writable(text: str, sink: TextIO) -> str:
-    """Replace what the encoding of a sink does not have by escapes."""
+    """Replace characters that the encoding of a sink lacks by escapes."""
     encoding = getattr(sink, "encoding", None)
     if text.isascii() or not encoding:
         return text
@@ -108,7 +108,7 @@ def _writable(text: str, sink: TextIO) -> str:
 
 
 class _Stream:
-    """What one rank prints to one of the two."""
+    """Output of one rank to stdout or stderr."""
 
     def __init__(self, rank: int, source: IO[bytes], sink: TextIO | None) -> None:
         self.source = source
@@ -119,7 +119,7 @@ class _Stream:
         self._held = ""
 
     def lines_of(self, data: bytes) -> str:
-        """Return the lines that end here; the beginning of the next one is held back."""
+        """Return the complete lines; the beginning of the next line is kept."""
         lines = (self._held + self._decoder.decode(data)).split("\n")
         last = lines.pop()
         while len(last) > _LONGEST_LINE:
@@ -129,7 +129,7 @@ class _Stream:
         return self._text_of(lines)
 
     def rest(self) -> str:
-        """Return a last line that has no end."""
+        """Return the last, unterminated line."""
         last = self._held + self._decoder.decode(b"", final=True)
         self._held = ""
         return self._text_of(last.removesuffix("\n").split("\n")) if last else ""

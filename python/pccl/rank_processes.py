@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a job on this machine: how they start, and how they end.
+"""Start and end of the processes of a job on this machine.
 
-Each rank is a process of its own that knows its place from the environment, as torchrun sets it
-(``RANK``, ``LOCAL_RANK``, ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), so that
-``torch.distributed`` finds its way, too. What ranks print is passed on line by line, behind the
-number of the rank. No rank outlives its starter, however that ends.
+Each rank is a process with the environment variables of torchrun (``RANK``, ``LOCAL_RANK``,
+``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), so that ``torch.distributed`` works too. The
+output of ranks is forwarded line by line, with the rank as prefix. All ranks end with their
+starter, for any reason of its end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GRACE_S", "LEAVE_S", "End", "RankProcesses", "rank_command", "signal_name"]
 
-# Ranks that lose a peer say so themselves before they are ended.
+# Time for ranks that lose a peer to report it before they are terminated.
 GRACE_S = 5.0
 LEAVE_S = 2.0  # between SIGTERM and SIGKILL
 _LOOK_S = 0.05
@@ -38,20 +38,20 @@ _LOOPBACKS = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """How the process of a rank has ended."""
+    """End of the process of a rank."""
 
     rank: int
     pid: int
-    status: int  # its exit code; of a signal: the negative number
+    status: int  # exit code, or the negative number of a signal
 
     @property
     def is_failure(self) -> bool:
-        """Whether it is anything but exit code 0."""
+        """Whether the exit code is not 0."""
         return self.status != 0
 
     @property
     def code(self) -> int:
-        """The exit code that shells would give it."""
+        """Exit code in the convention of shells."""
         return self.status if self.status >= 0 else 128 - self.status
 
     def __str__(self) -> str:
@@ -69,10 +69,10 @@ def signal_name(number: int) -> str:
 
 
 class RankProcesses:
-    """The processes of all ranks; leaving the context ends those that still run.
+    """Processes of all ranks; the exit of the context ends the remaining processes.
 
-    Each rank leads a session. What it has started ends with it, but for processes that have made a
-    session of their own; so does everything when this process ends, in whatever way.
+    Each rank leads a session. Its descendants end with it, except processes that have created their
+    own session. All sessions end with this process, for any reason of its end.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class RankProcesses:
     ) -> None:
         if ranks < 1:
             raise InvalidArgumentError(f"{ranks} ranks; start 1 or more")
-        self.ends: list[End] = []  # in their order
+        self.ends: list[End] = []  # in order of occurrence
         self._needs_output = needs_output
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._pidfds: dict[int, int] = {}  # by rank, of those that run
-        self._leaving: dict[int, float] = {}  # sessions whose leader has ended; when to kill them
+        self._pidfds: dict[int, int] = {}  # by rank, of running processes
+        self._leaving: dict[int, float] = {}  # kill times of sessions with an ended leader
         self._output = rank_output.RankOutput()
         self._held = _held_port()
         self._poll = select.poll()
@@ -107,19 +107,19 @@ class RankProcesses:
 
     @property
     def running(self) -> list[int]:
-        """The ranks whose processes run."""
+        """Ranks with running processes."""
         ended = {end.rank for end in self.ends}
         return [rank for rank in range(len(self._processes)) if rank not in ended]
 
     def pid_of(self, rank: int) -> int:
-        """Return the process of a rank."""
+        """Return the process id of a rank."""
         return self._processes[rank].pid
 
     def wait(self, seconds: float, is_enough: Callable[[End], bool] = lambda _: False) -> bool:
-        """Wait until all have ended, or one has of which that is enough.
+        """Wait until all processes have ended, or ``is_enough`` returns True for an end.
 
-        Returns False where the time was over first; raises the error of a stdout or stderr to which
-        nothing can be written, where the job needs them.
+        The result is False if the time expired first. If the job needs its output, the error of an
+        unwritable stdout or stderr is raised.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -134,13 +134,13 @@ class RankProcesses:
             self._poll.poll(min(left, _LOOK_S) * 1000)
 
     def signal(self, number: int) -> None:
-        """Signal the process groups of all ranks that run, as a terminal does."""
+        """Signal the process groups of all running ranks, as a terminal does."""
         for rank in self.running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid_of(rank), number)
 
     def raise_late(self, seconds: float) -> None:
-        """Raise what names the ranks that still run after so many seconds."""
+        """Raise a TimeoutError that names the ranks that still run after ``seconds``."""
         names = ", ".join(map(str, self.running))
         raise errors.TimeoutError(f"ranks {names} still ran after {seconds} s")
 
@@ -153,10 +153,10 @@ class RankProcesses:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            start_new_session=True,  # Ctrl-C is for the starter, which passes it on
+            start_new_session=True,  # the starter receives Ctrl-C and forwards it
         )
         self._processes.append(process)
-        with contextlib.suppress(OSError, AttributeError):  # else the next look finds its end
+        with contextlib.suppress(OSError, AttributeError):  # otherwise polling finds its end
             self._pidfds[rank] = os.pidfd_open(process.pid)
             self._poll.register(self._pidfds[rank], select.POLLIN)
         for source, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
@@ -164,7 +164,7 @@ class RankProcesses:
             self._output.add(rank, source, sink)
 
     def _take_ends(self) -> list[End]:
-        """Note who has ended, those that were killed first, and end what these have started."""
+        """Record the ended ranks, killed ones first, and terminate their descendants."""
         found = [end for rank in self.running if (end := self._end_of(rank)) is not None]
         found.sort(key=lambda end: end.status >= 0)
         self.ends += found
@@ -177,11 +177,11 @@ class RankProcesses:
         return found
 
     def _end_of(self, rank: int) -> End | None:
-        """Look at a rank; its number stays taken, so that its session cannot become another's."""
+        """Return the end of a rank without reaping it, so that its session id is not reused."""
         pid = self.pid_of(rank)
         try:
             state = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # this program has its children reaped by itself
+        except ChildProcessError:  # the program reaps its children itself
             return End(rank, pid, 0)
         if state is None:
             return None
@@ -194,7 +194,7 @@ class RankProcesses:
             os.close(self._pidfds.pop(rank))
 
     def _end_sessions(self) -> None:
-        """Kill those whose time to leave is over."""
+        """Kill the sessions whose time to exit has expired."""
         now = time.monotonic()
         late = {session for session, until in self._leaving.items() if now >= until}
         if late:
@@ -212,7 +212,7 @@ class RankProcesses:
             self._held.close()
 
     def _leave(self) -> None:
-        """Ask all to end, and wait until they have, or their time is over."""
+        """Request all ranks to exit, and wait for their end or the timeout."""
         self.signal(signal.SIGTERM)
         self._needs_output = False
         self.wait(LEAVE_S)
@@ -224,7 +224,7 @@ class RankProcesses:
         for rank in self.running:
             self._processes[rank].kill()
         sessions = {process.pid for process in self._processes}
-        until = time.monotonic() + LEAVE_S  # what is of another user stays
+        until = time.monotonic() + LEAVE_S  # processes of other users remain
         while process_session.signal_all(sessions, signal.SIGKILL) and time.monotonic() < until:
             time.sleep(_LOOK_S / 10)
         for rank, process in enumerate(self._processes):
@@ -236,7 +236,7 @@ class RankProcesses:
 
 
 def _start_guard(sessions: list[int]) -> subprocess.Popen[bytes]:
-    """Start what ends sessions once this process has ended, in whatever way."""
+    """Start a process that kills the sessions after this process has ended for any reason."""
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", process_session.__file__],
         stdin=subprocess.PIPE,
@@ -264,9 +264,9 @@ def _environment(rank: int, ranks: int, address: tuple[str, int]) -> dict[str, s
 
 
 def _held_port() -> socket.socket:
-    """Bind a loopback port, of IPv6 where there is no other, that the kernel then gives to nobody.
+    """Reserve a loopback port, of IPv4 or else IPv6, which the kernel then does not assign.
 
-    Whoever asks for this one by ``SO_REUSEADDR``, as stores do, may listen at it.
+    Processes that bind this port with ``SO_REUSEADDR``, as stores do, may listen at it.
     """
     faults = []
     for family, address in _LOOPBACKS:
@@ -290,6 +290,6 @@ def _held_port() -> socket.socket:
 
 
 def rank_command(*arguments: str) -> list[str]:
-    """Return what starts a rank: a script, as ``-m`` would import from the working directory."""
+    """Return the command of a rank: a script, because ``-m`` imports from the working directory."""
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return [sys.executable, *flags, str(Path(__file__).with_name("_rank.py")), *arguments]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of replays, with matplotlib."""
+"""Plots of replays, with matplotlib."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ CRITICAL = "#ee6677"
 def draw_replay(
     title: str, steps: Sequence[StepTime], critical_path: Sequence[StepTime], *, one_for_all: bool
 ) -> matplotlib.figure.Figure:
-    """Draw a bar for each step while its message leaves, and a line to where it arrives.
+    """Draw a bar for each step until its message has left, and a line to its arrival.
 
-    Ranks are from top to bottom; of one rank that stands for all, its lanes are. Of more than
-    20,000 steps the first ones are drawn.
+    The rows are ranks from top to bottom, or the lanes of one rank that represents all ranks. At
+    most the first 20,000 steps are drawn.
     """
     drawn = steps[:MOST_STEPS]
     rows = 1 + max((_row(step, one_for_all) for step in drawn), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay found: a value that shows, plots and writes itself."""
+"""Result of a replay, with a table, a plot and a trace file."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ __all__ = ["Replay"]
 
 @dataclass(frozen=True, repr=False)
 class Replay:
-    """A collective that was played through; shows itself as text, and as a table in notebooks.
+    """Result of a simulated collective, shown as text, and as a table in notebooks.
 
     Attributes
     ----------
     name, collective, ranks
-        Of the algorithm or capsule.
+        Name, collective and number of ranks of the algorithm or capsule.
     nbytes
-        Of the largest buffer.
+        Bytes of the largest buffer.
     seconds
-        Until the last step is done.
+        Time until the end of the last step.
     rounds
-        The longest chain of messages each of which is sent after the one before has arrived.
+        Length of the longest chain of messages that depend on each other.
     messages, bytes_sent
-        Of all ranks together.
+        Totals over all ranks.
     busiest, busiest_bytes, busiest_seconds
-        The link that takes longest for its bytes, at its full bandwidth; where ``one_for_all``, one
-        of several.
+        Name, bytes and seconds of the link that takes longest for its bytes at its full bandwidth;
+        with ``one_for_all``, one of several such links.
     peak_chunks
-        Of the rank with the most at a time: chunks of messages on their way to it or in their
-        slots, and of scratch that is read again.
+        Maximum over ranks and time of the chunks in messages in flight to a rank or in their slots,
+        plus the chunks of scratch that are still to be read.
     critical_path
-        Steps from the first to the last, each of which began when the one before let it.
+        Steps from the first to the last; each step waited for the previous one.
     one_for_all
-        The times are rank 0's, which are those of all ranks.
+        Whether only rank 0 was simulated, because all ranks have the same times.
     windows
-        Of the data, which follow each other where links do not hold all of it at once.
+        Number of consecutive windows of the data, where links cannot buffer all of it.
     """
 
     name: str
@@ -69,11 +69,11 @@ class Replay:
 
     @property
     def steps(self) -> table.Table[replay_steps.StepTime]:
-        """When each step happens: of rank 0 where ``one_for_all``, else of all ranks."""
+        """Times of each step: of rank 0 with ``one_for_all``, otherwise of all ranks."""
         return table.Table(replay_steps.StepTime(*each) for each in self._core.steps)
 
     def row(self) -> table.Fields:
-        """Return all figures, flat."""
+        """Return all figures as one flat dictionary."""
         names = (
             "name collective ranks nbytes seconds rounds messages bytes_sent busiest "
             "busiest_bytes busiest_seconds peak_chunks one_for_all windows"
@@ -82,16 +82,16 @@ class Replay:
 
     @property
     def rows(self) -> list[table.Fields]:
-        """One dictionary: ``polars.DataFrame(replay.rows)``."""
+        """List with one dictionary, for ``polars.DataFrame(replay.rows)``."""
         return [self.row()]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw when each rank's messages leave and arrive, the critical path in a colour.
+        """Draw the departure and arrival of messages, with the critical path in a colour.
 
         Returns
         -------
         matplotlib.figure.Figure
-            It is not shown yet: a notebook does that, or ``savefig``.
+            Figure that is not displayed yet: a notebook displays it, ``savefig`` writes it.
 
         Raises
         ------
@@ -104,17 +104,17 @@ class Replay:
         return draw_replay(title, self.steps, self.critical_path, one_for_all=self.one_for_all)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the steps for https://ui.perfetto.dev: a process for each rank, a thread a lane.
+        """Write a trace for https://ui.perfetto.dev: a process per rank, a thread per lane.
 
         Parameters
         ----------
         path
-            A file, ``"name.json"`` by custom.
+            Path of the file, ``"name.json"`` by convention.
 
         Raises
         ------
         OSError
-            It cannot be written.
+            The file cannot be written.
         """
         events = [
             event
@@ -125,7 +125,7 @@ class Replay:
         whole_file.write_whole(Path(path), text.encode())
 
     def __repr__(self) -> str:
-        """Return a heading, and the figures."""
+        """Return a heading and the figures."""
         lines = [
             f"{self.name}: {self.collective} of {self.nbytes} bytes, {self.ranks} ranks"
             + (", each like rank 0" if self.one_for_all else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the steps of a replay happen."""
+"""Times of the steps of a replay."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ __all__ = ["StepTime"]
 
 @dataclass(frozen=True)
 class StepTime:
-    """When one step of a rank happens; times are seconds from the beginning.
+    """Times of one step of a rank, in seconds from the beginning.
 
     Attributes
     ----------
     rank, lane, index
-        Whose it is; the index counts the steps of the lane.
+        Rank, lane, and index of the step within the lane.
     action
-        As ``pccl.schedule`` names it.
+        Action, as in ``pccl.schedule``.
     sender, receiver
-        The ranks at the other ends of the message it receives and of that which it sends; -1 for
-        none.
+        Rank that sent the received message, and rank that receives the sent message; -1 for none.
     bytes
-        That it handles.
+        Bytes that the step processes.
     begin
-        All that it waits for has happened.
+        Time at which all dependencies are satisfied.
     start
-        It has added up what it adds, and its message starts.
+        Time at which its reduction is complete and its message starts.
     done
-        The last byte of its message has left.
+        Time at which the last byte of its message has left.
     arrival
-        That has arrived; ``done`` where it sends nothing.
+        Time at which the last byte has arrived; ``done`` without a message.
     window
-        Of the data, where links do not hold all of it at once.
+        Window of the data, where links cannot buffer all of it.
     """
 
     rank: int
@@ -51,5 +50,5 @@ class StepTime:
     window: int = 0
 
     def row(self) -> table.Fields:
-        """Return its fields."""
+        """Return the fields."""
         return table.fields_of(self)

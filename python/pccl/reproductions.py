@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers say of their algorithms, beside what the simulator finds of the programs here."""
+"""Published figures of algorithms, beside the simulated figures of the programs of PCCL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Reproduction", "names", "reproduce"]
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-# 100 Gb/s a port, 5 us a message, 1 us a hop: as in the literature on photonic collectives.
+# 100 Gb/s per port, 5 us per message, 1 us per hop: as in papers on photonic collectives.
 BANDWIDTH = 12.5e9
 SPEED = simulator.Speed(BANDWIDTH, 5e-6, 1e-6)
 RECONFIGURATIONS_US = (1, 10, 100, 1000, 25000)
@@ -33,13 +33,13 @@ class Claim:
     Attributes
     ----------
     what
-        And of which ranks and bytes.
+        Description of the figure, with ranks and bytes.
     published
-        The paper's figure, or what its formula gives.
+        Figure of the paper, or the value of its formula.
     simulated
-        Of the program that is here.
+        Simulated figure of the program of PCCL.
     unit
-        Of both; empty for numbers.
+        Unit of both; empty for counts.
     """
 
     what: str
@@ -54,20 +54,21 @@ class Claim:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An algorithm of a paper.
+    """Reproduction of an algorithm of a paper.
 
     Attributes
     ----------
     name
-        By which it is asked for.
+        Name for ``reproduce``.
     paper
-        Where it is from.
+        Source of the algorithm.
     formula
-        What the paper says.
+        Cost formula of the paper.
     claims
-        The figures.
+        Published and simulated figures.
     capsule
-        Of few ranks, to be measured on this machine; None where it needs a network of its own.
+        Capsule of a few ranks, for measurements on this machine; None where the algorithm needs a
+        special network.
     """
 
     name: str
@@ -99,22 +100,22 @@ def _shown(value: float) -> str:
 
 
 def names() -> list[str]:
-    """Return what there is to reproduce."""
+    """Return the names of the available reproductions."""
     return list(_MAKERS)
 
 
 def reproduce(name: str) -> Reproduction:
-    """Return a paper's figures beside the simulator's.
+    """Return the figures of a paper beside those of the simulator.
 
     Parameters
     ----------
     name
-        One of ``names()``.
+        One of the names in ``names()``.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such algorithm.
+        The name does not exist.
     """
     if name not in _MAKERS:
         raise InvalidArgumentError(f"{name!r} is none of {', '.join(names())}")
@@ -289,9 +290,9 @@ def _circuits() -> Reproduction:
 
 
 def _claims_of_circuits(on: Circuits, nbytes: int) -> list[Claim]:
-    """Return a row of the table: ring, halving and Swing forwarded, halving switched."""
+    """Return a row of the table: ring, forwarded halving and Swing, switched halving."""
     network = simulator.Network.ring(on.ranks, SPEED, ports=on.ports)
-    # With two ports, a ring goes each way with half of the bytes.
+    # With two ports, a ring runs in each direction with half of the bytes.
     ring = simulator.replay("ring", "all_reduce", network, nbytes // on.ports).seconds
     halving = simulator.rounds("recursive_halving", "all_reduce", network, nbytes)
     swing = simulator.rounds("swing", "all_reduce", network, nbytes)
@@ -340,7 +341,7 @@ def _rotation() -> Reproduction:
             "ms",
         )
     ]
-    # Every round on circuits of its own, which are a hop each.
+    # Each round has its own circuits, which are one hop each.
     rounds = simulator.rounds("pairwise", "all_to_all", _switch(ranks), GIB)
     claims += [
         Claim(
@@ -352,7 +353,7 @@ def _rotation() -> Reproduction:
         for micros in (1, 1000, 25000)
     ]
     at_once = sum(each.seconds for each in rounds) * 1e3
-    # Messages start as often either way: what differs is in proportion to the bytes.
+    # Both ways have the same number of message starts: the difference is proportional to the bytes.
     spared = (claims[0].simulated - at_once) / GIB / (ranks - 1)
     claims += [
         Claim(

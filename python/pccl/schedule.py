@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of collectives: generate, verify and print them.
+"""Schedules, the programs of collectives: functions to generate, verify and print them.
 
 >>> from pccl import schedule
 >>> program = schedule.generate("ring", "all_gather", ranks=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules as notebooks show them: who does what in which round."""
+"""HTML of schedules for notebooks: the steps of each rank in each round."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ROUNDS = 32
 
 
 def html_of(schedule: Schedule) -> str:
-    """Return a table with a line for each rank and a column for each round."""
+    """Return a table with a row for each rank and a column for each round."""
     rounds = rounds_of(schedule.steps)
     last = max(rounds.values(), default=0)
     cells: dict[tuple[int, int], list[str]] = collections.defaultdict(list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space-time pictures of schedules, with matplotlib."""
+"""Space-time diagrams of schedules, with matplotlib."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ REDUCTIONS = "#ee6677"
 def draw_schedule(schedule: Schedule) -> matplotlib.figure.Figure:
     """Draw ranks from top to bottom, rounds from left to right, and each message as an arrow.
 
-    Messages that the receiver adds to its data have another colour than those that it keeps. A
-    message takes one round; see ``pccl.schedule_steps.rounds_of``.
+    Messages that the receiver adds to its data have a different colour from messages that it
+    stores. A message takes one round; see ``pccl.schedule_steps.rounds_of``.
     """
     rounds = rounds_of(schedule.steps)
     last = max(rounds.values(), default=0)
@@ -51,7 +51,7 @@ def draw_schedule(schedule: Schedule) -> matplotlib.figure.Figure:
 def _draw_arrows(
     axes: matplotlib.axes.Axes, arrows: list[tuple[int, int, int]], colour: str
 ) -> None:
-    """Draw from (round, sender) to (the next round, receiver): all in one artist, for speed."""
+    """Draw from (round, sender) to (next round, receiver), in one artist for speed."""
     if arrows:
         axes.quiver(
             [begin for begin, _, _ in arrows],
@@ -70,7 +70,7 @@ def _draw_arrows(
 
 
 def _messages(rounds: dict[Step, int]) -> list[tuple[Step, Step]]:
-    """Return who sends each message, and who receives it: queues keep their order."""
+    """Return the sending and the receiving step of each message; queues are in order."""
     sent: dict[tuple[int, int, int], list[Step]] = collections.defaultdict(list)
     received: dict[tuple[int, int, int], list[Step]] = collections.defaultdict(list)
     for step in rounds:
@@ -83,7 +83,7 @@ def _messages(rounds: dict[Step, int]) -> list[tuple[Step, Step]]:
 
 
 def _draw_frame(axes: matplotlib.axes.Axes, schedule: Schedule, last: int) -> None:
-    # Arrows count for nothing when matplotlib looks for limits by itself.
+    # matplotlib ignores arrows in its automatic limits.
     axes.set_xlim(-0.3, last + 0.3)
     axes.set_ylim(schedule.ranks - 0.5, -0.5)
     number_whole(axes.xaxis, last + 1, most=int(2 * MOST_INCHES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a schedule, and in which round each of them runs."""
+"""Steps of a schedule, and the round of each step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Dependency", "Port", "Step", "rounds_of"]
 
 
 class Port(NamedTuple):
-    """One end of a queue of messages between two ranks, seen from the rank that runs the step.
+    """One end of a message queue between two ranks, relative to the rank that runs the step.
 
     Attributes
     ----------
     peer
-        The rank at the other end.
+        Rank at the other end.
     channel
-        Which queue, where there are several between the two.
+        Number of the queue: there may be several between the two ranks.
     """
 
     peer: int
@@ -30,14 +30,14 @@ class Port(NamedTuple):
 
 
 class Dependency(NamedTuple):
-    """What must be done first: steps of the same rank.
+    """Steps of the same rank that must complete first.
 
     Attributes
     ----------
     lane
-        Of that rank, whose steps run in order.
+        Lane of that rank; its steps run in order.
     step
-        The last of them, counted from 0 in the lane.
+        Last step to wait for, counted from 0 in the lane.
     """
 
     lane: int
@@ -45,22 +45,21 @@ class Dependency(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of a rank's program. The steps of a lane run in order, lanes run side by side.
+    """Step of a rank's program. The steps of a lane run in order; lanes run concurrently.
 
     Attributes
     ----------
     rank, lane, step
-        Where it stands; ``step`` counts from 0 in its lane.
+        Position; ``step`` counts from 0 in its lane.
     action
-        ``"send"``, ``"recv_reduce"``, ...: csrc/schedule/schedule.h has them all.
+        ``"send"``, ``"recv_reduce"``, ...; csrc/schedule/schedule.h lists all actions.
     text
-        All that it does: ``"recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4"``, with
-        slices as chunk+number of chunks, ports as peer/channel and what must be done before as
-        lane:step.
+        Full text: ``"recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4"``, with slices as
+        chunk+number of chunks, ports as peer/channel, and dependencies as lane:step.
     receives, sends
-        Where its message comes from, and where it sends one to; None where there is none.
+        Port of the received and of the sent message; None without one.
     after
-        What other lanes of the rank must have done before.
+        Dependencies on other lanes of the rank.
     """
 
     rank: int
@@ -73,7 +72,7 @@ class Step(NamedTuple):
     after: tuple[Dependency, ...]
 
     def row(self) -> table.Fields:
-        """Return its fields, with ports as peers."""
+        """Return the fields, with ports as peers."""
         fields = table.fields_of(self)
         for name in ("receives", "sends", "after"):
             del fields[name]
@@ -87,17 +86,17 @@ _Place: TypeAlias = tuple[int, int]  # rank, lane
 
 
 def rounds_of(steps: Iterable[Step]) -> dict[Step, int]:
-    """Return when each step runs, if a message takes one round and all else takes none.
+    """Return the round of each step; a message takes one round, other steps take none.
 
     Parameters
     ----------
     steps
-        Those of a schedule that ``verify`` accepts. Queues count as long enough.
+        Steps of a schedule that ``verify`` accepts. Queues are assumed to be long enough.
 
     Raises
     ------
     ValueError
-        A step waits for what never comes.
+        A step waits for a message or a step that never comes.
     """
     lanes: dict[_Place, list[Step]] = collections.defaultdict(list)
     for step in steps:
@@ -117,11 +116,11 @@ def rounds_of(steps: Iterable[Step]) -> dict[Step, int]:
 
 
 class _Clock:
-    """The rounds in which the steps of lanes ran, as far as they are known."""
+    """Rounds of the steps that have run so far, by lane."""
 
     def __init__(self) -> None:
         self.ended: dict[_Place, list[int]] = collections.defaultdict(list)
-        # By sender, receiver and channel: when the messages that nobody has taken arrive.
+        # By sender, receiver and channel: arrival rounds of the messages that are not received yet.
         self._queues: dict[tuple[int, int, int], collections.deque[int]] = collections.defaultdict(
             collections.deque
         )
@@ -130,7 +129,7 @@ class _Clock:
         return len(self.ended[place]) == len(lane)
 
     def advance(self, place: _Place, lane: list[Step]) -> bool:
-        """Run a lane as far as it gets; tell whether that was a step or more."""
+        """Run a lane until it must wait; return whether it ran any step."""
         ended = self.ended[place]
         before = len(ended)
         for step in lane[before:]:
@@ -143,7 +142,7 @@ class _Clock:
         return len(ended) > before
 
     def _begin(self, step: Step) -> int | None:
-        """Return the round of a step, and take its message; None where it has to wait."""
+        """Return the round of a step, and consume its message; None where it must wait."""
         times = self.ended[step.rank, step.lane][-1:]
         for lane, index in step.after:
             if len(self.ended[step.rank, lane]) <= index:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a script as the ranks of a job on this machine: ``pccl run``."""
+"""Execution of a script as the ranks of a job on this machine, for ``pccl run``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["run_script"]
 def run_script(
     command: Sequence[str], ranks: int, *, keep_going: bool = False, grace: float = GRACE_S
 ) -> int:
-    """Run a script with its arguments as every rank; give the exit code for the shell.
+    """Run a script with its arguments on every rank; return the exit code for the shell.
 
-    ``command`` is what follows ``python``: ``["train.py", "--steps", "10"]``. How ranks failed is
-    told on stderr.
+    ``command`` contains the arguments of ``python``: ``["train.py", "--steps", "10"]``. Failures of
+    ranks are reported on stderr.
     """
     report = ""
     try:
@@ -52,7 +52,7 @@ def run_script(
 
 
 class _Interrupted(KeyboardInterrupt):
-    """A signal that ends the job."""
+    """Signal that ends the job."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _signals_as_exceptions() -> Iterator[None]:
-    """Have Ctrl-C, and what schedulers send, raise; not what is ignored, as by nohup."""
+    """Raise for Ctrl-C and signals of schedulers, except ignored ones, as under nohup."""
 
     def interrupt(number: int, _: FrameType | None) -> None:
         raise _Interrupted(number)
@@ -79,7 +79,7 @@ def _signals_as_exceptions() -> Iterator[None]:
 
 
 def _wait_for_all(started: RankProcesses, grace: float) -> tuple[int, str]:
-    """Wait until all have ended, or for so long after the first failure; give code and text."""
+    """Wait for all ranks, or ``grace`` seconds after a failure; return the code and a text."""
     started.wait(math.inf, lambda end: end.is_failure)
     failed = next((end for end in started.ends if end.is_failure), None)
     if failed is None:
@@ -89,7 +89,7 @@ def _wait_for_all(started: RankProcesses, grace: float) -> tuple[int, str]:
 
 
 def _wait_while_any_goes_on(started: RankProcesses, _grace: float) -> tuple[int, str]:
-    """Wait until all have ended by themselves, and tell of those that fail; give code and text."""
+    """Wait until all ranks have ended, and report failures; return the code and a text."""
 
     def tell(end: End) -> bool:
         if end.is_failure:
@@ -102,7 +102,7 @@ def _wait_while_any_goes_on(started: RankProcesses, _grace: float) -> tuple[int,
 
 
 def _pass_on(number: int, started: RankProcesses, grace: float) -> tuple[int, str]:
-    """Give ranks the signal, and time to end by themselves."""
+    """Forward the signal to the ranks, and wait ``grace`` seconds for their end."""
     started.signal(number)
     started.wait(grace)
     left = _fate_of_others(started, grace) if started.running else ""
@@ -131,7 +131,7 @@ def _tell(text: str) -> None:
 
 
 def _drop_output() -> None:
-    """Have Python's end find a stdout that takes what is left in it."""
+    """Redirect stdout to /dev/null, so that the final flush of Python succeeds."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

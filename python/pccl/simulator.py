@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives played through, message by message, on networks that need not exist.
+"""Simulation of collectives, message by message, on networks that need not exist.
 
 >>> from pccl import simulator
 >>> port = simulator.Speed(bandwidth=12.5e9, start=5e-6, hop=1e-6)
@@ -8,15 +8,15 @@
 ring: all_reduce of 16777216 bytes, 64 ranks, each like rank 0
   ...
 
-A step begins when all that it waits for has happened: the step before it, those that it names, its
-message, and a free slot for the one that it sends. A message occupies its sender for ``start``
-seconds, shares each link on its way equally with the others there, and arrives ``hop`` seconds a
-hop after its last byte has left. Of n messages on a link each has 1/n of it, and goes as fast as
-the most crowded link on its way lets it.
+A step begins when all of its dependencies are satisfied: the previous step, the steps in its
+``after``, the arrival of its message, and a free slot for the message that it sends. A message
+occupies its sender for ``start`` seconds and arrives after its last byte has left, plus ``hop``
+seconds per hop. Each of n messages on a link has 1/n of the bandwidth; the most crowded link on its
+path limits the rate of a message.
 
-Where the program of each rank is rank 0's, turned, and the network is the same seen from each rank,
-the times of rank 0 are those of all, and it alone is played: 16,384 ranks take no longer than one.
-Otherwise every step of every rank is played, up to 4 million.
+If the program of each rank is a rotation of the program of rank 0 and the network is rotationally
+symmetric, all ranks have the times of rank 0. The simulator then runs rank 0 only: 16,384 ranks
+take no longer than one. Otherwise it runs every step of every rank, up to 4 million steps.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ def __dir__() -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Speed:
-    """What a port costs.
+    """Costs of a port: bandwidth and latencies.
 
     Attributes
     ----------
     bandwidth
-        Bytes a second.
+        Bytes per second, above 0.
     start
-        Seconds that a message takes whatever it carries: alpha.
+        Seconds per message, independent of its length: alpha.
     hop
-        Seconds for each link on its way: delta.
+        Seconds per link on the path of a message: delta.
 
     Raises
     ------
     ValueError
-        A number is out of its range, infinite, or none (NaN).
+        A number is out of range, infinite or NaN.
     """
 
     bandwidth: float
@@ -83,7 +83,7 @@ class Speed:
 
 
 class Network:
-    """Links between ranks, each with a bandwidth, and the way from each rank to each other."""
+    """Links between ranks with their bandwidths, and the path between each pair of ranks."""
 
     def __init__(self, core: _core.Network, name: str) -> None:
         self._core = core
@@ -91,18 +91,18 @@ class Network:
 
     @staticmethod
     def ring(ranks: int, speed: Speed, *, ports: int = 1) -> Network:
-        """Return circuits from each rank to the next; with two ports, to the one before it, too.
+        """Return circuits from each rank to the next; with two ports, to the previous rank too.
 
-        Messages to ranks further away are forwarded, the shorter way round.
+        Messages to more distant ranks are forwarded along the shorter path.
 
         Parameters
         ----------
         ranks
-            2 to 65,536.
+            Number of ranks: 2 to 65,536.
         speed
-            Of each port.
+            Speed of each port.
         ports
-            Of each rank: 1 or 2.
+            Ports per rank: 1 or 2.
 
         Raises
         ------
@@ -119,22 +119,22 @@ class Network:
 
     @staticmethod
     def switch(ranks: int, speed: Speed, *, capacity: int = 0) -> Network:
-        """Return a port out and in for each rank, at a switch that never blocks.
+        """Return a non-blocking switch with one output and one input port for each rank.
 
         Parameters
         ----------
         ranks
-            2 to 65,536.
+            Number of ranks: 2 to 65,536.
         speed
-            Of each port; any other rank is one hop away.
+            Speed of each port; the distance between any two ranks is one hop.
         capacity
-            Bytes that a link holds: of more data, a program runs over one window after the other,
-            as groups cut it. 0 for any number.
+            Bytes that a link can buffer. A program processes more data in consecutive windows, as
+            groups do. 0 means no limit.
 
         Raises
         ------
         ValueError
-            ``ranks`` is out of range.
+            ``ranks`` or ``capacity`` is out of range.
         """
         _check_ranks(ranks)
         require(speed, Speed, "speed", "a pccl.simulator.Speed")
@@ -147,16 +147,16 @@ class Network:
 
     @staticmethod
     def hosts(ranks: int, ranks_per_host: int, within: Speed, across: Speed) -> Network:
-        """Return hosts that each have a switch, and one link out and in that their ranks share.
+        """Return hosts with one switch each, whose ranks share one output and one input link.
 
         Parameters
         ----------
         ranks, ranks_per_host
-            The second divides the first.
+            Number of ranks, and ranks per host; ``ranks_per_host`` divides ``ranks``.
         within
-            Of the ports of ranks.
+            Speed of the ports of ranks.
         across
-            Of the links of hosts.
+            Speed of the links of hosts.
 
         Raises
         ------
@@ -176,24 +176,24 @@ class Network:
 
     @staticmethod
     def of(job: Job, *, within: Speed | None = None) -> Network:
-        """Return the hosts of a job, as ``hosts`` has them.
+        """Return the network of a job's hosts, in the form of ``hosts``.
 
-        Their links have the GB/s and the time of a message that ``job.links`` says, measured or
-        declared, of the slowest two hosts; what was not measured is as ``Speed`` has it.
+        The links of hosts have the least bandwidth and the greatest latency of ``job.links``,
+        measured or declared. Without a measured latency they have the default of ``Speed``.
 
         Parameters
         ----------
         job
-            Of two hosts or more, which have equally many ranks that follow each other.
+            Job of two or more hosts with equal numbers of consecutive ranks.
         within
-            Of the ports of ranks; None for what the channels of a ring through a host's GPUs have
-            together, where each of its ranks has a GPU, else for the memory of this machine, by its
-            measured costs.
+            Speed of the ports of ranks. None uses the total bandwidth of the ring channels through
+            the GPUs of a host where each rank has a GPU, and otherwise the measured costs of shared
+            memory on this machine.
 
         Raises
         ------
         ValueError
-            The job is of one host, or its hosts have other ranks.
+            The job has one host, or its hosts do not have equal numbers of consecutive ranks.
         """
         from pccl.topology import Job
 
@@ -204,19 +204,19 @@ class Network:
     def machine(
         ranks: int, *, transport: Literal["shm", "tcp"] = "shm", cores: int | None = None
     ) -> Network:
-        """Return this machine, as its measured costs have it.
+        """Return a model of this machine from its measured costs.
 
-        Messages and sums take the time of cores, which ranks share; data that is more than links
-        hold goes in windows, as groups cut it.
+        Messages and reductions take time on cores, which ranks share. Data that exceeds the
+        capacity of the links is processed in windows, as groups do.
 
         Parameters
         ----------
         ranks
-            2 to 65,536.
+            Number of ranks: 2 to 65,536.
         transport
             ``"shm"``: links in shared memory; ``"tcp"``: sockets over loopback.
         cores
-            That ranks may use; None for those that this process may.
+            Number of cores that ranks may use; None for the CPU affinity of this process.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class Network:
 
     @property
     def ranks(self) -> int:
-        """How many it joins."""
+        """Number of ranks."""
         return self._core.ranks
 
     def __repr__(self) -> str:
@@ -252,35 +252,35 @@ def replay(
     aggregation: int = 0,
     order: Sequence[int] = (),
 ) -> Replay:
-    """Play a built-in algorithm through, over all ranks of a network.
+    """Simulate a built-in algorithm over all ranks of a network.
 
     Parameters
     ----------
     algorithm, collective
         As for ``pccl.schedule.generate``.
     network
-        Its ranks are those of the collective.
+        Network with the ranks of the collective.
     nbytes
-        Of the largest buffer: ``65536``, ``"64KB"``.
+        Bytes of the largest buffer: ``65536``, ``"64KB"``.
     aggregation
-        The most blocks of a message, for algorithms that follow it (PAT); 0 for any number.
+        Maximum blocks per message, for algorithms that support a limit (PAT); 0 means no limit.
     order
-        Ranks by position, along which rings, trees and butterflies are laid; by their number where
-        there is none, or the algorithm follows none.
+        Ranks by position in rings, trees and butterflies. The default is ascending order, which
+        algorithms without an order always use.
 
     Returns
     -------
     Replay
-        Times, and what was busy; it plots itself.
+        Times and load of links, with a plot.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such algorithm, or it takes no such ranks or aggregation.
+        The algorithm does not exist, or does not support the ranks or the aggregation.
     UnsupportedError
-        It does not make the collective, or has more steps than are played.
+        The algorithm does not implement the collective, or has more steps than the limit.
     ValueError
-        ``nbytes`` is no size.
+        ``nbytes`` is not a size.
     """
     require(network, Network, "network", "a pccl.simulator.Network")
     piece = _core.Piece.built_in(algorithm, collective, network.ranks, aggregation, list(order))
@@ -289,16 +289,17 @@ def replay(
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """Messages that begin together, when all of the round before have arrived.
+    """Messages that start together, after all messages of the previous round have arrived.
 
     Attributes
     ----------
     seconds
-        The longest start and way, and the bytes of the busiest link.
+        Duration: the longest start and path latency, plus the time for the bytes of the busiest
+        link.
     nbytes
-        Of the longest message.
+        Bytes of the longest message.
     receivers
-        By sender, -1 for none; empty where a rank sends more than one message.
+        Receiver by sender, -1 for none; empty where a rank sends more than one message.
     """
 
     seconds: float
@@ -314,9 +315,10 @@ def rounds(
     *,
     order: Sequence[int] = (),
 ) -> list[Round]:
-    """Return the rounds of a built-in algorithm, one after the other.
+    """Return the rounds of a built-in algorithm, in order.
 
-    It is the model of networks that are switched between rounds: everybody waits for all.
+    This is the model of networks that are reconfigured between rounds: all ranks wait for all
+    messages of a round.
 
     Parameters
     ----------
@@ -335,28 +337,28 @@ def rounds(
 
 
 def replay_capsule(capsule: _core.Capsule, network: Network, nbytes: int | str) -> Replay:
-    """Play a capsule through, for ``pccl.Capsule.replay``.
+    """Simulate a capsule, for ``pccl.Capsule.replay``.
 
     Parameters
     ----------
     capsule
-        Without phases.
+        Capsule without phases.
     network
-        Of as many ranks.
+        Network with as many ranks as the capsule.
     nbytes
-        Of the largest buffer: ``65536``, ``"64KB"``.
+        Bytes of the largest buffer: ``65536``, ``"64KB"``.
 
     Returns
     -------
     Replay
-        As ``replay`` does.
+        Result as of ``replay``.
 
     Raises
     ------
     InvalidArgumentError
-        The network has other ranks.
+        The network has another number of ranks.
     ValueError
-        ``nbytes`` is no size.
+        ``nbytes`` is not a size.
     """
     require(network, Network, "network", "a pccl.simulator.Network")
     return _played(_core.Piece.of_capsule(capsule), network, nbytes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes as users write them."""
+"""Parsing of sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(size: int | str) -> int:
-    """Return the bytes that a size means.
+    """Return the number of bytes of a size.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def bytes_of(size: int | str) -> int:
     Raises
     ------
     ValueError
-        It means none, or fewer than one.
+        The size is malformed or less than 1.
     """
     text = str(size).upper().removesuffix("B")
     unit = text[-1:] if text[-1:] in UNITS else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as rows: for data frames, and as tables of notebooks."""
+"""Results as rows for data frames, and as tables in notebooks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Fields: TypeAlias = dict[str, object]
 
 
 class HasRow(Protocol):
-    """One result of several."""
+    """Interface of a result with fields."""
 
     def row(self) -> Fields:
-        """Return its fields, flat: numbers, text, None and lists of these."""
+        """Return the fields as a flat dictionary of numbers, text, None and lists of these."""
 
 
 _Result = TypeVar("_Result", bound=HasRow)
 
 
 class Table(list[_Result]):
-    """Results of one kind: a list, which notebooks show as a table.
+    """List of results of one kind, which notebooks display as a table.
 
-    ``polars.DataFrame(table.rows)`` and ``pandas.DataFrame(table.rows)`` take its rows.
+    ``polars.DataFrame(table.rows)`` and ``pandas.DataFrame(table.rows)`` accept its rows.
 
     >>> rows = pccl.bench.run(pccl.bench.Job(sizes=(1024,)))
     >>> polars.DataFrame(rows.rows)
@@ -36,7 +36,7 @@ class Table(list[_Result]):
 
     @property
     def rows(self) -> list[Fields]:
-        """A dictionary for each result, all with the same keys."""
+        """Dictionary for each result, all with the same keys."""
         return [result.row() for result in self]
 
     def _repr_html_(self) -> str:
@@ -57,7 +57,7 @@ def fields_of(result: object) -> Fields:
 
 
 def html_table(rows: Sequence[Fields], *, caption: str = "", marked: int | None = None) -> str:
-    """Return a table with a line for each of ``rows``, the one at ``marked`` in bold."""
+    """Return an HTML table with a line for each of ``rows``, and line ``marked`` in bold."""
     if not rows:
         return f"<p>{html.escape(caption) or 'nothing'}</p>"
     lines = ["<table>"]

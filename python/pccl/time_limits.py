@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times in seconds, as users write them; for limits in C++, csrc/base/time_limit.h has the rule."""
+"""Parsing of times in seconds; csrc/base/time_limit.h has the rule for limits in C++."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pccl.errors import InvalidArgumentError
 
 __all__ = ["duration_of", "limit_of", "limit_of_timedelta", "seconds_of"]
 
-# Beyond some 292,000 years, the microseconds of a timedelta overflow on the way to C++.
+# Beyond about 292,000 years, the microseconds of a timedelta overflow in the conversion to C++.
 _LONGEST = datetime.timedelta(days=100_000_000)
 
 
 def seconds_of(time: float | datetime.timedelta, argument: str) -> float:
-    """Return the seconds of a time: a number of them, or a timedelta.
+    """Return the seconds of a number of seconds or a timedelta.
 
     Parameters
     ----------
     time
-        What a user gave.
+        Number of seconds, or a timedelta.
     argument
-        Its name, for the error.
+        Name of the argument, for the error message.
 
     Raises
     ------
     TypeError
-        It is neither.
+        The value is neither a number nor a timedelta.
     """
     if isinstance(time, datetime.timedelta):
         return time.total_seconds()
@@ -42,21 +42,21 @@ def seconds_of(time: float | datetime.timedelta, argument: str) -> float:
 
 
 def limit_of(time: float | datetime.timedelta, argument: str = "timeout") -> float:
-    """Return the seconds; 292 years, which are no limit, for infinity and whatever is longer.
+    """Return the seconds of a limit; infinity and longer times become 292 years.
 
     Parameters
     ----------
     time
-        Seconds from 0 on, or a timedelta.
+        Seconds, 0 or more, or a timedelta.
     argument
-        Its name, for the error.
+        Name of the argument, for the error message.
 
     Raises
     ------
     InvalidArgumentError
-        It is negative, or no number (NaN).
+        The time is negative or NaN.
     TypeError
-        It is neither a number nor a timedelta.
+        The value is neither a number nor a timedelta.
     """
     seconds = seconds_of(time, argument)
     if not seconds >= 0:
@@ -67,21 +67,21 @@ def limit_of(time: float | datetime.timedelta, argument: str = "timeout") -> flo
 
 
 def duration_of(seconds: float, argument: str) -> float:
-    """Return the seconds that something takes, for models that count with them.
+    """Return the seconds of a duration, after a check of its type and range, for models.
 
     Parameters
     ----------
     seconds
-        From 0 on, and not infinite.
+        Finite number, 0 or more.
     argument
-        Its name, for the error.
+        Name of the argument, for the error message.
 
     Raises
     ------
     InvalidArgumentError
-        It is negative, infinite, or no number (NaN).
+        The duration is negative, infinite or NaN.
     TypeError
-        It is of another type.
+        The value is not a number.
     """
     require(seconds, numbers.Real, argument, "a number of seconds")
     if not 0 <= seconds < math.inf:
@@ -92,21 +92,21 @@ def duration_of(seconds: float, argument: str) -> float:
 def limit_of_timedelta(
     timeout: float | datetime.timedelta, argument: str = "timeout"
 ) -> datetime.timedelta:
-    """Return what C++ can take of a timedelta; ``timedelta.max`` is no limit.
+    """Return a timedelta in the range of C++; ``timedelta.max`` means no limit.
 
     Parameters
     ----------
     timeout
-        A timedelta, or a number of seconds. C++ refuses negative ones.
+        A timedelta, or a number of seconds. C++ rejects negative values.
     argument
-        Its name, for the error.
+        Name of the argument, for the error message.
 
     Raises
     ------
     TypeError
-        It is neither.
+        The value is neither a number nor a timedelta.
     InvalidArgumentError
-        It is no number (NaN).
+        The value is NaN.
     """
     if isinstance(timeout, datetime.timedelta):
         return min(timeout, _LONGEST)

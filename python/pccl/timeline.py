@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the steps of collectives happened, on all ranks, beside when they should have.
+"""Measured times of the steps of collectives on all ranks, beside simulated times.
 
 >>> timeline.record(group)
 >>> dist.all_reduce(x)
@@ -41,21 +41,21 @@ USUAL_ROOM = 1 << 18  # steps
 
 @dataclass(frozen=True, repr=False)
 class Timeline:
-    """The steps of all ranks, on one clock; shows itself as text, and as a table in notebooks.
+    """Steps of all ranks on one clock, shown as text, and as a table in notebooks.
 
     Attributes
     ----------
     group, ranks
         Name and size of the group.
     steps
-        Of each rank in the order in which they ended.
+        Steps of each rank, in the order of their ends.
     lost
-        Steps for which there was no room.
+        Number of steps that exceeded the buffer.
     clock_error
-        Seconds by which the clocks of two hosts, and of a GPU and its host, may be off; 0 on one
+        Maximum error in seconds between the clocks of hosts, and of a GPU and its host; 0 on one
         host without GPUs, which has one clock.
     simulated
-        What ``beside`` was given.
+        Simulation that ``beside`` attached.
     """
 
     group: str
@@ -67,22 +67,22 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """From the beginning of the first step to the end of the last."""
+        """Seconds from the beginning of the first step to the end of the last."""
         if not self.steps:
             return 0.0
         return max(step.end for step in self.steps) - min(step.begin for step in self.steps)
 
     @property
     def hops(self) -> table.Table[Hop]:
-        """The messages between ranks, in the order in which they began."""
+        """Messages between ranks, in the order of their beginnings."""
         return table.Table(hops_of(self.steps))
 
     @property
     def slowest(self) -> Hop | None:
-        """The message that took longest; None without messages.
+        """Slowest message; None without messages.
 
-        Bytes that are passed on while they come take as long on every hop: of hops about as slow,
-        within a tenth, it is the one that began first.
+        Pipelined bytes take equally long on every hop. Therefore, among the hops within 10 % of the
+        slowest, this is the hop that began first.
         """
         return slowest_of(self.hops)
 
@@ -92,10 +92,10 @@ class Timeline:
         Parameters
         ----------
         call
-            As ``steps`` count them; -1 for the last one.
+            Number of the call, as in ``steps``; -1 for the last one.
         on_gpu
-            Of a schedule on GPUs, or of one over links, which are counted apart; None for GPUs
-            where these have steps.
+            Whether the call is a schedule on GPUs or one over links, which have separate counts;
+            None selects GPUs if they have steps.
         """
         gpus = any(step.is_on_gpu for step in self.steps) if on_gpu is None else on_gpu
         steps = [step for step in self.steps if step.is_on_gpu == gpus]
@@ -103,29 +103,29 @@ class Timeline:
         return dataclasses.replace(self, steps=table.Table(call_of(steps, wanted)))
 
     def beside(self, simulated: Replay) -> Timeline:
-        """Return the same with a simulation of what was measured.
+        """Return a copy of the timeline with a simulation of the measured collective.
 
         Parameters
         ----------
         simulated
-            Of as many ranks: ``capsule.replay(network, nbytes)``.
+            Replay with as many ranks: ``capsule.replay(network, nbytes)``.
 
         Raises
         ------
         ValueError
-            It has other ranks.
+            The replay has another number of ranks.
         """
         if simulated.ranks != self.ranks:
             raise ValueError(f"{simulated.ranks} ranks were simulated, {self.ranks} measured")
         return dataclasses.replace(self, simulated=simulated)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw both, measured above simulated; the slowest hop is marked.
+        """Draw measured above simulated steps, with the slowest hop marked.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A bar for each step, by rank and lane.
+            Figure with a bar for each step, by rank.
 
         Raises
         ------
@@ -138,20 +138,20 @@ class Timeline:
         return draw_timeline(self._title, self.steps, simulated, self.slowest)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write both for https://ui.perfetto.dev and chrome://tracing.
+        """Write measured and simulated steps for https://ui.perfetto.dev and chrome://tracing.
 
-        A process for each rank, one for its GPU where that has steps, below them one for the
-        simulation, and a thread for each lane; arrows are messages.
+        The trace has a process for each rank, one for its GPU if that has steps, one for the
+        simulation below them, and a thread for each lane. Arrows represent messages.
 
         Parameters
         ----------
         path
-            A file, ``"name.json"`` by custom.
+            Path of the file, ``"name.json"`` by convention.
 
         Raises
         ------
         OSError
-            It cannot be written.
+            The file cannot be written.
         """
         events = timeline_trace.measured_events(self.ranks, self.steps, self.hops, self.slowest)
         if self.simulated:
@@ -167,7 +167,7 @@ class Timeline:
         return text + (f"\nthe slowest hop in red: {self.slowest}" if self.slowest else "")
 
     def row(self) -> table.Fields:
-        """Return the figures, flat."""
+        """Return the figures as one flat dictionary."""
         slowest = self.slowest
         return {
             "group": self.group,
@@ -182,11 +182,11 @@ class Timeline:
 
     @property
     def rows(self) -> list[table.Fields]:
-        """A dictionary for each step: ``polars.DataFrame(timeline.rows)``."""
+        """Dictionary for each step, for ``polars.DataFrame(timeline.rows)``."""
         return [step.row() for step in self.steps]
 
     def __repr__(self) -> str:
-        """Return a heading, and the figures."""
+        """Return a heading and the figures."""
         lines = [
             f"{self.group}: {len(self.steps)} steps of {self.ranks} ranks, "
             f"{self.seconds * 1e6:.1f} us"
@@ -205,51 +205,53 @@ class Timeline:
 
 
 def record(group: Communicator | ProcessGroup | None = None, steps: int = USUAL_ROOM) -> None:
-    """Record when the steps of this rank happen, in the collectives that it calls from now on.
+    """Start recording the times of this rank's steps in its following collectives.
 
-    Of CUDA tensors, those of capsules and other schedules; what was launched before is waited for.
-    A CUDA graph that is captured meanwhile records its last replay.
+    For CUDA tensors, the steps of capsules and other schedules are recorded; the call waits for
+    earlier launches. A CUDA graph that is captured during the recording records its last replay.
 
     Parameters
     ----------
     group
         A communicator, or a process group with the backend "pccl"; None for the default one.
     steps
-        For so many there is room, up to 4,194,304; 0 ends it. On a GPU a step counts once for each
-        block that shares its lane. See ``Communicator.record_timeline``.
+        Capacity in steps, up to 4,194,304; 0 stops the recording. On a GPU a step counts once for
+        each block that shares its lane. See ``Communicator.record_timeline``.
 
     Raises
     ------
     ValueError
         ``group`` has no backend "pccl".
     InvalidArgumentError
-        ``steps`` is more than that.
+        ``steps`` exceeds the maximum.
     """
     ranks_of(group).record(steps)
 
 
 def gather(group: Communicator | ProcessGroup | None = None) -> Timeline:
-    """Return what all ranks have recorded, on one clock; all of them must call it.
+    """Return the recording of all ranks on one clock; all ranks must call this function.
 
-    Ends the recording. Ranks of one host have one clock; the clocks of others are compared with
-    rank 0's by messages, those of GPUs with their host's, and ``clock_error`` says how well.
+    The call ends the recording. The ranks of one host share a clock. Messages measure the offset of
+    clocks of other hosts to the clock of rank 0; the clocks of GPUs are compared with the clock of
+    their host. ``clock_error`` is the error of these comparisons.
 
     Parameters
     ----------
     group
-        Whose ranks called ``record``; None for the default one of ``torch.distributed``.
+        Group whose ranks called ``record``; None for the default group of ``torch.distributed``.
 
     Returns
     -------
     Timeline
-        The same on all ranks.
+        Timeline with the steps of all ranks, equal on all ranks.
 
     Raises
     ------
     ValueError
         ``group`` has no backend "pccl".
     PeerLostError, TimeoutError, MismatchError, AbortedError
-        As ``all_gather``; of a process group what ``torch.distributed`` raises for them.
+        As for ``all_gather``; a process group raises the corresponding errors of
+        ``torch.distributed``.
     """
     ranks = ranks_of(group)
     steps, lost, error = steps_of_all(ranks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of timelines, with matplotlib."""
+"""Plots of timelines, with matplotlib."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["draw_timeline"]
 
 WAITING = "#bbbbbb"
 SIMULATED = "#ccbb44"
-# A rank's bars lie in two rows: measured, and simulated below.
+# Each rank has two rows of bars: measured, and simulated below.
 HEIGHT = 0.36
 
 
@@ -31,9 +31,9 @@ def draw_timeline(
     simulated: Sequence[StepTime],
     slowest: Hop | None,
 ) -> matplotlib.figure.Figure:
-    """Draw two rows of bars for each rank: what was measured, and what was simulated.
+    """Draw two rows of bars for each rank: measured steps, and simulated steps.
 
-    Grey is waiting. Of more than 20,000 steps the first ones are drawn.
+    Grey bars represent waiting. At most the first 20,000 steps of each kind are drawn.
     """
     drawn = {step.rank for step in measured} | {step.rank for step in simulated}
     ranks = 1 + max(drawn, default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings what ranks have recorded together, on rank 0's clock."""
+"""Collection of the recordings of all ranks, on the clock of rank 0."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["clock_name", "offset_and_error", "steps_of_all"]
 
-# Messages between rank 0 and a rank of another clock; the quickest says most.
+# Round trips between rank 0 and a rank of another clock; the shortest is the most precise.
 PINGS = 64
-FIRST_TIME = 11  # of the fields of a step
+FIRST_TIME = 11  # index of the first time among the fields of a step
 
 
 def steps_of_all(ranks: Ranks) -> tuple[list[MeasuredStep], int, float]:
-    """Return the steps of all ranks, how many were lost, and by how many seconds clocks are off."""
+    """Return the steps of all ranks, the number of lost steps, and the clock error in seconds."""
     steps, lost, gpu_error = ranks.take()
     clocks = ranks.tell_all(clock_name())
     offset, error = _compared(ranks, clocks)
@@ -39,20 +39,20 @@ def steps_of_all(ranks: Ranks) -> tuple[list[MeasuredStep], int, float]:
 
 
 def clock_name() -> str:
-    """Return what processes have in common whose ``time.monotonic_ns`` is one clock."""
+    """Return an identifier that processes with the same ``time.monotonic_ns`` clock share."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     namespace = Path("/proc/self/ns/time")
     return f"{boot} {namespace.readlink()}" if namespace.exists() else boot
 
 
 def offset_and_error(pings: list[tuple[int, int, int]]) -> tuple[int, int]:
-    """Return how far another clock is ahead of this one, and by how much that may be wrong.
+    """Return the offset of another clock from this one, and its error, in nanoseconds.
 
     Parameters
     ----------
     pings
-        Nanoseconds: this clock when a message left, the other one when it had come there and was
-        answered, this one when the answer had come.
+        Triples in nanoseconds: this clock at the departure of a message, the other clock at its
+        arrival, and this clock at the arrival of the reply.
     """
     left, there, back = min(pings, key=lambda ping: ping[2] - ping[0])
     return there - (left + back) // 2, (back - left + 1) // 2
@@ -64,7 +64,7 @@ def _named(rank: int, step: tuple[Any, ...], zero: int) -> MeasuredStep:
 
 
 def _compared(ranks: Ranks, clocks: list[str]) -> tuple[int, int]:
-    """Return offset and error of this rank's clock, as ``offset_and_error`` has them."""
+    """Return the offset and error of this rank's clock, as ``offset_and_error`` does."""
     others = [rank for rank, clock in enumerate(clocks) if clock != clocks[0]]
     found = (0, 0)
     for rank in others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measured timeline is made of: steps, and the messages between them."""
+"""Elements of a measured timeline: steps, and the messages between them."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ if TYPE_CHECKING:
 
 __all__ = ["Hop", "MeasuredStep", "call_of", "hops_of", "slowest_of"]
 
-# Hops through which the same bytes flow are as slow as the slowest of them: the first one is.
+# Pipelined hops are all as slow as the slowest of them, usually the first one.
 ABOUT_AS_SLOW = 0.9
 
 
 @dataclass(frozen=True)
 class MeasuredStep:
-    """When one step of a rank happened; times are seconds from the first step of all.
+    """Measured times of one step of a rank, in seconds from the first step of all ranks.
 
     Attributes
     ----------
     rank, call, window
-        Whose it is; of which collective of the group, counted from 1; of which part of its data,
-        where that is more than goes at once.
+        Rank; number of the collective of the group, from 1; window of the data, where links cannot
+        buffer all of it.
     lane, index
-        As in the schedule; the index counts the steps of the lane.
+        Position in the schedule; the index counts the steps of the lane.
     action
-        As ``pccl.schedule`` names it.
+        Action, as in ``pccl.schedule``.
     sender, receiver
-        The ranks at the other ends of the message it receives and of that which it sends; -1 for
-        none.
+        Rank that sent the received message, and rank that receives the sent message; -1 for none.
     from_channel, to_channel
-        Of these messages.
+        Channels of these messages.
     bytes
-        That it handles.
+        Bytes that the step processes.
     is_on_gpu
-        Whether the rank's GPU did it: then it is that of all blocks which share the lane, from when
-        the first came to it until the last was through, and calls count schedules on the GPU alone.
+        Whether the GPU of the rank ran the step. Then the times cover all thread blocks that share
+        the lane, from the first start to the last end, and ``call`` counts only schedules on the
+        GPU.
     begin
-        Its lane came to it, and what it waits for on this rank had been done.
+        Time at which its lane reached it and its dependencies on this rank were complete.
     moved
-        Its first bytes came or went; on a GPU, what it waits for was there, but for words and
-        lines, each of which it awaits by itself.
+        Time at which its first bytes arrived or left. On a GPU: time at which its message or slot
+        was ready; the protocols ll and ll128 wait for each word or line separately instead.
     end
-        All had come, and were handed to their link.
+        Time at which all bytes had arrived and were passed to their link.
     """
 
     rank: int
@@ -68,7 +68,7 @@ class MeasuredStep:
     end: float
 
     def row(self) -> table.Fields:
-        """Return its fields."""
+        """Return the fields."""
         return table.fields_of(self)
 
 
@@ -79,7 +79,7 @@ class Hop:
     Attributes
     ----------
     sent, received
-        The steps at its ends.
+        Sending step and receiving step.
     """
 
     sent: MeasuredStep
@@ -87,16 +87,16 @@ class Hop:
 
     @property
     def begin(self) -> float:
-        """Seconds: the sender sends, and the receiver waits for it."""
+        """Time in seconds at which the sender sends and the receiver waits."""
         return max(self.sent.moved, self.received.begin)
 
     @property
     def seconds(self) -> float:
-        """From then on until the receiver has it."""
+        """Seconds from ``begin`` until the receiver has the message."""
         return self.received.end - self.begin
 
     def row(self) -> table.Fields:
-        """Return who, how much and how long."""
+        """Return the ranks, call, window, bytes and times."""
         return {
             "sender": self.sent.rank,
             "receiver": self.received.rank,
@@ -115,7 +115,7 @@ class Hop:
 
 
 def call_of(steps: Iterable[MeasuredStep], call: int) -> list[MeasuredStep]:
-    """Return the steps of a call, with times from its first one on."""
+    """Return the steps of a call, with times relative to its first step."""
     own = [step for step in steps if step.call == call]
     first = min((step.begin for step in own), default=0.0)
     return [
@@ -127,9 +127,9 @@ def call_of(steps: Iterable[MeasuredStep], call: int) -> list[MeasuredStep]:
 
 
 def hops_of(steps: Iterable[MeasuredStep]) -> list[Hop]:
-    """Return the messages whose both ends were recorded; ``steps`` are in order for each rank.
+    """Return the messages with two recorded ends; ``steps`` are in order for each rank.
 
-    The messages of a sender, receiver and channel keep their order.
+    Messages with the same sender, receiver and channel keep their order.
     """
     sends: dict[tuple[int, ...], list[MeasuredStep]] = defaultdict(list)
     receives: dict[tuple[int, ...], list[MeasuredStep]] = defaultdict(list)
@@ -149,7 +149,7 @@ def hops_of(steps: Iterable[MeasuredStep]) -> list[Hop]:
 
 
 def slowest_of(hops: list[Hop]) -> Hop | None:
-    """Return the hop that took longest; of those about as slow, the one that began first."""
+    """Return the first hop among those within 10 % of the slowest."""
     if not hops:
         return None
     most = max(hop.seconds for hop in hops)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timelines as events of Chrome's trace format, which Perfetto reads: times are microseconds."""
+"""Timelines as events of the Chrome trace format for Perfetto; times are in microseconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Event = dict[str, Any]
 def measured_events(
     ranks: int, steps: Iterable[MeasuredStep], hops: Iterable[Hop], slowest: Hop | None
 ) -> list[Event]:
-    """Return what was measured: the processes of ranks, their steps, and arrows for messages."""
+    """Return the measured events: processes of ranks, steps, and arrows for messages."""
     steps = list(steps)
     places = {(step.rank, step.is_on_gpu) for step in steps}
     places |= {(rank, False) for rank in range(ranks) if (rank, True) not in places}
@@ -35,7 +35,7 @@ def measured_events(
 
 
 def simulated_events(ranks: int, steps: Iterable[StepTime]) -> list[Event]:
-    """Return what was simulated, in processes below those of the ranks."""
+    """Return the simulated events, in processes below those of the ranks."""
     played = sorted({step.rank for step in steps})
     stands_for = " (of all)" if len(played) < ranks else ""
     events = [
@@ -49,7 +49,7 @@ def simulated_events(ranks: int, steps: Iterable[StepTime]) -> list[Event]:
 
 
 def events_of_replay(step: StepTime, process: int) -> Iterator[Event]:
-    """Give a step, and its message until that has arrived."""
+    """Yield a step, and the arrival of its message."""
     place = {"pid": process, "tid": step.lane}
     yield place | {
         "ph": "X",
@@ -74,12 +74,12 @@ def events_of_replay(step: StepTime, process: int) -> Iterator[Event]:
 
 
 def _measured(rank: int, on_gpu: bool) -> int:
-    """Return the process of a rank, or of its GPU."""
+    """Return the process number of a rank, or of its GPU."""
     return 3 * rank + int(on_gpu)
 
 
 def _simulated(rank: int) -> int:
-    """Return the process below them."""
+    """Return the process number of the simulation, below the other two."""
     return 3 * rank + 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are written: the one way, by which nothing is half there and nobody is waited for."""
+"""Atomic writes of files, with bounded waiting for pipes and devices."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 
 __all__ = ["check_writable", "write_whole"]
 
-_FOR_READER_S = 1.0  # that a pipe gets
-_PATIENCE_S = 5.0  # with what takes nothing
+_FOR_READER_S = 1.0  # wait for the reader of a pipe
+_PATIENCE_S = 5.0  # wait for a blocked write
 _MOST_LINKS = 8
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write so that who reads at the same time finds the old or the new file, whole.
+    """Write a file atomically: concurrent readers get the complete old or new file.
 
-    Its folder is made where it is missing. Nothing is written through a link to a file. Pipes and
-    character devices, as terminals, get the content as it is, and so do this process's descriptors,
-    as ``/dev/stdout``; those that take nothing for some seconds are given up. Sockets and block
-    devices are refused. Where it fails, nothing is left of it, and the error names the file.
+    A missing folder is created. A link to a file is replaced, not followed. Pipes, character
+    devices such as terminals, and descriptors of this process such as ``/dev/stdout`` are written
+    directly; a write that blocks for 5 seconds fails. Sockets and block devices are rejected. After
+    a failure no partial file remains, and the error names the file.
     """
     whole = content.encode() if isinstance(content, str) else content
     special = _open_special(file)
@@ -43,12 +43,12 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 
 def check_writable(file: Path) -> None:
-    """Try whether ``write_whole`` could, now: for what is written after long work.
+    """Check that ``write_whole`` would succeed now, before long work whose result is written.
 
     Raises
     ------
     OSError
-        It could not; names the file.
+        The write would fail; the error names the file.
     """
     special = _open_special(file)
     if special is not None:
@@ -63,11 +63,11 @@ def check_writable(file: Path) -> None:
 
 
 def _draft_of(file: Path) -> Path:
-    """Return a name beside the file, which no other process or thread takes."""
+    """Return a temporary name in the folder of the file, unique per process and thread."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f".{file.name}.{threading.get_native_id()}")
-        draft.unlink(missing_ok=True)  # of an earlier process of this number, or somebody's link
+        draft.unlink(missing_ok=True)  # left by an earlier process with this id, or a link
     except OSError as error:
         raise _named(error, file) from None
     return draft
@@ -78,7 +78,7 @@ def _named(error: OSError, file: Path) -> OSError:
 
 
 def _open_special(file: Path) -> int | None:
-    """Open what is written to in place; None for a file, or where nothing is there."""
+    """Open a target that is written in place; return None for a regular or missing file."""
     own = _own_descriptor(file)
     if own is not None:
         return os.dup(own)
@@ -99,7 +99,7 @@ def _open(file: Path) -> int:
 
 
 def _open_for_reader(pipe: Path) -> int:
-    """Open a pipe that somebody reads, or will in a moment."""
+    """Open a pipe, and wait up to 1 second for a reader."""
     until = time.monotonic() + _FOR_READER_S
     while True:
         try:
@@ -113,9 +113,9 @@ def _open_for_reader(pipe: Path) -> int:
 
 
 def _own_descriptor(file: Path) -> int | None:
-    """Return that of ``/dev/stdout``, ``/dev/fd/3`` ..., which end, link by link, in a folder.
+    """Return the descriptor behind a path such as ``/dev/stdout`` or ``/dev/fd/3``.
 
-    Opened anew, one that is a file would be overwritten from its start.
+    A new open of a descriptor that is a file would overwrite the file from its start.
     """
     folder = os.path.realpath("/proc/self/fd")
     for _ in range(_MOST_LINKS):
@@ -137,7 +137,7 @@ def _write_special(descriptor: int, file: Path, content: bytes) -> None:
             reason = f"nobody has taken anything for {_PATIENCE_S:g} s"
             raise OSError(errno.ETIMEDOUT, reason, str(file))
         try:
-            # Where poll() says so, a pipe takes so many at once, also one that would block.
+            # After poll() reports POLLOUT, a pipe accepts PIPE_BUF bytes, also in blocking mode.
             left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
         except BlockingIOError:
             continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements between processes of this machine: ``pccl bench`` and ``pccl tune``.
+"""Measurements between processes of this machine, for ``pccl bench`` and ``pccl tune``.
 
-numpy is loaded when what needs it is used: most commands of ``pccl`` do not.
+numpy is loaded at the first use of a function that needs it; most commands of ``pccl`` need none.
 """
 
 import importlib

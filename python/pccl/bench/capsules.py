@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times a capsule beside what a group chooses without it, between processes of this machine."""
+"""Benchmark of a capsule beside the choice of a group without it, on this machine."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ TIMEOUT_S = 60.0
 
 
 class Row(NamedTuple):
-    """A capsule at one size.
+    """Measurement of a capsule at one size.
 
     Attributes
     ----------
     size
         Bytes of the whole buffer.
     capsule_us, chosen_us
-        Microseconds: medians over calls of the slowest rank's time, by the capsule, and by what
-        the group chooses without it.
+        Microseconds of the capsule, and of the group's choice without it: the median over calls of
+        the time of the slowest rank.
     chosen
-        What that is.
+        Algorithm that the group chooses without the capsule.
     wrong
-        Elements with a wrong result by the capsule, over all ranks.
+        Number of wrong elements in the results of the capsule, over all ranks.
     """
 
     size: int
@@ -49,16 +49,16 @@ class Row(NamedTuple):
     wrong: int
 
     def row(self) -> table.Fields:
-        """Return its fields."""
+        """Return the fields."""
         return table.fields_of(self)
 
     @staticmethod
     def header() -> str:
-        """Return the line above the rows."""
+        """Return the header line of the table."""
         return f"#{'size (B)':>12} {'capsule (us)':>13} {'chosen (us)':>13} {'chosen':>20} #wrong"
 
     def line(self) -> str:
-        """Return it under the columns of ``header``."""
+        """Return the row with the columns of ``header``."""
         return (
             f"{self.size:>13} {self.capsule_us:>13.2f} {self.chosen_us:>13.2f} "
             f"{self.chosen:>20} {self.wrong:>6}"
@@ -66,21 +66,21 @@ class Row(NamedTuple):
 
 
 def measured(data: bytes, sizes: tuple[int, ...]) -> Iterator[Row]:
-    """Start as many ranks as a capsule is for, and give each row when it is measured.
+    """Start the ranks of a capsule, and yield each row after its measurement.
 
     Parameters
     ----------
     data
-        The capsule's bytes.
+        Bytes of the capsule.
     sizes
         Bytes of the whole buffer.
 
     Raises
     ------
     UnsupportedError
-        Its collective, or its root, is none that is measured.
+        The benchmark does not support the collective or the root of the capsule.
     """
-    from pccl._core import Capsule  # not above: `pccl --help` needs no extension module
+    from pccl._core import Capsule  # not at the top: `pccl --help` needs no extension module
 
     schedule = Capsule.parse(data).schedule
     if schedule.collective not in COLLECTIVES or schedule.root != 0:
@@ -124,7 +124,7 @@ def _measure(comm: Communicator, operator: Operator, case: Case) -> Row:
 
 
 def _medians(comm: Communicator, calls: list[Call]) -> list[float]:
-    """Time calls turn and turn about, so that what else the machine does slows them alike."""
+    """Return the median of each call in alternating turns, so that other load affects all."""
     once = max(
         statistics.median(slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS)))
         for call in calls
@@ -138,7 +138,7 @@ def _medians(comm: Communicator, calls: list[Call]) -> list[float]:
 
 
 def call_of(operator: Operator, case: Case, x: Array, out: Array) -> Call:
-    """Return a function that runs ``case`` once by an operator on the buffers of this rank."""
+    """Return a function that runs ``case`` once with an operator on the buffers of this rank."""
     if case.is_in_place:
         return lambda: operator.run(out)
     return lambda: operator.run(x, out)

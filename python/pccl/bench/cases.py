@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as a benchmark sees them: sizes, inputs, expected results, and the timing of calls.
+"""Benchmark cases of collectives: sizes, inputs, expected results, and the timing of calls.
 
-Needs numpy alone. Sizes are bytes of the whole buffer: what all ranks have together after an
-all_gather and before a reduce_scatter, and what one rank has otherwise.
+The module requires numpy only. Sizes are bytes of the whole buffer: the output of an all_gather,
+the input of a reduce_scatter, and the buffer of one rank otherwise.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ REDUCE_OPS: dict[str, np.ufunc] = {
     "bxor": np.bitwise_xor,
 }
 ROOT = 0
-# Inputs repeat a pattern, since random numbers for large buffers take longer than the collective.
-# A prime length moves it against the blocks of ranks and the pieces of schedules.
+# Inputs repeat a pattern, because random numbers for large buffers take longer than the collective.
+# A prime length shifts it relative to the blocks of ranks and the chunks of schedules.
 PATTERN = 251
 
 
@@ -62,7 +62,7 @@ class Case:
     Attributes
     ----------
     count
-        Elements of one rank's block; of the whole buffer where there are no blocks.
+        Elements per block of a rank, or of the whole buffer for collectives without blocks.
     """
 
     collective: str
@@ -75,18 +75,18 @@ class Case:
     def of_bytes(
         cls, collective: str, ranks: int, size: int, dtype: str = "float32", op: ReduceOp = "sum"
     ) -> Case:
-        """Return the case of ``size`` bytes or less: whole elements, at least one in each block."""
+        """Return the case of at most ``size`` bytes: whole elements, at least one per block."""
         blocks = 1 if collective in ("all_reduce", "broadcast") else ranks
         return cls(collective, ranks, max(1, size // np.dtype(dtype).itemsize // blocks), dtype, op)
 
     @property
     def is_in_place(self) -> bool:
-        """Whether input and output are one buffer."""
+        """Whether input and output are the same buffer."""
         return self.collective in ("all_reduce", "broadcast")
 
     @property
     def is_reduction(self) -> bool:
-        """Whether ``op`` matters."""
+        """Whether the collective is a reduction, which uses ``op``."""
         return self.collective in REDUCTIONS
 
     @property
@@ -101,34 +101,34 @@ class Case:
 
     @property
     def input_elements(self) -> int:
-        """Elements that a rank passes in."""
+        """Elements of the input of a rank."""
         return self.count if self.collective == "all_gather" else self.elements
 
     @property
     def output_elements(self) -> int:
-        """Elements that a rank gets."""
+        """Elements of the output of a rank."""
         return self.count if self.collective == "reduce_scatter" else self.elements
 
     def buffers(self) -> tuple[Array, Array]:
-        """Return an input and an output; both are one array where the collective is in place."""
+        """Return the input and the output; both are the same array for an in-place collective."""
         x = np.zeros(self.input_elements, self.dtype)
         return x, x if self.is_in_place else np.zeros(self.output_elements, self.dtype)
 
     def contribution(self, rank: int) -> Array:
-        """Return the input of ``rank``: small integers, whose sums and products are exact."""
+        """Return the input of ``rank``: small integers with exact sums and products."""
         return self._contributed(rank, 0, self.input_elements)
 
     def expected(self, rank: int) -> Array:
-        """Return the output that ``rank`` must get, computed by numpy."""
+        """Return the expected output of ``rank``, computed with numpy."""
         if self.collective == "broadcast":
             return self.contribution(ROOT)
         begin = rank * self.count if self.collective in ("reduce_scatter", "all_to_all") else 0
-        # One after the other: the whole inputs of many ranks are more than a machine has room for.
+        # Use a generator: the whole inputs of many ranks together exceed the memory of a machine.
         parts = (self._contributed(peer, begin, self.count) for peer in range(self.ranks))
         return self._reduced(parts) if self.is_reduction else np.concatenate(list(parts))
 
     def wrong(self, rank: int, out: Array) -> int:
-        """Count the elements of ``out`` that are not what ``rank`` must get."""
+        """Return the number of elements of ``out`` that differ from ``expected(rank)``."""
         expected = self.expected(rank)
         if self.op != "avg" or not self.is_reduction or expected.dtype.kind not in "fc":
             return int(np.count_nonzero(out != expected))
@@ -160,14 +160,14 @@ def make_call(comm: Communicator, case: Case, x: Array, out: Array) -> Call:
 
 
 def make_call_by(algorithm: str, comm: Communicator, case: Case, x: Array, out: Array) -> Call:
-    """Return the same by one algorithm, which must be able to make the collective."""
+    """Return a function that runs ``case`` once with an algorithm, which must support it."""
     into = None if case.is_in_place else out
-    collective = cast("Any", case.collective)  # one of those that it knows
+    collective = cast("Any", case.collective)  # a supported collective
     return comm.operator(collective, x, into, op=case.op, root=ROOT, algorithm=algorithm).run
 
 
 def time_calls(call: Call, barrier: Call, repeats: int) -> list[float]:
-    """Return the seconds that each of ``repeats`` calls took here, from when a barrier let go."""
+    """Return the seconds of each of ``repeats`` calls on this rank, each after a barrier."""
     times = []
     for _ in range(repeats):
         barrier()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times collectives between processes of this machine, as ``pccl bench`` does; torch is not needed.
+"""Benchmark of collectives between processes of this machine (``pccl bench``), without torch.
 
-A call starts behind a barrier, its time is that of the slowest rank, and the figure is the median
-over calls. Results are checked once before the calls that are timed.
+Each call starts after a barrier; its time is that of the slowest rank, and the figure is the median
+over calls. Results are checked once before the timed calls.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ WARM_UP_CALLS = 3
 MOST_CALLS = 200
 LEAST_CALLS = 5
 SECONDS_PER_ROW = 0.5
-# What a user is told beforehand counts on these; measured with 2 to 4 ranks on 2 cores.
-SECONDS_PER_START = 0.5  # of a process
+# Parameters of the estimate for users; measured with 2 to 4 ranks on 2 cores.
+SECONDS_PER_START = 0.5  # per process
 SECONDS_PER_CALL = 2e-6
-SECONDS_PER_BYTE = 1e-10  # of one rank
+SECONDS_PER_BYTE = 1e-10  # per rank
 SECONDS_PER_CHECKED_BYTE = 1e-9
 
 
 def bus_factor(collective: str, ranks: int) -> float:
-    """Return bus bandwidth over algorithm bandwidth, as PERFORMANCE.md of nccl-tests has it."""
+    """Return the ratio of bus to algorithm bandwidth, as in PERFORMANCE.md of nccl-tests."""
     if collective == "broadcast":
         return 1.0
     share = (ranks - 1) / ranks
@@ -56,16 +56,16 @@ def bus_factor(collective: str, ranks: int) -> float:
 
 @dataclass(frozen=True)
 class Job:
-    """What to measure.
+    """Parameters of a benchmark.
 
     Attributes
     ----------
     sizes
         Bytes of the whole buffer.
     dtype
-        A numpy name.
+        Name of a numpy dtype.
     timeout
-        Seconds that one call, or the start of all ranks, may take.
+        Maximum seconds of one call, or of the start of all ranks.
     """
 
     sizes: tuple[int, ...]
@@ -76,7 +76,7 @@ class Job:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what cannot be measured."""
+        """Raise ValueError for unsupported parameters."""
         _require_known("collective", self.collectives, COLLECTIVES)
         _require_known("reduction", (self.op,), get_args(ReduceOp))
         if self.ranks < 1:
@@ -89,7 +89,7 @@ class Job:
             raise ValueError(f"no dtype of numpy with numbers: {self.dtype!r}")
 
     def cases(self) -> Iterator[Case]:
-        """Give what is measured, in the order in which it is."""
+        """Yield the cases in the order of measurement."""
         op = cast("ReduceOp", self.op)
         dtype = np.dtype(self.dtype).name
         for collective in self.collectives:
@@ -97,28 +97,28 @@ class Job:
                 yield Case.of_bytes(collective, self.ranks, size, dtype, op)
 
     def expected_seconds(self) -> float:
-        """Return about how long `run` takes on a quiet machine."""
+        """Return the estimated seconds of `run` on an idle machine."""
         return SECONDS_PER_START * self.ranks + sum(map(_expected_seconds, self.cases()))
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table, with the columns of nccl-tests.
+    """Row of the table, with the columns of nccl-tests.
 
     Attributes
     ----------
     size
         Bytes of the whole buffer.
     count
-        Elements of one rank's block; of the whole buffer where there are no blocks.
+        Elements per block of a rank, or of the whole buffer for collectives without blocks.
     root
-        The root of a broadcast, -1 for the others.
+        Root of a broadcast, -1 for other collectives.
     time_us
-        Microseconds: the median over calls of the slowest rank's time.
+        Microseconds: the median over calls of the time of the slowest rank.
     algbw, busbw
-        GB/s (10^9 bytes).
+        Algorithm and bus bandwidth in GB/s (10^9 bytes per second).
     wrong
-        Elements with a wrong result, over all ranks.
+        Number of wrong elements, over all ranks.
     """
 
     collective: str
@@ -134,16 +134,16 @@ class Row:
 
     @classmethod
     def of(cls, case: Case, seconds: float, wrong: int) -> Row:
-        """Return the line of a measured case.
+        """Return the row of a measured case.
 
         Parameters
         ----------
         case
-            What was measured.
+            Measured case.
         seconds
-            Of one call.
+            Seconds per call.
         wrong
-            Elements with a wrong result, over all ranks.
+            Number of wrong elements, over all ranks.
         """
         algbw = case.size / seconds / 1e9
         return cls(
@@ -160,11 +160,11 @@ class Row:
         )
 
     def row(self) -> table.Fields:
-        """Return its fields."""
+        """Return the fields."""
         return table.fields_of(self)
 
     def line(self) -> str:
-        """Return it under the columns of `table_header`."""
+        """Return the row with the columns of `table_header`."""
         return (
             f"{self.size:>11} {self.count:>11} {self.type:>10} {self.redop:>7} {self.root:>4}"
             f" {self.time_us:>9.2f} {self.algbw:>6.2f} {self.busbw:>6.2f} {self.wrong:>6}"
@@ -172,7 +172,7 @@ class Row:
 
 
 def table_header() -> str:
-    """Return the two lines above the rows."""
+    """Return the two header lines of the table."""
     return (
         f"#{'size':>10} {'count':>11} {'type':>10} {'redop':>7} {'root':>4}"
         f" {'time':>9} {'algbw':>6} {'busbw':>6} {'#wrong':>6}\n"
@@ -182,56 +182,56 @@ def table_header() -> str:
 
 
 def run(job: Job) -> Table[Row]:
-    """Measure all of a job, on ranks that it starts.
+    """Start the ranks of a job, and return all of its measurements.
 
     Parameters
     ----------
     job
-        What to measure.
+        Parameters of the benchmark.
 
     Returns
     -------
     Table of Row
-        In the order of ``job.cases()``: a list, which notebooks show as a table.
+        List in the order of ``job.cases()``, which notebooks display as a table.
 
     Raises
     ------
     pccl.Error
-        A rank failed, or the build cannot do what the job asks for.
+        A rank failed, or the build does not support the job.
     """
     return Table(measured(job))
 
 
 def measured(job: Job) -> Iterator[Row]:
-    """Start the ranks, and give each row when it is measured.
+    """Start the ranks of a job, and yield each row after its measurement.
 
     Parameters
     ----------
     job
-        What to measure.
+        Parameters of the benchmark.
 
     Returns
     -------
     iterator of Row
-        In the order of ``job.cases()``; the ranks end with it.
+        Rows in the order of ``job.cases()``; the ranks end with the iteration.
 
     Raises
     ------
     pccl.Error
-        A rank failed, or the build cannot do what the job asks for.
+        A rank failed, or the build does not support the job.
     """
     yield from on_ranks(job, "bench", measure)
 
 
 def measure(comm: Communicator, case: Case) -> Row:
-    """Check ``case`` and time it; the same on every rank."""
+    """Check and time ``case``; every rank returns the same row."""
     x, out = case.buffers()
     call = make_call(comm, case, x, out)
     x[:] = case.contribution(comm.rank)
     call()
     wrong = np.array([case.wrong(comm.rank, out)])
     comm.all_reduce(wrong)
-    # Else every in-place sum would double the values, and soon add infinities.
+    # With other values, repeated in-place sums would soon overflow to infinity.
     x[:] = 0
     warm_up = slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS))
     repeats = int(np.clip(SECONDS_PER_ROW / statistics.median(warm_up), LEAST_CALLS, MOST_CALLS))
@@ -240,14 +240,14 @@ def measure(comm: Communicator, case: Case) -> Row:
 
 
 def slowest(comm: Communicator, times: list[float]) -> list[float]:
-    """Return the greatest time of all ranks for each call, in seconds."""
+    """Return the maximum over ranks of the time of each call, in seconds."""
     slowest = np.array(times)
     comm.all_reduce(slowest, "max")
     return cast("list[float]", slowest.tolist())
 
 
 def expected_call_seconds(case: Case) -> float:
-    """Return about how long a call takes on a quiet machine."""
+    """Return the estimated seconds of a call on an idle machine."""
     turns = max(1.0, case.ranks / (os.cpu_count() or 1))
     return turns * case.ranks * (SECONDS_PER_CALL + case.size * SECONDS_PER_BYTE)
 

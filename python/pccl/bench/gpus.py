@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times collectives between GPUs of this machine, as ``pccl bench --gpus`` does, without torch.
+"""Benchmark of collectives between GPUs of this machine (``pccl bench --gpus``), without torch.
 
-As in nccl-tests, several launches are enqueued behind a barrier and awaited together; their time is
-that of the slowest rank, and the figure is the median over such bursts. Results are checked once
-before the launches that are timed.
+As in nccl-tests, a burst of launches is enqueued after a barrier and awaited as a whole; its time
+is that of the slowest rank, and the figure is the median over bursts. Results are checked once
+before the timed launches.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["Buffers", "expected_seconds", "measure", "measured", "parse_gpus", "run"]
 
 BURSTS = 5
-MOST_LAUNCHES = 200  # of a burst
+MOST_LAUNCHES = 200  # per burst
 LEAST_LAUNCHES = 5
 MOST_GPUS = 8
-SECONDS_PER_START = 5.0  # of a process with a GPU
+SECONDS_PER_START = 5.0  # per process with a GPU
 
 
 def parse_gpus(text: str) -> tuple[int, ...]:
-    """Return the GPUs that ``text`` names, by their numbers in CUDA: ``"0,1"``.
+    """Return the CUDA device numbers in ``text``, such as ``"0,1"``.
 
     Raises
     ------
     ValueError
-        It names none, one twice, or more than 8.
+        The list is malformed, has a number twice, or has more than 8 numbers.
     """
     numbers = text.split(",")
     if not all(number.isascii() and number.isdigit() for number in numbers):
@@ -53,31 +53,31 @@ def parse_gpus(text: str) -> tuple[int, ...]:
 
 
 def expected_seconds(job: Job) -> float:
-    """Return about how long `run` takes."""
+    """Return the estimated seconds of `run`."""
     return SECONDS_PER_START * job.ranks + 2 * SECONDS_PER_ROW * len(list(job.cases()))
 
 
 def run(job: Job, gpus: tuple[int, ...]) -> Table[Row]:
-    """Measure all of a job, on ranks that it starts; as `measured`."""
+    """Start the ranks of a job, and return all of its measurements; see `measured`."""
     return Table(measured(job, gpus))
 
 
 def measured(job: Job, gpus: tuple[int, ...]) -> Iterator[Row]:
-    """Start the ranks, and give each row when it is measured.
+    """Start the ranks of a job, and yield each row after its measurement.
 
     Parameters
     ----------
     job
-        What to measure.
+        Parameters of the benchmark.
     gpus
-        The GPU of each rank, as CUDA numbers them.
+        CUDA device number of each rank.
 
     Raises
     ------
     ValueError
-        There are not as many GPUs as ranks.
+        The numbers of GPUs and ranks differ.
     pccl.Error
-        A rank failed, or there is no such GPU, or none at all.
+        A rank failed, or a GPU does not exist.
     """
     if len(gpus) != job.ranks:
         raise ValueError(f"{job.ranks} ranks on {len(gpus)} GPUs; each needs one")
@@ -93,7 +93,7 @@ def _worker(
 ) -> None:
     from pccl import _core
 
-    # Before the ranks meet: where there is no GPU, none waits for another.
+    # Allocate before the rendezvous: without a GPU, no rank waits for another.
     largest = max(case.size for case in job.cases())
     buffers = Buffers(
         _core.DeviceMemory(device=gpus[rank], nbytes=largest),
@@ -118,7 +118,7 @@ def _worker(
 
 
 class Buffers:
-    """The input and the output of a rank on its GPU."""
+    """Input and output buffers of a rank on its GPU."""
 
     def __init__(self, source: DeviceMemory, target: DeviceMemory) -> None:
         self.source = source
@@ -143,7 +143,7 @@ class Buffers:
 
 
 def measure(comm: Communicator, group: DeviceGroup, buffers: Buffers, case: Case) -> Row:
-    """Check ``case`` and time it; the same on every rank."""
+    """Check and time ``case``; every rank returns the same row."""
 
     def burst(launches: int) -> None:
         for _ in range(launches):
@@ -159,7 +159,7 @@ def measure(comm: Communicator, group: DeviceGroup, buffers: Buffers, case: Case
     buffers.target.read(out)
     wrong = np.array([case.wrong(comm.rank, out)])
     comm.all_reduce(wrong)
-    # Else every in-place sum would double the values, and soon add infinities.
+    # With other values, repeated in-place sums would soon overflow to infinity.
     x[:] = 0
     buffers.fill(case, x)
     warm_up = slowest(comm, time_calls(lambda: burst(1), comm.barrier, BURSTS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this process holds of what connections take: descriptors, threads, and shared memory."""
+"""Counts of this process's descriptors, threads and shared memory mappings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 
 __all__ = ["at_rest", "left_since"]
 
-_REST = 1.0  # seconds; a session looks after its peers as often
-_PATIENCE = 30.0  # seconds, on a machine that does much else
+_REST = 1.0  # seconds; the interval at which a session checks its peers
+_PATIENCE = 30.0  # seconds, for a loaded machine
 _BETWEEN_COUNTS = 0.02  # seconds
 
 
 def at_rest(patience: float = _PATIENCE) -> dict[str, int]:
-    """Count what there is once that has not changed for a second, in at most so many seconds.
+    """Return the counts after they have been constant for 1 second.
 
-    Connections that were lost are dropped a moment later, and objects that refer to each other when
-    Python looks for these: a count that has some of either hides as many that are left behind after
-    it. So garbage goes first, and a count that still changes is a TimeoutError.
+    Lost connections are dropped with a delay, and objects in reference cycles only by the garbage
+    collector. A count that includes some of them would hide an equal number of later leaks.
+    Therefore the call collects garbage first, and raises TimeoutError if the counts still change
+    after ``patience`` seconds.
     """
     gc.collect()
     held, since = _held(), time.monotonic()
@@ -36,9 +37,10 @@ def at_rest(patience: float = _PATIENCE) -> dict[str, int]:
 
 
 def left_since(before: dict[str, int], patience: float = _PATIENCE) -> list[str]:
-    """Name what there is more of, at rest, than ``at_rest()`` counted before.
+    """Return the increases of the counts over an earlier result of ``at_rest()``.
 
-    Such as "2 descriptors"; nothing where all has gone within so many seconds.
+    An entry is, for example, "2 descriptors". The list is empty if all increases disappear within
+    ``patience`` seconds.
     """
     until = time.monotonic() + patience
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives that benchmarks time."""
+"""Names of the collectives in benchmarks."""
 
 __all__ = ["COLLECTIVES", "REDUCTIONS"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of a benchmark, one after the other on ranks that are started for them."""
+"""Execution of the cases of a benchmark on newly started ranks."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ Found = TypeVar("Found")
 
 
 class Job(Protocol):
-    """What is measured."""
+    """Interface of a benchmark's parameters."""
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
 
     @property
     def timeout(self) -> float:
-        """Seconds that one call, or the start of all ranks, may take."""
+        """Maximum seconds of one call, or of the start of all ranks."""
 
     def cases(self) -> Iterator[Case]:
-        """Give them in the order in which they are measured."""
+        """Yield the cases in the order of measurement."""
 
 
 def on_ranks(
     job: Job, name: str, measure: Callable[[Communicator, Case], Found], *, transports: str = ""
 ) -> Iterator[Found]:
-    """Give what ``measure``, which must be picklable, finds on rank 0 for each case of a job.
+    """Yield the result of ``measure`` on rank 0 for each case of a job.
 
-    The ranks, of a group of that name over ``transports`` (empty: as PCCL_TRANSPORTS says), end
-    with the iteration. Raises what a rank raised.
+    ``measure`` must be picklable. The ranks form a group with the given name over ``transports``
+    (empty: the value of PCCL_TRANSPORTS), and end with the iteration. Exceptions of a rank are
+    raised here.
     """
     work = functools.partial(_measure_all, job, (name, transports), measure)
     yield from run_ranks(work, job.ranks)
@@ -54,7 +55,7 @@ def _measure_all(
     rendezvous: str,
     send: Callable[[object], None],
 ) -> None:
-    from pccl._core import Communicator  # not above: `pccl --help` needs no extension module
+    from pccl._core import Communicator  # not at the top: `pccl --help` needs no extension module
 
     name, transports = group
     comm = Communicator(

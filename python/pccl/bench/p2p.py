@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benches of sessions have in common: what to measure, rows, the other process, medians."""
+"""Common parts of p2p benchmarks: parameters, rows, the peer process, and medians."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ PATIENCE = 60.0  # seconds, for the other process
 
 @dataclass(frozen=True)
 class Bench:
-    """What to measure."""
+    """Parameters of a p2p benchmark."""
 
     transports: tuple[str, ...]
-    sizes: tuple[int, ...]  # bytes of a transfer
-    blocks: int  # of the case of many
+    sizes: tuple[int, ...]  # bytes per transfer
+    blocks: int  # number in the case of many blocks
     block_bytes: int
-    seconds: float  # of each case, about
-    sockets: tuple[int, ...] = (0,)  # of TCP, one after the other; 0 for the usual number
-    chunks: tuple[int, ...] = ()  # bytes of a message, of the sweep; none: there is none
-    windows: tuple[int, ...] = (16,)  # messages under way
-    batches: tuple[int, ...] = (1,)  # blocks of each size in one transfer
+    seconds: float  # per case, approximately
+    sockets: tuple[int, ...] = (0,)  # numbers of TCP sockets to measure; 0: default number
+    chunks: tuple[int, ...] = ()  # bytes per message in the sweep; empty: no sweep
+    windows: tuple[int, ...] = (16,)  # messages in flight
+    batches: tuple[int, ...] = (1,)  # numbers of blocks per transfer, for each size
 
     def ways(self) -> list[tuple[str, int]]:
-        """Transports, each with a number of sockets."""
+        """Return the pairs of transports and number of sockets."""
         return [
             (transports, sockets)
             for transports in self.transports
@@ -48,7 +48,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Row:
-    """One case: medians, and how many times its peer's time that is."""
+    """Result of one case: its median time, and that of the method it is compared with."""
 
     path: str
     case: str
@@ -61,23 +61,23 @@ class Row:
 
     @property
     def gigabytes(self) -> float:
-        """10^9 bytes a second."""
+        """Bandwidth in GB/s (10^9 bytes per second)."""
         return self.nbytes / self.seconds / 1e9
 
     @property
     def ratio(self) -> float:
-        """Time over the peer's: below 1 is faster."""
+        """Time relative to the compared method: below 1 is faster."""
         return self.seconds / self.peer_seconds
 
     def values(self) -> dict[str, Any]:
-        """Return what goes into JSON."""
+        """Return the values for JSON."""
         return asdict(self) | {"gigabytes": self.gigabytes, "ratio": self.ratio}
 
 
 def start(
     target: Callable[..., None], *args: object, patience: float = PATIENCE
 ) -> tuple[Any, Connection]:
-    """Run ``target`` in a process, and wait for what it says first."""
+    """Run ``target`` in a process, and wait for its first message."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=target, args=(there, *args), daemon=True)
@@ -90,12 +90,12 @@ def start(
 
 
 def rounds_in(seconds: float, once: float) -> int:
-    """Return how often to measure what takes ``once`` seconds: 5 to 20,000 times."""
+    """Return the number of rounds of ``once`` seconds in ``seconds``: 5 to 20,000."""
     return min(20_000, max(5, math.ceil(seconds / max(once, 1e-9))))
 
 
 def median_of(work: Callable[[], object], seconds: float) -> float:
-    """Return the median time of ``work``, of as many rounds as fit."""
+    """Return the median time of ``work`` in seconds, over the rounds that fit in ``seconds``."""
 
     def once() -> float:
         begin = time.perf_counter()
@@ -109,7 +109,7 @@ def median_of(work: Callable[[], object], seconds: float) -> float:
 def median_of_posts(
     session: p2p.Session, plan: p2p.Plan, seconds: float, op: str = "read"
 ) -> tuple[float, str]:
-    """Return the median time of ``plan``, of as many rounds as fit, and by which path it went."""
+    """Return the median time of ``plan`` in seconds, and its path."""
     writes = op == "write"
     work = session.post_write(plan) if writes else session.post_read(plan)
     work.wait(PATIENCE)

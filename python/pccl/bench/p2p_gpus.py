@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers between two sessions with memory of GPUs, beside what torch copies in one process."""
+"""Benchmark of p2p transfers with GPU memory, beside copies by torch in one process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CPU = "cpu"
 
 
 def _torch() -> Any:
-    """Return torch, where it finds a GPU.
+    """Return torch if it finds a GPU.
 
     Raises
     ------
     ValueError
-        There is none.
+        torch or a GPU is missing.
     """
     try:
         import torch
@@ -36,7 +36,7 @@ def _torch() -> Any:
 
 
 def _filled(nbytes: int, device: str) -> Any:
-    """Return bytes by chance: a GPU copies zeros faster."""
+    """Return random bytes, because a GPU copies zeros faster."""
     torch = _torch()
     made = torch.randint(0, 256, (nbytes,), dtype=torch.uint8, device=device)
     if device != _CPU:
@@ -45,7 +45,7 @@ def _filled(nbytes: int, device: str) -> Any:
 
 
 def _serve(pipe: Connection, transports: str, device: str, nbytes: int) -> None:
-    """Register memory, tell of it, and make no further call: the far side."""
+    """Run the target: register memory, send its descriptor, and make no further call."""
     with p2p.Session("target", transports=transports) as session:
         tensor = _filled(nbytes, device)
         memory = session.register(tensor)
@@ -54,7 +54,7 @@ def _serve(pipe: Connection, transports: str, device: str, nbytes: int) -> None:
 
 
 class _Sides:
-    """Memory on ``here``, and of another process on ``there``."""
+    """Memory of this process on ``here``, and of another process on ``there``."""
 
     def __init__(self, transports: str, here: str, there: str, nbytes: int) -> None:
         self.here, self.there = here, there
@@ -65,10 +65,10 @@ class _Sides:
         self.remote = self.session.import_memory("target", descriptor)
         self.tensor = _filled(nbytes, here)
         self.local = self.session.register(self.tensor)
-        self.own = _filled(nbytes, there)  # of this process: what torch copies
+        self.own = _filled(nbytes, there)  # memory of this process, for the copy by torch
 
     def bare_copy(self, nbytes: int, seconds: float) -> float:
-        """Return the median time of torch's copy of so many bytes between the same places."""
+        """Return the median time of a copy by torch of ``nbytes`` between the same devices."""
         torch = _torch()
         into, source = self.tensor[:nbytes], self.own[:nbytes]
         device = self.there if self.here == _CPU else self.here
@@ -108,12 +108,12 @@ def _rows(sides: _Sides, bench: Bench) -> list[Row]:
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Run all cases, with memory on two GPUs if there are two, else on one; and on GPU and host.
+    """Run all cases with memory on two GPUs (or one, if there is only one), and on GPU and host.
 
     Raises
     ------
     ValueError
-        There is no torch, or no GPU.
+        torch or a GPU is missing.
     """
     other = f"cuda:{min(1, _torch().cuda.device_count() - 1)}"
     nbytes = max(*bench.sizes, bench.blocks * bench.block_bytes)

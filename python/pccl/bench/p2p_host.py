@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers between two sessions of this host, beside a memcpy and bare sockets."""
+"""Benchmark of p2p transfers between sessions of this host, beside memcpy and plain sockets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["measure"]
 
-_SMALL = (8, 1024)  # bytes, whose time is a latency
+_SMALL = (8, 1024)  # bytes; their time is a latency
 
 
 def _serve(pipe: Connection, transports: str, sockets: int, nbytes: int) -> None:
-    """Register memory, tell of it, and make no further call: the far side."""
+    """Run the target: register memory, send its descriptors, and make no further call."""
     with p2p.Session("target", transports=transports, tcp_sockets=sockets) as session:
         memories = [session.allocate(nbytes), session.register(np.ones(nbytes, np.uint8))]
         memories[0].array()[:] = 1
@@ -32,14 +32,14 @@ def _serve(pipe: Connection, transports: str, sockets: int, nbytes: int) -> None
 
 
 def _order(count: int) -> NDArray[np.int64]:
-    """Return the order in which blocks are fetched: one by chance, which joins next to none."""
+    """Return a random order of blocks, in which almost no blocks are adjacent."""
     return np.random.default_rng(1).permutation(count)
 
 
 def _copied(
     into: NDArray[np.uint8], source: NDArray[np.uint8], count: int, size: int, seconds: float
 ) -> tuple[str, float]:
-    """Return the time of a memcpy of so many blocks, which lie in a random order in ``source``."""
+    """Return the name and time of a memcpy of ``count`` blocks in random order in ``source``."""
     here, there = (each[: count * size].reshape(count, size) for each in (into, source))
     order = _order(count)
 
@@ -53,7 +53,7 @@ def _copied(
 
 
 class _Sides:
-    """One transport: this side, and the far one's two memories."""
+    """Initiator of one transport, and the two memories of the target."""
 
     def __init__(self, bench: Bench, transports: str, sockets: int, nbytes: int) -> None:
         self.bench = bench
@@ -63,15 +63,15 @@ class _Sides:
         self.session = p2p.Session("initiator", transports=transports, tcp_sockets=sockets)
         info, descriptors = self.pipe.recv()
         self.session.load(info)
-        # What only the owner's help reaches is all the same over TCP.
+        # Over TCP, both kinds of memory take the same path.
         reached = descriptors[:1] if self.over_tcp else descriptors
         self.remotes = [self.session.import_memory("target", each) for each in reached]
         self.local = self.session.allocate(nbytes)
         self.local.array()[:] = 2
-        self.source = np.ones(nbytes, np.uint8)  # what a memcpy reads
+        self.source = np.ones(nbytes, np.uint8)  # source of the memcpy
 
     def median(self, op: str, remote: p2p.RemoteMemory, count: int, size: int) -> tuple[float, str]:
-        """Blocks that lie one after another here, in a random order of another order there."""
+        """Return the median time and the path, with blocks in order here and shuffled there."""
         here = np.stack([np.arange(count) * size, np.full(count, size)], axis=1)
         plan = self.session.prepare(self.local, here, remote, here[_order(count)])
         seconds, path = median_of_posts(self.session, plan, self.bench.seconds, op)
@@ -80,7 +80,7 @@ class _Sides:
         return seconds, path
 
     def peer(self, count: int, size: int) -> tuple[str, float]:
-        """Time what moves as many bytes without sessions."""
+        """Return the name and time of a method that moves as many bytes without sessions."""
         seconds = self.bench.seconds
         if count == 1 and size in _SMALL:
             return "socket round trip", p2p_peers.round_trip(size, seconds)
@@ -90,7 +90,7 @@ class _Sides:
         return stream.name, count * size / stream.bytes_per_second
 
     def rows(self, remote: p2p.RemoteMemory, case: str, count: int, size: int) -> list[Row]:
-        """Time one case: its peer between reads and writes, for machines change their pace."""
+        """Time one case: reads, then the compared method, then writes, as speed may drift."""
         read, path = self.median("read", remote, count, size)
         peer, peer_seconds = self.peer(count, size)
         write, _ = self.median("write", remote, count, size)
@@ -106,7 +106,7 @@ class _Sides:
 
 
 def _cases(bench: Bench, nbytes: int) -> list[tuple[str, int, int]]:
-    """Return name, number of blocks and bytes of each, of what fits into ``nbytes``."""
+    """Return (name, number of blocks, bytes per block) of the cases that fit into ``nbytes``."""
     cases = [("latency", 1, size) for size in _SMALL]
     for batch in bench.batches:
         name = "bandwidth" if batch == 1 else f"{batch} blocks"
@@ -115,7 +115,7 @@ def _cases(bench: Bench, nbytes: int) -> list[tuple[str, int, int]]:
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Run all cases; the far process makes no call while they run."""
+    """Run all cases; the target process makes no call meanwhile."""
     nbytes = max(*bench.sizes, bench.blocks * bench.block_bytes)
     rows: list[Row] = []
     for transports, sockets in bench.ways():

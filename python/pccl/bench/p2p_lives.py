@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The far side of a soak: a process with a session, which is killed and started again."""
+"""Target of a soak test: a process with a session, which is killed and restarted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TARGET = "target"
 
 
 class Exchange(NamedTuple):
-    """One with a tag, from and to the same offset of both memories."""
+    """Tagged message from and to the same offset of both memories."""
 
     tag: int
     offset: int
@@ -38,7 +38,7 @@ def _stamps(seed: int) -> np.ndarray:
 
 
 def _serve(pipe: Connection, transports: str, seed: int, soaker: bytes) -> None:
-    """Register stamped memory, and do what is asked for."""
+    """Run the target: register memory with known contents, and execute requests."""
     with p2p.Session(TARGET, transports=transports) as session:
         near = session.load(soaker)
         memory = session.register(_stamps(seed))
@@ -54,7 +54,7 @@ def _serve(pipe: Connection, transports: str, seed: int, soaker: bytes) -> None:
 
 
 def _hear(session: p2p.Session, wanted: int) -> int:
-    """Return how many notifications have come."""
+    """Return the number of received notifications, after a wait for ``wanted``."""
     heard = 0
     until = time.monotonic() + PATIENCE
     while heard < wanted and time.monotonic() < until:
@@ -63,7 +63,7 @@ def _hear(session: p2p.Session, wanted: int) -> int:
 
 
 def _is_parted(session: p2p.Session) -> bool:
-    """Wait until it has noticed that its peer has disconnected: what it posts before is lost."""
+    """Wait for the detection of the peer's disconnect, before which posts are lost."""
     until = time.monotonic() + PATIENCE
     while session.peers() and time.monotonic() < until:
         time.sleep(0.001)
@@ -80,17 +80,17 @@ def _exchange(transfer: p2p.Transfer, memory: p2p.Memory, messages: Sequence[Exc
 
 @functools.cache
 def _processes() -> ForkServerContext:
-    """Begin each life in milliseconds: as a child of a process that has loaded all, and no more."""
+    """Return a context that starts processes in milliseconds, from a preloaded fork server."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     return context
 
 
 class Life:
-    """One life of the far side, and what its memory must hold."""
+    """One incarnation of the target, and the expected contents of its memory."""
 
     def __init__(self, session: p2p.Session, transports: str, seed: int) -> None:
-        """Start it, and wait until it listens."""
+        """Start the target, and wait until it listens."""
         self.pipe, there = _processes().Pipe()
         self.process = _processes().Process(
             target=_serve, args=(there, transports, seed, session.connection_info()), daemon=True
@@ -104,27 +104,27 @@ class Life:
         self.notified = 0
 
     def heard(self) -> int:
-        """Return how many notifications have come there, all of which it waits for."""
+        """Return the number of notifications that the target received, after a wait for all."""
         if not self.notified:
             return 0
         self.pipe.send(("hear", self.notified))
         return int(self._answer())
 
     def is_parted(self) -> bool:
-        """Wait until it has noticed that this session has disconnected."""
+        """Wait until the target has detected the disconnect of this session."""
         self.pipe.send(("part", None))
         return bool(self._answer())
 
     def ask_for(self, messages: Sequence[Exchange]) -> None:
-        """Have it post its sides of these, and wait for them."""
+        """Request the target to post its side of the messages, and to wait for them."""
         self.pipe.send(("exchange", messages))
 
     def exchanged(self) -> int:
-        """Return how many messages it has sent and received, of those that it was asked for."""
+        """Return the number of requested messages that the target has sent and received."""
         return int(self._answer())
 
     def kill(self) -> None:
-        """End it, as a crash would."""
+        """Kill the target, to simulate a crash."""
         self.process.kill()
         self.process.join()
         self.pipe.close()

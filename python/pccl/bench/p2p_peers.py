@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sessions over TCP are measured beside: a bare socket's ping-pong, and one stream."""
+"""References for p2p over TCP: a ping-pong and a stream on plain sockets."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["Stream", "iperf3_stream", "round_trip", "socket_stream", "stream"]
 
 _HERE = "127.0.0.1"
-_BLOCK = 128 << 10  # bytes, as iperf3 sends them
-_LEAST_SECONDS = 1  # of iperf3
+_BLOCK = 128 << 10  # bytes, the block size of iperf3
+_LEAST_SECONDS = 1  # minimum duration of iperf3
 _TO_START = 10.0  # seconds, for iperf3
 
 
 class Stream(NamedTuple):
-    """One stream over TCP of this host."""
+    """Result of one TCP stream within this host."""
 
     name: str
     bytes_per_second: float
 
 
 def _as_bare(connection: socket.socket) -> socket.socket:
-    """Let it block in the kernel, and not for ever."""
+    """Set the socket to block in the kernel, with a timeout."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.settimeout(None)
     connection.setsockopt(
@@ -60,7 +60,7 @@ def _echo(pipe: Connection) -> None:
 
 
 def _drain(pipe: Connection) -> None:
-    """Take all, and say so."""
+    """Receive all bytes, and acknowledge them."""
     into = bytearray(_BLOCK)
     with _accepted(pipe) as connection:
         while connection.recv_into(into):
@@ -69,7 +69,7 @@ def _drain(pipe: Connection) -> None:
 
 
 def round_trip(nbytes: int, seconds: float) -> float:
-    """Return the median time of so many bytes to a process that sends them back, timed in C++."""
+    """Return the median round trip time of ``nbytes`` to an echo process, timed in C++."""
     process, pipe = start(_echo)
     with _connected(pipe) as connection:
         descriptor = connection.fileno()
@@ -80,7 +80,7 @@ def round_trip(nbytes: int, seconds: float) -> float:
 
 
 def socket_stream(seconds: float) -> Stream:
-    """Send the same block again and again, until the other process has taken the last one."""
+    """Return the rate of repeated sends of a block, until the other process has received all."""
     process, pipe = start(_drain)
     block = memoryview(bytes(_BLOCK))
     sent = 0
@@ -102,7 +102,7 @@ def _free_port() -> int:
 
 
 def iperf3_stream(seconds: float) -> Stream:
-    """Return what one stream of iperf3 moves, in a second at least.
+    """Return the rate of one stream of iperf3, over at least 1 second.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def iperf3_stream(seconds: float) -> Stream:
                 check=False,
                 timeout=duration + PATIENCE,
             )
-            # It may exit with 0 though it has met nobody.
+            # iperf3 may exit with 0 without a connection.
             received = json.loads(done.stdout)["end"].get("sum_received")
             if done.returncode == 0 and received is not None:
                 return Stream("iperf3", received["bits_per_second"] / 8)
@@ -139,5 +139,5 @@ def iperf3_stream(seconds: float) -> Stream:
 
 
 def stream(seconds: float) -> Stream:
-    """Return one stream of iperf3 where that is installed, else of a bare socket."""
+    """Return the rate of one stream of iperf3 if installed, otherwise of a plain socket."""
     return iperf3_stream(seconds) if shutil.which("iperf3") else socket_stream(seconds)

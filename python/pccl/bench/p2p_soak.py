@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session that exchanges bytes with another one, which is killed and comes back."""
+"""Soak test: a session exchanges bytes with a target that is killed and restarted."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ __all__ = ["Soak", "Soaker", "Tally", "soak"]
 
 _MOST_BLOCKS = 200
 _MOST_MESSAGES = 16
-_WARM = 10.0  # seconds, in which this process comes to have what it goes on with
-_MOST_GROWN = 32 << 20  # bytes, afterwards: four times the memory of a life, which comes and goes
+_WARM = 10.0  # seconds, until the memory of this process is steady
+_MOST_GROWN = 32 << 20  # bytes, afterwards: four times the memory of one target, which is temporary
 
 
 @dataclass(frozen=True)
 class Soak:
-    """What to do, and until when: for so long, or until so many processes were killed."""
+    """Parameters of a soak test, which ends after ``seconds`` or after ``kills`` kills."""
 
     transports: str
     seed: int
     seconds: float
-    kills: int = 0  # instead of seconds; one step in three is one
-    whole: int = 0  # bytes of one read and one write before; 0: none
+    kills: int = 0  # limit instead of seconds; one step in three is a kill
+    whole: int = 0  # bytes of an initial read and write; 0: none
 
 
 @dataclass
 class Tally:
-    """What was done, and what was wrong."""
+    """Counts of operations and errors."""
 
     reads: int = 0
     writes: int = 0
@@ -49,23 +49,23 @@ class Tally:
     disconnects: int = 0
     notifications: int = 0
     messages: int = 0
-    wrong: int = 0  # transfers that were done with other bytes than these
-    grown: int = 0  # bytes of this process's memory, beyond its most in the first 10 s
+    wrong: int = 0  # operations with wrong bytes, counts or errors
+    grown: int = 0  # bytes of this process's memory beyond the maximum of the first 10 s
     left: list[str] = field(
         default_factory=list
-    )  # of descriptors, threads and mappings, since then
+    )  # additional descriptors, threads and mappings at the end
 
     def values(self) -> dict[str, Any]:
-        """Return what goes into JSON."""
+        """Return the values for JSON."""
         return asdict(self)
 
     def has_failed(self) -> bool:
-        """Tell whether anything was wrong, left behind, or grew."""
+        """Return whether there were errors, leaks, or memory growth."""
         return bool(self.wrong or self.left or self.grown > _MOST_GROWN)
 
 
 class Soaker:
-    """Does what chance says on this side, and compares with what must be there."""
+    """Initiator with random operations, which compares the results with the expected contents."""
 
     def __init__(self, plan: Soak) -> None:
         self.plan = plan
@@ -79,13 +79,13 @@ class Soaker:
         self.life = self.next_life()
 
     def next_life(self) -> Life:
-        """Start the far side again."""
+        """Start a new target."""
         self.lives += 1
         seed = self.plan.seed * 1000 + self.lives
         return Life(self.session, self.plan.transports, seed)
 
     def blocks(self) -> np.ndarray:
-        """Rows of offset and length that do not overlap, some of which touch."""
+        """Return rows of offset and length without overlaps; some rows are adjacent."""
         count = int(self.random.integers(1, _MOST_BLOCKS))
         width = MEMORY // count
         lengths = self.random.integers(0, width + 1, count)
@@ -93,7 +93,7 @@ class Soaker:
         return np.stack([np.arange(count) * width, lengths], axis=1)
 
     def transfer(self) -> None:
-        """Read or write some blocks, and compare these."""
+        """Read or write random blocks, and compare them."""
         rows = self.blocks()
         reads = self.random.random() < 0.5
         notify = b"x" if self.random.random() < 0.5 else b""
@@ -109,7 +109,7 @@ class Soaker:
         self.compare(rows)
 
     def post(self, rows: np.ndarray, *, reads: bool, notify: bytes = b"") -> p2p.Work:
-        """Begin to read blocks, or to write new bytes into them."""
+        """Start to read blocks, or to write new bytes into them."""
         for each in _slices(rows):
             self.mine[each] = 0 if reads else self.random.integers(0, 256)
         plan = self.session.prepare(self.local, rows, self.life.remote, rows)
@@ -117,14 +117,14 @@ class Soaker:
         return post(plan, notify=notify)
 
     def compare(self, rows: np.ndarray) -> None:
-        """Count it as wrong unless these blocks are what the far side's are."""
+        """Count an error unless these blocks equal those of the target."""
         same = all(
             np.array_equal(self.mine[each], self.life.expected[each]) for each in _slices(rows)
         )
         self.tally.wrong += not same
 
     def messages(self) -> None:
-        """Exchange messages with tags, and compare those that have come."""
+        """Exchange tagged messages, and compare the received ones."""
         self.life.ask_for(messages := self.some_messages())
         for posted in self.post_messages(messages):
             posted.wait(PATIENCE)
@@ -138,7 +138,7 @@ class Soaker:
         self.tally.nbytes += sum(each.nbytes for each in messages)
 
     def some_messages(self) -> list[Exchange]:
-        """Return some of both directions, in any order, with tags and bytes of their own."""
+        """Return random messages in both directions, in random order, with distinct tags."""
         rows = self.random.permutation(self.blocks())[:_MOST_MESSAGES].tolist()
         tags = self.random.choice(2**32, len(rows), replace=False).tolist()
         comes = (self.random.random(len(rows)) < 0.5).tolist()
@@ -148,7 +148,7 @@ class Soaker:
         ]
 
     def post_messages(self, messages: Sequence[Exchange]) -> list[p2p.Message]:
-        """Post this side's, in another order than the far side does."""
+        """Post this side of the messages, in a different order than the target."""
         transfer = self.session.transfer(TARGET, window=_MOST_MESSAGES)
         posted = []
         for number in self.random.permutation(len(messages)).tolist():
@@ -160,13 +160,13 @@ class Soaker:
         return posted
 
     def read_all(self) -> None:
-        """Compare all of the far side's memory."""
+        """Read and compare the whole memory of the target."""
         self.mine[:] = 0
         self.session.read(self.local[:], self.life.remote[:]).wait(PATIENCE)
         self.tally.wrong += not np.array_equal(self.mine, self.life.expected)
 
     def kill(self) -> None:
-        """In the middle of a transfer, which must not be done with bytes that are not there."""
+        """Kill the target during a transfer, which must not succeed with wrong bytes."""
         self.settle()
         kind = self.random.integers(0, 3)
         if kind == 0:
@@ -177,7 +177,7 @@ class Soaker:
         self.life = self.next_life()
 
     def kill_during_transfer(self, rows: np.ndarray) -> None:
-        """Of a read, compare what has come if it ends well; a write ends, one way or the other."""
+        """Kill the target during a transfer; compare the bytes of a successful read."""
         reads = self.random.random() < 0.5
         work = self.post(rows, reads=reads)
         self.life.kill()
@@ -190,7 +190,7 @@ class Soaker:
                 self.compare(rows)
 
     def kill_during_messages(self) -> None:
-        """Compare those that have come; each ends, one way or the other."""
+        """Kill the target during messages; each must end, and received ones are compared."""
         self.life.ask_for(messages := self.some_messages())
         posted = {each.tag: each for each in self.post_messages(messages)}
         self.life.kill()
@@ -204,7 +204,7 @@ class Soaker:
                     self.compare(np.array([[each.offset, each.nbytes]]))
 
     def settle(self) -> None:
-        """Compare all that is there, and what was heard there."""
+        """Compare the whole memory, and the number of received notifications."""
         self.read_all()
         heard = self.life.heard()
         self.tally.wrong += heard != self.life.notified
@@ -212,12 +212,12 @@ class Soaker:
         self.life.notified = 0
 
     def part(self) -> None:
-        """End all connections: there are two where both sides have called at the same time."""
+        """Disconnect; there are two connections if both sides connected at the same time."""
         self.session.disconnect(TARGET)
         self.tally.wrong += not self.life.is_parted()
 
     def step(self) -> None:
-        """Do the next thing."""
+        """Run the next random operation."""
         chance = self.random.random()
         if chance < self.kill_chance:
             self.kill()
@@ -235,7 +235,7 @@ def _slices(rows: np.ndarray) -> list[slice]:
 
 
 def _resident() -> int:
-    """Return the bytes of memory that this process has now."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -245,7 +245,7 @@ def _since(begun: float) -> float:
 
 
 def soak(plan: Soak) -> Tally:
-    """Go on for so many seconds; a seed does the same each time, but for how far it comes."""
+    """Run a soak test; equal seeds give equal operations, up to the number of steps."""
     soaker = Soaker(plan)
     if plan.whole:
         soaker.tally.wrong += p2p_whole.wrong_parts_of(plan.transports, plan.whole)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One transfer as messages with tags: how much a message has, and how many are under way."""
+"""Sweep over message sizes and numbers of messages in flight for one transfer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ROUNDS = 1000
 
 
 class _Side:
-    """Moves all of a memory as messages, in the order of their offsets."""
+    """One side, which moves a whole memory as messages in the order of their offsets."""
 
     def __init__(self, name: str, transports: str, sockets: int, nbytes: int) -> None:
         self.session = p2p.Session(name, transports=transports, tcp_sockets=sockets)
@@ -45,7 +45,7 @@ class _Side:
 
 
 def _receive(pipe: Connection, transports: str, sockets: int, nbytes: int) -> None:
-    """Take part in as many rounds as it is told, until it is told nothing."""
+    """Run the receiver: take part in the requested rounds until the request is empty."""
     side = _Side("receiver", transports, sockets, nbytes)
     with side.session:
         pipe.send(side.session.connection_info())
@@ -59,7 +59,7 @@ def _receive(pipe: Connection, transports: str, sockets: int, nbytes: int) -> No
 
 
 def _send(side: _Side, pipe: Connection, chunk: int, window: int, rounds: int) -> list[float]:
-    """Return the time of each round; the other process compares what came."""
+    """Return the time of each round; the other process checks the received bytes."""
     pipe.send((chunk, window, rounds))
     transfer = side.session.transfer("receiver", window=window)
     times = [side.send(transfer, chunk) for _ in range(rounds)]
@@ -92,6 +92,6 @@ def _sweep(bench: Bench, transports: str, sockets: int, nbytes: int) -> list[Row
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Move the largest size as messages of each chunk, with each window, over each way."""
+    """Measure transfers of the largest size for each chunk, window and transport."""
     nbytes = max(bench.sizes)
     return [row for way in bench.ways() for row in _sweep(bench, *way, nbytes)]

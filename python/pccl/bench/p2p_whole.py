@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One read and one write of very many bytes, and all of them compared."""
+"""One very large read and write, with a comparison of all bytes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["wrong_parts_of"]
 
-_WORD = 8  # bytes: each counts from that of the first on
-_PART = 1 << 22  # words that are compared at once
-_SLOWEST = 20e6  # bytes a second
+_WORD = 8  # bytes; words contain consecutive numbers
+_PART = 1 << 22  # words per comparison
+_SLOWEST = 20e6  # bytes per second
 _THEIRS, _MINE = 1, 1 << 40  # first words
 
 
 def _parts(words: _Words, first: int) -> Iterator[tuple[_Words, _Words]]:
-    """Walk over the words, each part with what belongs there."""
+    """Yield each part of the words, with its expected contents."""
     for begin in range(0, len(words), _PART):
         part = words[begin : begin + _PART]
         yield part, np.arange(first + begin, first + begin + len(part), dtype=np.uint64)
@@ -43,7 +43,7 @@ def _wrong_parts(words: _Words, first: int) -> int:
 
 
 def _serve(pipe: Connection, transports: str, nbytes: int) -> None:
-    """Register stamped memory; then tell how much of it is not what was written."""
+    """Run the target: register memory with known contents, then report wrong parts."""
     with p2p.Session("target", transports=transports) as session:
         words = np.empty(nbytes // _WORD, np.uint64)
         _stamp(words, _THEIRS)
@@ -54,26 +54,26 @@ def _serve(pipe: Connection, transports: str, nbytes: int) -> None:
 
 
 def wrong_parts_of(transports: str, nbytes: int) -> int:
-    """Read ``nbytes`` of another process, then write as many others there.
+    """Read ``nbytes`` of another process, then write ``nbytes`` there, and compare all.
 
     Parameters
     ----------
     transports
         ``"shm"``, ``"tcp"`` or both.
     nbytes
-        More than 0, a multiple of 8. Both processes have so much memory.
+        Positive multiple of 8. Each of the two processes allocates this many bytes.
 
     Returns
     -------
     int
-        Parts of 32 MiB in which a byte is wrong, here or there.
+        Number of parts of 32 MiB with a wrong byte, in both processes.
 
     Raises
     ------
     ValueError
-        ``nbytes`` is none of these.
+        ``nbytes`` is not a positive multiple of 8.
     TimeoutError
-        The other process, or a transfer, takes too long.
+        The other process or a transfer exceeds its time limit.
     """
     if nbytes <= 0 or nbytes % _WORD:
         raise ValueError(f"whole transfers have a multiple of {_WORD} bytes, not {nbytes}")

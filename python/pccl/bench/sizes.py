@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes as users write them."""
+"""Parsing and ranges of sizes."""
 
 from pccl.sizes import bytes_of
 
@@ -7,19 +7,19 @@ __all__ = ["bytes_of", "sizes_between"]
 
 
 def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
-    """Return ``smallest`` times the powers of ``factor``, up to ``largest``.
+    """Return ``smallest`` times the powers of ``factor``, up to ``largest`` inclusive.
 
     Parameters
     ----------
     smallest, largest
-        Bytes.
+        Bounds in bytes.
     factor
-        2 or more.
+        Ratio of consecutive sizes: 2 or more.
 
     Raises
     ------
     ValueError
-        There is no size between, or the factor is too small.
+        ``smallest`` exceeds ``largest``, or ``factor`` is less than 2.
     """
     if factor < 2:
         raise ValueError(f"the factor between sizes is {factor}; it must be 2 or more")

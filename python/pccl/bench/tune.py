@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures which algorithm is fastest on this machine, as ``pccl tune`` does; torch is not needed.
+"""Measurement of the fastest algorithms on this machine (``pccl tune``), without torch.
 
-For each collective and size every algorithm gets its turns, in the same processes; the figure is
-the median over calls of the slowest rank's time, beside what the cost model predicts. What was
-found is kept in a file of the user's cache. Rank 0 of a group reads it and tells the others, so
-that all ranks choose alike.
+For each collective and size, all algorithms run in turns in the same processes. The figure is the
+median over calls of the time of the slowest rank, beside the prediction of the cost model. The
+results are stored in a file in the user's cache. Rank 0 of a group reads the file and sends it to
+the other ranks, so that all ranks make the same choice.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ __all__ = [
 HEADING = (
     "# The fastest algorithm: collective, ranks of one host, bytes of a block from which on.\n"
 )
-# Another algorithm must be so much faster to be worth a change: less is noise.
+# Minimum relative gain for a change of algorithm: smaller differences are noise.
 MARGIN = 0.03
-# The lengths of its blocks may be known to two ranks alone, so all sizes go the same way.
+# Only two ranks may know the length of a block, so one algorithm serves all sizes.
 ONE_CHOICE = ("all_to_all",)
-USUAL_WAYS = 9  # to make a collective
-# What a quiet machine's own services take of its cores stays below.
+USUAL_WAYS = 9  # algorithms per collective
+# Upper bound for the load of services on an idle machine.
 QUIET_SHARE = 0.1
 WARM_UP_CALLS = 2
 LEAST_CALLS = 3
@@ -63,20 +63,20 @@ MOST_CALLS = 200
 
 @dataclass(frozen=True)
 class Job:
-    """What to measure.
+    """Parameters of the tuning.
 
     Attributes
     ----------
     sizes
-        Bytes of the whole buffer, growing.
+        Bytes of the whole buffer, in ascending order.
     rounds
-        Turns of each algorithm in a cell.
+        Number of turns of each algorithm in a cell.
     seconds
-        Length of a turn.
+        Duration of a turn.
     timeout
-        Seconds that one call, or the start of all ranks, may take.
+        Maximum seconds of one call, or of the start of all ranks.
     transports
-        Over these alone, as in ``"tcp"``; empty: as ``PCCL_TRANSPORTS`` says.
+        Transports to use, such as ``"tcp"``; empty: the value of ``PCCL_TRANSPORTS``.
     """
 
     ranks: int
@@ -88,7 +88,7 @@ class Job:
     transports: str = ""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what cannot be measured."""
+        """Raise ValueError for unsupported parameters."""
         if self.ranks < 2:
             raise ValueError(f"{self.ranks} ranks; there is a choice from 2 on")
         if self.rounds < 1:
@@ -99,13 +99,13 @@ class Job:
             )
 
     def cases(self) -> Iterator[Case]:
-        """Give what is measured, in the order in which it is."""
+        """Yield the cases in the order of measurement."""
         for collective in self.collectives:
             for size in self.sizes:
                 yield Case.of_bytes(collective, self.ranks, size)
 
     def expected_seconds(self) -> float:
-        """Return about how long `run` takes on a quiet machine."""
+        """Return the estimated seconds of `run` on an idle machine."""
         turns = USUAL_WAYS * self.rounds
         return SECONDS_PER_START * self.ranks + sum(
             turns * max(self.seconds, (WARM_UP_CALLS + LEAST_CALLS) * expected_call_seconds(case))
@@ -115,22 +115,22 @@ class Job:
 
 @dataclass(frozen=True)
 class Cell:
-    """The times of all algorithms for one collective at one size.
+    """Times of all algorithms for one collective at one size.
 
     Attributes
     ----------
     size, block
         Bytes of the whole buffer, and of the longest block.
     chosen
-        The algorithm that a group chooses now.
+        Algorithm that a group chooses at present.
     us
-        Microseconds by algorithm.
+        Measured microseconds by algorithm.
     predicted_us
-        The same as the cost model has it.
+        Predicted microseconds by algorithm, from the cost model.
     capsules
-        Those among the algorithms, by name: the first 16 digits of their digests.
+        Capsules among the algorithms, by name, with the first 16 digits of their digests.
     shares_memory
-        Whether the ranks shared memory, as those of one host have by default.
+        Whether the ranks used shared memory, the default on one host.
     """
 
     collective: str
@@ -145,16 +145,16 @@ class Cell:
 
     @property
     def best(self) -> str:
-        """The fastest algorithm."""
+        """Fastest algorithm."""
         return min(self.us, key=self.us.__getitem__)
 
     @property
     def loss(self) -> float:
-        """The time of the chosen algorithm over that of the best."""
+        """Time of the chosen algorithm divided by the time of the best."""
         return self.us[self.chosen] / self.us[self.best]
 
     def row(self) -> table.Fields:
-        """Return its fields, the best and its loss, with a column of microseconds by algorithm."""
+        """Return the fields, the best, the loss, and microseconds columns by algorithm."""
         fields = table.fields_of(self)
         del fields["us"], fields["predicted_us"], fields["capsules"]
         fields |= {"best": self.best, "loss": self.loss}
@@ -165,7 +165,7 @@ class Cell:
 
 
 def busy_share(seconds: float = 0.25) -> float:
-    """Return the part of all cores' time, 0 to 1, that others take while this process sleeps."""
+    """Return the load of other processes on all cores, 0 to 1, while this process sleeps."""
     idle, total = _core_times()
     time.sleep(seconds)
     idle_then, total_then = _core_times()
@@ -173,19 +173,19 @@ def busy_share(seconds: float = 0.25) -> float:
 
 
 def _core_times() -> tuple[int, int]:
-    """Return the ticks that all cores were idle, or waited for a disk, and all ticks: proc(5)."""
+    """Return the idle and I/O wait ticks of all cores, and all ticks (proc(5))."""
     cores = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
     ticks = [int(word) for word in cores.split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
 
 def ranks_to_measure() -> tuple[int, ...]:
-    """Return 2, 4 and further powers of two up to the number of cores."""
+    """Return 2, 4 and the further powers of two up to the number of cores."""
     return sizes_between(2, max(4, os.cpu_count() or 1), 2)
 
 
 def run(job: Job) -> Table[Cell]:
-    """Measure all of a job, on ranks that it starts; notebooks show what it returns as a table.
+    """Start the ranks of a job, and return its cells, which notebooks display as a table.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def run(job: Job) -> Table[Cell]:
 
 
 def measured(job: Job) -> Iterator[Cell]:
-    """Start the ranks, and give each cell when it is measured.
+    """Start the ranks of a job, and yield each cell after its measurement.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
 
 
 def check_kept(cell: Cell) -> None:
-    """Raise ValueError where ranks had no memory in common: groups that do would choose by it."""
+    """Raise ValueError for a cell without shared memory: groups with it must not use the cell."""
     if not cell.shares_memory:
         raise ValueError(
             "these ranks share no memory, and those that do would choose by what is kept: unset"
@@ -247,12 +247,12 @@ def check_kept(cell: Cell) -> None:
 
 
 def table_of(cells: Iterable[Cell]) -> str:
-    """Return what a tuning file says of ``cells``, which are in the order of `run`.
+    """Return the text of a tuning file for ``cells`` in the order of `run`.
 
     Raises
     ------
     ValueError
-        The ranks shared no memory (``PCCL_TRANSPORTS=tcp``).
+        The ranks used no shared memory (``PCCL_TRANSPORTS=tcp``).
     """
 
     def group(cell: Cell) -> tuple[int, str]:
@@ -290,12 +290,12 @@ def _one_choice(cells: list[Cell]) -> Iterator[tuple[int, str]]:
 
 
 def path() -> Path:
-    """Return the file that groups on this machine read.
+    """Return the path of the tuning file that groups on this machine read.
 
     Raises
     ------
     ValueError
-        The environment names none.
+        The environment defines no path for the file.
     """
     if not (found := tuning_path()):
         raise ValueError("no place for the file: set PCCL_TUNING_FILE, XDG_CACHE_HOME or HOME")
@@ -303,5 +303,5 @@ def path() -> Path:
 
 
 def save(table: str, file: Path) -> None:
-    """Write ``table`` so that who reads at the same time finds the old or the new one, whole."""
+    """Write ``table`` atomically: concurrent readers get the complete old or new file."""
     write_whole(file, table)

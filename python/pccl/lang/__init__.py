@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of collectives, written in Python, proven when they are built.
+"""Algorithms of collectives in Python. Building an algorithm verifies it.
 
 >>> import pccl.lang as pl
 >>> @pl.algorithm(collective="all_reduce", ranks=8, chunks=8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms in terms of chunks: functions that copy chunks and add them up."""
+"""Algorithms in terms of chunks: functions that copy and reduce chunks."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Algorithm", "Program", "algorithm"]
 
-MOST_CHUNKS = 1 << 20  # of a buffer
+MOST_CHUNKS = 1 << 20  # per buffer
 
 
 class Program:
-    """What an algorithm's function is given: buffers of all ranks, in chunks.
+    """Argument of an algorithm's function: the buffers of all ranks, in chunks.
 
     Attributes
     ----------
     collective
-        What the algorithm makes.
+        Name of the collective that the algorithm implements.
     ranks
-        How many there are.
+        Number of ranks.
     chunks
-        Of each block: of the whole buffer of all_reduce, broadcast and reduce; of what one rank
-        gives or gets for the others.
+        Number of chunks per block. A block is the whole buffer of all_reduce, broadcast and reduce;
+        for the other collectives it is the part of a buffer that belongs to one rank.
     root
-        Of broadcast, reduce, gather and scatter; else 0.
+        Root of broadcast, reduce, gather and scatter; 0 for other collectives.
     """
 
     def __init__(self, geometry: Geometry, trace: Trace | None = None) -> None:
@@ -50,25 +50,25 @@ class Program:
         self._trace = trace or Trace(geometry)
 
     def input(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
-        """Return chunks of what a rank gives.
+        """Return chunks of the input of a rank.
 
         Parameters
         ----------
         rank
-            Whose.
+            Rank that owns the input.
         chunk, count
-            The first, and how many. Buffers with a block for each rank count through: chunk ``j``
-            of block ``b`` is ``b * chunks + j``.
+            First chunk, and number of chunks. In a buffer with one block per rank, chunk ``j`` of
+            block ``b`` has the index ``b * chunks + j``.
 
         Raises
         ------
         ProgramError
-            There is no such rank, it has no input, or not so many chunks.
+            The rank does not exist, has no input, or has fewer chunks.
         """
         return self._chunks(rank, "input", chunk, count)
 
     def output(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
-        """Return chunks of what a rank gets, with what they hold now, or to copy to.
+        """Return chunks of the output of a rank: their present values, or targets to copy to.
 
         Parameters
         ----------
@@ -78,25 +78,25 @@ class Program:
         Raises
         ------
         ProgramError
-            There is no such rank, it has no output, or not so many chunks.
+            The rank does not exist, has no output, or has fewer chunks.
         """
         return self._chunks(rank, "output", chunk, count)
 
     def scratch(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
-        """Return chunks of memory that a rank has while the collective runs.
+        """Return chunks of temporary memory that a rank has while the collective runs.
 
-        Chunks of a block may differ in length, and so a chunk keeps its index modulo ``chunks``
-        wherever it goes, in scratch too.
+        Chunks of a block may differ in length. Therefore a chunk keeps its index modulo ``chunks``
+        wherever it is copied to, scratch included.
 
         Parameters
         ----------
         rank, chunk, count
-            As for ``input``; there is as much as is named.
+            As for ``input``. Scratch extends to the largest chunk that the function uses.
 
         Raises
         ------
         ProgramError
-            There is no such rank, or there are too many chunks.
+            The rank does not exist, or there are too many chunks.
         """
         rank = self._trace.check_rank(rank)
         if chunk < 0 or count < 1 or chunk + count > MOST_CHUNKS:
@@ -105,19 +105,20 @@ class Program:
         return self._at(rank, "scratch", chunk, count)
 
     def switch_phase(self, phase: str) -> None:
-        """Have the network go to another phase, once all ranks have done all that comes before.
+        """Switch the network to another phase, after all earlier operations of all ranks.
 
-        What comes after goes over the links of that phase alone. Scratch does not outlive it.
+        Later operations use the links of that phase only. Scratch does not keep its values across
+        the switch.
 
         Parameters
         ----------
         phase
-            Its name in the description of the cluster.
+            Name of the phase in the description of the cluster.
 
         Raises
         ------
         ProgramError
-            It is no name, or this is a part of a composed algorithm.
+            ``phase`` is not a valid name, or this function is a part of a composed algorithm.
         """
         self._trace.switch_phase(phase)
 
@@ -134,26 +135,26 @@ class Program:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A function that says what a collective does with chunks; ``build`` makes a capsule of it.
+    """A function that defines a collective on chunks; ``build`` makes a capsule of it.
 
-    Called with a ``Program``, it is a part of another algorithm.
+    A call with a ``Program`` runs the function as a part of another algorithm.
 
     Attributes
     ----------
     function
-        Takes a ``Program``, and parameters of its own.
+        Callable that takes a ``Program`` and its own keyword parameters.
     collective
-        What it makes.
+        Name of the collective that the function implements.
     ranks
-        For how many, or for which numbers; None for any number, which ``build`` is told.
+        Number of ranks, or several numbers; None for any number, which ``build`` then requires.
     chunks
-        Of each block, or a function that says how many there are for so many ranks.
+        Number of chunks per block, or a function that returns it for a number of ranks.
     root
-        Of broadcast, reduce, gather and scatter.
+        Root of broadcast, reduce, gather and scatter.
     slots
-        Messages that may wait between two ranks on one channel.
+        Number of messages that may wait between two ranks on one channel.
     protocol
-        By which messages should travel between GPUs, as for ``pccl.Capsule.of``.
+        Protocol of messages between GPUs, as for ``pccl.Capsule.of``.
     """
 
     function: Callable[..., object]
@@ -181,28 +182,30 @@ class Algorithm:
         note: str = "",
         **parameters: Any,
     ) -> Capsule:
-        """Return the capsule of what the function says, verified.
+        """Return the verified capsule of the algorithm.
 
         Parameters
         ----------
         name
-            The capsule's; None for that of the function.
+            Name of the capsule; None for the name of the function.
         ranks
-            Where the algorithm is for any number, or for several. Of several, ``range(2, 17)`` or
-            ``[2, 4, 8]``, the capsule has the programs for each: a group takes those for its own.
+            Number of ranks, where the algorithm is for any number or for several. For several
+            numbers, such as ``range(2, 17)`` or ``[2, 4, 8]``, the capsule contains the programs
+            for each number, and a group uses those for its own number of ranks.
         instances
-            Copies of the program that run side by side, each over a part of each block.
+            Number of copies of the program that run concurrently, each on a part of each block: 1
+            to 64.
         sizes, author, licence, note
             As for ``pccl.Capsule.of``.
         parameters
-            For the function.
+            Keyword arguments for the function.
 
         Raises
         ------
         InvalidArgumentError
-            The algorithm is for other ranks, or takes no such shape.
+            The algorithm is for other numbers of ranks, or the shape is invalid.
         ProgramError
-            The algorithm is wrong; the message names the line, and the steps in conflict, and the
+            The algorithm is wrong. The message names the line, the steps in conflict, and the
             number of ranks where there are several.
         """
         name = name or self.function.__name__
@@ -240,7 +243,8 @@ class Algorithm:
         try:
             return attempt(fused=True)
         except ProgramError:
-            # Its steps are those of the function, one by one: right, or with errors easier to read.
+            # The plain form has one step per operation of the function: it may be valid where the
+            # fused form is not, and its errors are easier to read.
             return attempt(fused=False)
 
     def geometry(self, ranks: int | None = None) -> Geometry:
@@ -249,12 +253,12 @@ class Algorithm:
         Parameters
         ----------
         ranks
-            How many, where the algorithm is not for one number alone.
+            Number of ranks, where the algorithm is not for one number only.
 
         Raises
         ------
         InvalidArgumentError
-            The algorithm is for other ranks, or takes no such shape.
+            The algorithm is for other numbers of ranks, or the shape is invalid.
         """
         name = self.function.__name__
         count = self.ranks if ranks is None else ranks
@@ -292,7 +296,7 @@ def algorithm(
     slots: int = 2,
     protocol: Protocol = "",
 ) -> Callable[[Callable[..., object]], Algorithm]:
-    """Return a decorator that makes an algorithm of a function, which takes a ``Program``.
+    """Return a decorator that makes an algorithm of a function of a ``Program``.
 
     Parameters
     ----------
@@ -300,23 +304,23 @@ def algorithm(
         ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
         ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
     ranks
-        How many, or which numbers: ``range(2, 17)``, ``[2, 4, 8]``; None for any number, which
-        ``build`` is told.
+        Number of ranks, or several numbers: ``range(2, 17)``, ``[2, 4, 8]``; None for any number,
+        which ``build`` then requires.
     chunks
-        Of each block; or a function of the ranks.
+        Number of chunks per block, or a function that returns it for a number of ranks.
     root
-        Of broadcast, reduce, gather and scatter.
+        Root of broadcast, reduce, gather and scatter.
     slots
-        Messages that may wait between two ranks on one channel: 1 to 64.
+        Number of messages that may wait between two ranks on one channel: 1 to 64.
     protocol
-        By which messages should travel between GPUs, as for ``pccl.Capsule.of``: ``"ll"``,
-        ``"ll128"``, ``"direct"``; empty: as their lengths suggest.
+        Protocol of messages between GPUs, as for ``pccl.Capsule.of``: ``"ll"``, ``"ll128"`` or
+        ``"direct"``; empty: chosen by message length.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective, or no such protocol; or a number of ranks is none, or is there
-        twice, or there are more than 1,024.
+        The collective or the protocol does not exist, a number of ranks is invalid or occurs twice,
+        or there are more than 1,024 numbers.
     """
     if collective not in COLLECTIVES:
         raise InvalidArgumentError(

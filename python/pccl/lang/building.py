@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From programs to capsules: parallel copies, proof, and whom to blame."""
+"""Conversion of programs to capsules: parallel copies, verification, and error locations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_INSTANCES = 64
 
 
 class About(NamedTuple):
-    """What a capsule says of itself, besides its programs."""
+    """Metadata of a capsule, besides its programs."""
 
     name: str
     author: str = ""
@@ -34,7 +34,7 @@ class About(NamedTuple):
 
 
 def check_protocol(protocol: Protocol) -> Protocol:
-    """Return the present name of a protocol of messages; raise InvalidArgumentError for another."""
+    """Return the current name of a protocol; raise InvalidArgumentError for an unknown one."""
     if protocol in FORMER_PROTOCOLS:
         name = FORMER_PROTOCOLS[protocol]
         text = f"protocol '{protocol}' is now called '{name}'"
@@ -49,12 +49,13 @@ def check_protocol(protocol: Protocol) -> Protocol:
 def capsule_of(
     lowered: Lowered, geometry: Geometry, slots: int, about: About, definition: Line
 ) -> Capsule:
-    """Verify programs and make a capsule of them.
+    """Verify programs and return their capsule.
 
     Raises
     ------
     ProgramError
-        They are wrong; the line is that of the step to blame, else ``definition``.
+        The programs are wrong. The line is that of the faulty step, or ``definition`` where the
+        verifier names no step.
     """
     schedule = _core.schedule_of(
         about.name,
@@ -82,8 +83,8 @@ def capsule_of(
 def replicated(lowered: Lowered, chunks: int, instances: int, definition: Line) -> Lowered:
     """Return a program that runs ``instances`` times side by side, each over a part of each block.
 
-    Chunk ``c`` of a block becomes the ``instances`` chunks ``k * chunks + c``, on lanes and
-    channels of their own.
+    Chunk ``c`` of a block becomes the ``instances`` chunks ``k * chunks + c``. Each instance has
+    its own lanes and channels.
     """
     if not 1 <= instances <= MOST_INSTANCES:
         raise ProgramError(definition, f"instances is {instances}; it must be 1 to 64")
@@ -117,7 +118,7 @@ def replicated(lowered: Lowered, chunks: int, instances: int, definition: Line) 
 
 
 class _Move(NamedTuple):
-    """To one of several parts of each block."""
+    """Mapping of a step to one of several parts of each block."""
 
     part: int
     parts: int

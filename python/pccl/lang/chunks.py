@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks in an algorithm: what is copied, and added up."""
+"""Chunks in an algorithm: the values that operations copy and reduce."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Chunks", "join"]
 
 
 class Chunks:
-    """One chunk or several of one rank, with what they hold now.
+    """One or more chunks of one rank, with their present values.
 
-    ``x[0]`` and ``x[2:4]`` are some of them, ``len(x)`` says how many there are. What holds
-    something else later can no longer be read through an older value: that is an error, which names
-    the line that overwrote it.
+    ``x[0]`` and ``x[2:4]`` select chunks, and ``len(x)`` is their number. After an operation has
+    overwritten a chunk, an older ``Chunks`` object can no longer be read: the error names the line
+    that overwrote the chunk.
 
     Attributes
     ----------
     rank
-        Where they are.
+        Rank that has the chunks.
     """
 
     def __init__(
@@ -36,16 +36,16 @@ class Chunks:
         self._versions = versions
 
     def copy_to(self, target: int | Chunks, *, channel: int = 0) -> Chunks:
-        """Copy them to another rank, or within theirs.
+        """Copy the chunks to another rank, or within their own rank.
 
         Parameters
         ----------
         target
-            A rank: they come where they belong in its output, or into scratch that is found for
-            them. Or as many chunks of its output or scratch.
+            A rank, or as many chunks of the output or scratch of a rank. A rank stores the copies
+            at their position in its output, or in scratch that is allocated for them.
         channel
-            Messages of one channel between two ranks keep their order; those of others do not wait
-            for them.
+            Channel of the messages: 0 or more. Messages of one channel between two ranks keep their
+            order; messages of different channels do not wait for each other.
 
         Returns
         -------
@@ -55,7 +55,7 @@ class Chunks:
         Raises
         ------
         ProgramError
-            They hold nothing, or something else by now; or the target takes no copy of them.
+            The chunks are empty or were overwritten, or the target cannot hold a copy of them.
         """
         self._check_readable()
         rank = self._rank_of(target)
@@ -63,27 +63,28 @@ class Chunks:
         return self._perform(rank, writes, None, channel)
 
     def reduce_to(self, target: int | Chunks, *, channel: int = 0) -> Chunks:
-        """Add them to what another rank has of the same, or theirs has.
+        """Add the chunks to the corresponding chunks of another rank, or of their own rank.
 
         Parameters
         ----------
         target
-            A rank: they are added to what it got last of the same chunks, or to its input, and the
-            sums come where they belong in its output, or into scratch. Or as many chunks, which
-            they are added to: the sums come into these, but never into an input.
+            A rank, or as many chunks. A rank adds the chunks to its latest values of the same
+            chunks, or to its input, and stores the sums at their position in its output, or in
+            scratch. Given chunks are the second operand and receive the sums, unless they are an
+            input, which is never written.
         channel
             As for ``copy_to``.
 
         Returns
         -------
         Chunks
-            The sums.
+            The chunks that contain the sums.
 
         Raises
         ------
         ProgramError
-            They, or the target's, hold nothing, or something else by now; or the collective adds
-            nothing up.
+            The chunks or those of the target are empty or were overwritten, or the collective has
+            no reduction.
         """
         self._check_readable()
         rank = self._rank_of(target)
@@ -153,17 +154,17 @@ class Chunks:
 
 
 def join(*parts: Chunks) -> Chunks:
-    """Return chunks of one rank as one value, so that they travel in one message.
+    """Return chunks of one rank as one value, so that one message carries them.
 
     Parameters
     ----------
     parts
-        One or more.
+        One or more values of one rank.
 
     Raises
     ------
     ProgramError
-        They are of several ranks.
+        The chunks belong to several ranks.
     """
     first = parts[0]
     if any(part.rank != first.rank or part._trace is not first._trace for part in parts):

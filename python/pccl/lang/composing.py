@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms made of one inside hosts and one across them."""
+"""Hierarchical algorithms: one algorithm inside hosts, and one across hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compose"]
 
-# What it takes inside hosts, in order; None stands for the algorithm across.
+# The algorithms that a collective requires inside hosts, in order; None is the one across hosts.
 STAGES: dict[Collective, tuple[Collective | None, ...]] = {
     "all_reduce": ("reduce_scatter", None, "all_gather"),
     "all_gather": (None, "all_gather"),
@@ -34,36 +34,38 @@ STAGES: dict[Collective, tuple[Collective | None, ...]] = {
 def compose(
     *, inside: Algorithm | Sequence[Algorithm], across: Algorithm, ranks_per_host: int
 ) -> Algorithm:
-    """Return an algorithm of one inside hosts and one across them, which makes what that makes.
+    """Return an algorithm that runs one algorithm inside hosts and another across hosts.
 
-    Ranks of a host follow each other. Across hosts run as many programs side by side as a host has
-    ranks, each between the ranks of one index and over its part of the data: no byte leaves a host
-    twice. Of broadcast and reduce, it is one, between the roots.
+    The result implements the collective of ``across``. The ranks of a host are consecutive. Across
+    hosts, one program per rank of a host runs concurrently, each between the ranks of one index and
+    on its part of the data: no byte leaves a host twice. For broadcast and reduce, one program runs
+    between the roots.
 
     Parameters
     ----------
     inside
-        For ``ranks_per_host`` ranks. What makes an all_reduce takes two: a reduce_scatter, which
-        runs before, and an all_gather, which runs after. Else it makes what ``across`` does: before
-        it reduce_scatter and reduce, after it all_gather and broadcast. Built-in ones are what
-        ``from_generator`` returns without a number of ranks.
+        Algorithm or algorithms for ``ranks_per_host`` ranks. An all_reduce requires two: a
+        reduce_scatter, which runs before ``across``, and an all_gather, which runs after it. Any
+        other collective requires one algorithm of the same collective as ``across``: reduce_scatter
+        and reduce run before it, all_gather and broadcast after it. ``from_generator`` without a
+        number of ranks returns a built-in algorithm.
     across
-        For as many ranks as there are hosts: all_reduce, all_gather, reduce_scatter, broadcast or
-        reduce.
+        Algorithm for as many ranks as there are hosts: all_reduce, all_gather, reduce_scatter,
+        broadcast or reduce.
     ranks_per_host
-        2 or more.
+        Number of ranks per host: 2 or more.
 
     Returns
     -------
     Algorithm
-        For any number of hosts that ``across`` takes; ``build(ranks=...)`` proves it as a whole.
-        Its protocol is that of ``across``.
-        The root, where there is one, is that of ``inside`` on the host that is that of ``across``.
+        Algorithm for any number of hosts that ``across`` supports; ``build(ranks=...)`` verifies it
+        as a whole. Its protocol is the protocol of ``across``. Its root, if any, is the root of
+        ``inside`` on the host that is the root of ``across``.
 
     Raises
     ------
     InvalidArgumentError
-        The algorithms do not make such a whole.
+        The algorithms do not fit together.
     """
     require_int(ranks_per_host, "ranks_per_host")
     if ranks_per_host < 2:
@@ -99,7 +101,7 @@ class _Stage(NamedTuple):
 
 
 def _stages(inside: list[Algorithm], across: Algorithm) -> list[_Stage]:
-    """Return the algorithms in the order in which they run."""
+    """Return the algorithms in execution order."""
     wanted = STAGES.get(across.collective)
     if wanted is None:
         raise InvalidArgumentError(
@@ -116,14 +118,14 @@ def _stages(inside: list[Algorithm], across: Algorithm) -> list[_Stage]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The stages of a composed algorithm, and the ranks and data that each part of them has."""
+    """Stages of a composed algorithm, with the ranks and data of each of their parts."""
 
     collective: Collective
-    each: int  # ranks of a host
+    each: int  # ranks per host
     stages: list[_Stage]
 
     def chunks(self, ranks: int) -> int:
-        """Return the chunks of a block, with which every stage has whole ones of its own."""
+        """Return the least number of chunks per block that every stage can divide."""
         hosts = self._hosts(ranks)
         coarsest = Geometry(self.collective, ranks, self._unit, 0)
         least = 1
@@ -134,7 +136,7 @@ class _Parts:
         return least * self._unit
 
     def run(self, program: Program) -> None:
-        """Write down all stages, each of which begins with what the one before has made."""
+        """Record all stages; each stage starts from the results of the previous stage."""
         trace = program._trace
         held = dict(_inputs(trace.geometry))
         for stage in self.stages:
@@ -150,7 +152,7 @@ class _Parts:
 
     @property
     def _unit(self) -> int:
-        """The parts of a block among the ranks of a host."""
+        """Number of parts of a block among the ranks of a host."""
         return self.each if self.collective == "all_reduce" else 1
 
     def _hosts(self, ranks: int) -> int:
@@ -163,7 +165,7 @@ class _Parts:
     def _groups(
         self, whole: Geometry, stage: _Stage
     ) -> Iterator[tuple[list[int], Geometry, Callable[[int], list[Home]]]]:
-        """Give the ranks of each part of a stage, their buffers, and what their blocks are."""
+        """Yield the ranks of each part of a stage, their buffers, and their map of blocks."""
         hosts = self._hosts(whole.ranks)
         if stage.is_inside:
             for host in range(hosts):
@@ -176,7 +178,7 @@ class _Parts:
             yield ranks, stage.algorithm.geometry(hosts), self._blocks(whole, stage, index)
 
     def _blocks(self, whole: Geometry, stage: _Stage, index: int) -> Callable[[int], list[Home]]:
-        """Return what a block of a stage's part has of the whole."""
+        """Return a function that maps a block of a stage's part to chunks of the whole."""
         hosts = whole.ranks // self.each
         chunks = range(whole.chunks)
         if self.collective in ROOTED:
@@ -195,7 +197,7 @@ class _Parts:
 
 
 def _inputs(geometry: Geometry) -> Iterator[tuple[Held, Atom]]:
-    """Give where ranks have what they begin with."""
+    """Yield the location of each input of each rank."""
     for rank in range(geometry.ranks):
         if geometry.exists(rank, "input"):
             for index in range(geometry.size("input")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of what is wrong with a program: the steps in conflict, among those around them."""
+"""Plots of errors in a program: the steps in conflict, with the neighbouring steps."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def draw_conflict(
     lines: Mapping[Place, Sequence[Line]],
     what: str,
 ) -> matplotlib.figure.Figure:
-    """Draw a column for each lane with a step in conflict: that step, and those around it.
+    """Draw a column for each lane with a step in conflict: that step and its neighbours.
 
-    Steps in conflict have a colour and the line of Python that they are of; an arrow joins the
-    first two.
+    Steps in conflict have a colour and show their line of Python; an arrow joins the first two.
     """
     lanes = sorted({place[:2] for place in places})
     spots = _spots_of(schedule, places, lanes)
@@ -61,7 +60,7 @@ def draw_conflict(
 def _spots_of(
     schedule: Schedule, places: Sequence[Place], lanes: Sequence[tuple[int, int]]
 ) -> dict[Step, tuple[int, int]]:
-    """Return column and row of each step that is drawn."""
+    """Return the column and row of each drawn step."""
     spots = {}
     for step in schedule.steps:
         lane = (step.rank, step.lane)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The built-in algorithms: as capsules, and as algorithms that others are composed of."""
+"""Built-in algorithms, as capsules and as parts of composed algorithms."""
 
 from __future__ import annotations
 
@@ -55,30 +55,31 @@ def from_generator(
     sizes: str = "..",
     protocol: Protocol = "",
 ) -> Capsule | Algorithm:
-    """Return a capsule of what a built-in generator makes, or an algorithm that does the same.
+    """Return a built-in algorithm as a capsule, or as an algorithm for any number of ranks.
 
-    ``print(from_generator(...).schedule)`` shows the steps of a capsule. An algorithm, for any
-    number of ranks, is a part like any other: ``compose`` takes it, and so does a function of a
-    ``Program``. It says what the steps do in terms of chunks, and may come to others that do it.
+    ``print(from_generator(...).schedule)`` shows the steps of a capsule. An algorithm for any
+    number of ranks can be a part of others: ``compose`` accepts it, and so does a function of a
+    ``Program``. It expresses the steps in terms of chunks, and building it may result in different
+    steps with the same effect.
 
     Parameters
     ----------
     algorithm, collective, root, chunks, slots
         As for ``pccl.schedule.generate``.
     ranks
-        As for ``pccl.schedule.generate``; None for an algorithm.
+        As for ``pccl.schedule.generate``; None to return an algorithm.
     name
-        The capsule's; None for the algorithm's and the number of ranks, ``"pat8"``: a group has
-        one of the algorithm's name already.
+        Name of the capsule; None for the name of the algorithm and the number of ranks, such as
+        ``"pat8"``, because each group already has an algorithm of the plain name.
     sizes
-        As for ``pccl.load_capsule``. ``build`` of an algorithm takes both.
+        As for ``pccl.load_capsule``. For an algorithm, pass ``name`` and ``sizes`` to ``build``.
     protocol
         As for ``pccl.Capsule.of``.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such algorithm, collective or protocol, or it takes no such shape.
+        The algorithm, collective or protocol does not exist, or the shape is invalid.
     """
     for value, argument in ((ranks, "ranks"), (root, "root"), (chunks, "chunks"), (slots, "slots")):
         if value is not None:
@@ -92,7 +93,7 @@ def from_generator(
 
 
 class _Generator(NamedTuple):
-    """A built-in one, for any number of ranks."""
+    """Built-in generator, for any number of ranks."""
 
     name: str
     collective: Collective

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the chunks of a collective begin, and where they belong."""
+"""Initial and final locations of the chunks of a collective."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Collective: TypeAlias = Literal[
     "scatter",
     "all_to_all",
 ]
-# "auto" is scratch that nobody has numbered yet.
+# "auto" is scratch that has no number yet.
 Buffer: TypeAlias = Literal["input", "output", "scratch", "auto"]
 
-# Of messages between GPUs; "" is none in particular.
+# Protocol of messages between GPUs; "" leaves the choice open.
 Protocol: TypeAlias = Literal["", "ll", "ll128", "direct"]
 
 COLLECTIVES = get_args(Collective)
 PROTOCOLS = get_args(Protocol)
-# Still taken, with a DeprecationWarning.
+# These names are still accepted, with a DeprecationWarning.
 FORMER_PROTOCOLS: dict[str, Protocol] = {"words": "ll", "lines": "ll128"}
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
@@ -38,17 +38,17 @@ _BY_TARGET = ("reduce_scatter", "scatter")
 
 
 class Atom(NamedTuple):
-    """One chunk of a buffer of some rank."""
+    """One chunk of a buffer of a rank."""
 
     buffer: Buffer
     chunk: int
 
 
 class Home(NamedTuple):
-    """What a chunk is a part of, wherever it lies: a block, and which chunk of it.
+    """Identity of a chunk, independent of its location: a block, and the index within the block.
 
-    Blocks are those of the buffer that has one for each rank; of all_to_all, n x n: of source and
-    target.
+    The blocks are those of the buffer that has one block per rank. An all_to_all has n x n blocks:
+    one for each pair of source and target.
     """
 
     block: int
@@ -57,12 +57,12 @@ class Home(NamedTuple):
 
 @dataclass(frozen=True)
 class Geometry:
-    """The buffers of a collective, in chunks.
+    """Buffers of a collective, in chunks.
 
     Attributes
     ----------
     chunks
-        Of each block.
+        Number of chunks per block.
     """
 
     collective: Collective
@@ -71,19 +71,19 @@ class Geometry:
     root: int
 
     def size(self, buffer: Buffer) -> int:
-        """Return the chunks of the input or output of a rank."""
+        """Return the number of chunks of the input or output of a rank."""
         many = ("reduce_scatter", "scatter", "all_to_all")
         if buffer == "output":
             many = ("all_gather", "gather", "all_to_all")
         return self.chunks * (self.ranks if self.collective in many else 1)
 
     def exists(self, rank: int, buffer: Buffer) -> bool:
-        """Tell whether a rank has its input or output: some have them at the root alone."""
+        """Return whether a rank has the buffer: some collectives have it at the root only."""
         at_root = _INPUT_AT_ROOT if buffer == "input" else _OUTPUT_AT_ROOT
         return rank == self.root or self.collective not in at_root
 
     def home_of_input(self, rank: int, index: int) -> Home:
-        """Return what an input chunk is a part of."""
+        """Return the identity of an input chunk."""
         block, chunk = divmod(index, self.chunks)
         if self.collective in _BY_SOURCE:
             return Home(rank, chunk)
@@ -92,7 +92,7 @@ class Geometry:
         return Home(block, chunk)
 
     def home_of_output(self, rank: int, index: int) -> Home:
-        """Return what belongs into an output chunk."""
+        """Return the identity of the result in an output chunk."""
         block, chunk = divmod(index, self.chunks)
         if self.collective in _BY_TARGET:
             return Home(rank, chunk)
@@ -101,7 +101,7 @@ class Geometry:
         return Home(block, chunk)
 
     def output_of(self, home: Home, rank: int) -> Atom | None:
-        """Return where it belongs at a rank; None where that rank does not get it."""
+        """Return the output chunk for it on a rank; None where that rank does not receive it."""
         if not self.exists(rank, "output"):
             return None
         block, chunk = home
@@ -113,13 +113,13 @@ class Geometry:
         return Atom("output", block * self.chunks + chunk)
 
     def input_of(self, home: Home) -> Atom | None:
-        """Return what a rank adds to it; None where nothing is reduced."""
+        """Return the input chunk that a rank adds to it; None without a reduction."""
         if self.collective not in REDUCTIONS:
             return None
         return Atom("input", home.block * self.chunks + home.chunk)
 
     def in_place(self, rank: int, atom: Atom) -> Atom:
-        """Return the chunk that is the same memory where input and output are: one for both."""
+        """Return the canonical chunk of a memory location that input and output share in place."""
         own = rank * self.chunks
         if atom.buffer == "input" and self.collective in _ONE_BLOCK:
             return Atom("output", atom.chunk)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a user's Python, and places of steps."""
+"""Lines of user code, and places of steps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Place: TypeAlias = tuple[int, int, int]  # rank, lane, step
 
 
 class Line(NamedTuple):
-    """A line of a file of Python."""
+    """Line of a Python file."""
 
     file: str
     number: int
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """Text of the line, without surrounding white space."""
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From operations to the steps of each rank.
+"""Lowering of operations to the steps of each rank.
 
-A channel of a rank is a lane. Operations run in the order of their depth, the longest chain of
-operations that they depend on, so that those that do not depend on each other run side by side;
-at one depth sends come first. A step that sends on what another has just received becomes one with
-it, and what nobody else reads is not stored. Where that cannot run at the slots that there are, the
-verifier says so, and the plain form is taken: one step for each end of each operation, in one order
-that all ranks keep, which cannot deadlock. At a switch of phases all lanes wait for each other.
+Each channel of a rank becomes a lane. Operations run in the order of their depth, the longest chain
+of operations that they depend on, so that independent operations run concurrently; at one depth,
+sends come first. A step that forwards a message is merged with the step that received it, and a
+value without other readers is not stored. Where the merged form cannot run with the available
+slots, the verifier rejects it, and the plain form is used: one step for each end of each operation,
+in one order that all ranks follow, which cannot deadlock. At a switch of phases all lanes wait for
+each other.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ __all__ = ["SWITCH", "Lowered", "lower"]
 
 _Slices: TypeAlias = "list[tuple[str, int, int]]"
 
-# Within a depth.
+# Order of steps within a depth.
 _SENDS, _RECEIVES, _STAYS = range(3)
 
 
 @dataclass
 class Lowered:
-    """Programs as ``pccl._core.schedule_of`` takes them, and the lines that steps came from."""
+    """Programs in the form of ``pccl._core.schedule_of``, and the source lines of steps."""
 
     programs: list[Any]
     origins: dict[Place, tuple[Line, ...]]
-    phases: list[str] = field(default_factory=list)  # to which the network goes at each switch
+    phases: list[str] = field(default_factory=list)  # target of each switch
 
 
 @dataclass
 class _Step:
-    """One end of an operation, or both where they are at one rank, or two that became one."""
+    """One end of an operation, both ends on one rank, or a merged pair of steps."""
 
     action: str
     operation: Operation
     depth: int
     reads: tuple[Atom, ...] = ()
-    operands: tuple[Atom, ...] | None = None  # that are added; None: nothing is
+    operands: tuple[Atom, ...] | None = None  # second summands; None: no reduction
     writes: tuple[Atom, ...] = ()
     source: int | None = None
     target: int | None = None
@@ -56,7 +57,7 @@ class _Step:
 
 
 def lower(trace: Trace, *, fused: bool) -> Lowered:
-    """Return the steps of a trace; ``fused`` is the form that is faster."""
+    """Return the steps of a trace; ``fused`` selects the faster form."""
     depths = _depths(trace)
     steps = _steps_by_rank(trace, depths, fused)
     lowered = Lowered([], {}, [switch.phase for switch in trace.switches])
@@ -69,10 +70,10 @@ def lower(trace: Trace, *, fused: bool) -> Lowered:
 
 
 def _depths(trace: Trace) -> list[int]:
-    """Return, by operation, the messages on the longest way to its end.
+    """Return, by operation, the number of messages on the longest path to its end.
 
-    Whether input and output are one memory or two, it comes after what it reads is written, and
-    before that is written again.
+    An operation comes after the writes of the values that it reads and before their next overwrite,
+    whether input and output share memory or not.
     """
     depths: list[int] = []
     written: dict[tuple[int, Atom], int] = {}
@@ -120,7 +121,7 @@ def _steps_by_rank(trace: Trace, depths: list[int], fused: bool) -> list[list[li
 
 
 def _ends(operation: Operation, depth: int) -> list[tuple[int, int, _Step]]:
-    """Return rank, phase and step of each end."""
+    """Return the rank, phase and step of each end."""
     if operation.is_local:
         return [(operation.source, _STAYS, step) for step in _local(operation, depth)]
     send = _Step("send", operation, depth, reads=operation.reads, target=operation.target)
@@ -137,7 +138,7 @@ def _ends(operation: Operation, depth: int) -> list[tuple[int, int, _Step]]:
 
 
 def _local(operation: Operation, depth: int) -> list[_Step]:
-    """Return the steps of an operation within a rank: a reduction adds to what it writes."""
+    """Return the steps of an operation within a rank: a reduction adds to its destination."""
     reads, writes, operands = operation.reads, operation.writes, operation.operands
     lines = [operation.line]
     if operands is None:
@@ -151,10 +152,10 @@ def _local(operation: Operation, depth: int) -> list[_Step]:
 
 
 def _fused(steps: list[_Step], trace: Trace) -> list[_Step]:
-    """Let each message that was just received be sent on by the step that receives it."""
+    """Merge each send of a message that was just received into the receiving step."""
     result: list[_Step] = []
-    waiting: dict[tuple[int, tuple[Atom, ...]], int] = {}  # by channel and chunks: in the result
-    last_send: dict[tuple[int, int], int] = {}  # by channel and peer: in the result
+    waiting: dict[tuple[int, tuple[Atom, ...]], int] = {}  # by channel and chunks: index
+    last_send: dict[tuple[int, int], int] = {}  # by channel and peer: index
     for step in steps:
         channel = step.operation.channel
         at = waiting.get((channel, step.reads)) if step.action == "send" else None
@@ -187,7 +188,7 @@ def _send_on(receive: _Step, send: _Step, trace: Trace) -> None:
 
 
 def _is_read_once(operation: Operation, trace: Trace) -> bool:
-    """Tell whether what an operation writes is read by one other, and is no result."""
+    """Return whether one other operation reads the written chunks, and none of them is a result."""
     rank = operation.target
     for atom, version in zip(operation.writes, _versions_written(operation, trace), strict=True):
         is_last = version == trace.version((rank, atom))
@@ -201,9 +202,10 @@ def _versions_written(operation: Operation, trace: Trace) -> list[int]:
 
 
 class _Scratch:
-    """Gives chunks of scratch to those that have no number yet.
+    """Allocator of scratch for chunks that have no number yet.
 
-    A chunk keeps its index modulo the chunks of a block, as chunks of a block differ in length.
+    A chunk keeps its index modulo the chunks of a block, because chunks of a block differ in
+    length.
     """
 
     def __init__(self, rank: int, trace: Trace) -> None:
@@ -216,7 +218,7 @@ class _Scratch:
         self.size = trace.scratch[rank]
 
     def slices(self, atoms: Iterable[Atom]) -> _Slices:
-        """Return runs of chunks."""
+        """Return the chunks as runs of (buffer, first, count)."""
         runs: _Slices = []
         for atom in atoms:
             buffer, index = ("scratch", self._place(atom)) if atom.buffer == "auto" else atom
@@ -237,17 +239,17 @@ class _Scratch:
 
 
 class _Order:
-    """Which steps of other lanes of a rank a step must wait for."""
+    """Dependencies of steps on other lanes of the same rank."""
 
     def __init__(self, rank: int, geometry: Geometry) -> None:
         self._rank = rank
         self._geometry = geometry
         self._writer: dict[Atom, tuple[int, int]] = {}
         self._readers: dict[Atom, list[tuple[int, int]]] = collections.defaultdict(list)
-        self._known: dict[tuple[int, int], int] = {}  # by lane: how far it has waited for another
+        self._known: dict[tuple[int, int], int] = {}  # by lane and other lane: last step waited for
 
     def enter(self, lane: int, index: int, step: _Step, read: Iterable[Atom]) -> _After:
-        """Return (lane, step) of each."""
+        """Record a step and return the (lane, step) pairs that it must wait for."""
         reads = {self._geometry.in_place(self._rank, atom) for atom in read}
         stores = step.action != "recv_reduce_send"
         writes = (
@@ -289,7 +291,7 @@ def _emit(lowered: Lowered, rank: int, parts: list[list[_Step]], trace: Trace) -
     for number, part in enumerate(parts):
         if number > 0:
             _emit_switch(lowered, rank, program, trace.switches[number - 1].line)
-        order = _Order(rank, trace.geometry)  # a switch waits for all that comes before it
+        order = _Order(rank, trace.geometry)  # a switch waits for all earlier steps
         for step in part:
             channel = step.operation.channel
             lane = lanes[channel]
@@ -310,7 +312,7 @@ def _raw(step: _Step, scratch: _Scratch, channel: int, after: _After) -> Any:
     src = step.reads
     dst = step.writes
     if step.source is not None:
-        # A receiving step reads what it adds; the slices are left out where they are those of dst.
+        # A receiving step reads its summands; the slices are omitted where they equal dst.
         src = step.operands or ()
         if src == dst and step.action != "recv_reduce_send":
             src = ()

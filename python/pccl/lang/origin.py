@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a user's Python, and the errors that name them."""
+"""Lines of user code, and the errors that name them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _PLACE = re.compile(r"rank (\d+) lane (\d+) step (\d+)")
 
 
 class Conflict(NamedTuple):
-    """What the verifier has found: a counter-example.
+    """Counter-example that the verifier found.
 
     Attributes
     ----------
     what
-        In its words.
+        Message of the verifier.
     schedule
-        The steps of all ranks.
+        Schedule with the steps of all ranks.
     places
-        Of the steps in conflict, the one to blame first.
+        Places of the steps in conflict; the faulty one is first.
     lines
-        Of Python, by place.
+        Lines of Python, by place.
     """
 
     what: str
@@ -46,14 +46,14 @@ class Conflict(NamedTuple):
 
 
 class ProgramError(InvalidArgumentError):
-    """An algorithm is wrong; the message names the line of it, and the steps in conflict.
+    """Error in an algorithm; the message names its line and the steps in conflict.
 
     Attributes
     ----------
     line
-        Where the mistake is.
+        Line of the mistake.
     conflict
-        The steps in conflict, where the verifier has found any; else None.
+        Steps in conflict, where the verifier found any; otherwise None.
     """
 
     line: Line
@@ -66,27 +66,27 @@ class ProgramError(InvalidArgumentError):
         self.conflict = conflict
 
     def for_ranks(self, ranks: int) -> ProgramError:
-        """Return the same, of an algorithm for several numbers of ranks.
+        """Return the same error with the number of ranks, for an algorithm for several numbers.
 
         Parameters
         ----------
         ranks
-            With which it is wrong.
+            Number of ranks for which the algorithm is wrong.
         """
         return ProgramError(self.line, f"for {ranks} ranks: {self._what}", self.conflict)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the steps in conflict, among those around them.
+        """Draw the steps in conflict, with the neighbouring steps.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A column for each lane that has one.
+            Figure with a column for each lane that has a step in conflict.
 
         Raises
         ------
         ValueError
-            It is no step that is wrong.
+            The error has no step: a call in that line is wrong.
         ImportError
             matplotlib is missing (``pip install matplotlib``).
         """
@@ -99,7 +99,7 @@ class ProgramError(InvalidArgumentError):
 
 
 def caller() -> Line:
-    """Return the line that called into the language."""
+    """Return the line of user code that called into ``pccl.lang``."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
@@ -112,7 +112,7 @@ def line_of(function: Callable[..., object]) -> Line:
 
 
 def places_in(message: str) -> list[Place]:
-    """Return the steps that a message of the verifier names, each once, in its order."""
+    """Return the steps that a message of the verifier names, each once, in order of appearance."""
     found = [(int(rank), int(lane), int(step)) for rank, lane, step in _PLACE.findall(message)]
     return list(dict.fromkeys(found))
 
@@ -123,18 +123,18 @@ def blame(
     origins: Mapping[Place, tuple[Line, ...]],
     otherwise: Line,
 ) -> ProgramError:
-    """Return the error for what the verifier says: the first step that it names is to blame.
+    """Return the error for a message of the verifier: the first named step is the faulty one.
 
     Parameters
     ----------
     message
-        The verifier's.
+        Message of the verifier.
     schedule
-        That it has refused.
+        Schedule that the verifier rejected.
     origins
-        The lines that each step came from.
+        Source lines of each step.
     otherwise
-        Whom to blame where it names no step.
+        Line of the error where the message names no step.
     """
     found = [place for place in places_in(message) if place in origins]
     if not found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a part of an algorithm does among some ranks, written down as a part of the whole."""
+"""Operations of a part of an algorithm among some ranks, recorded in the whole as well."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Held", "Part"]
 
-Held: TypeAlias = tuple[int, Home]  # a rank, and what it has a value of
+Held: TypeAlias = tuple[int, Home]  # a rank, and the identity of its value
 
 
 class Part(Trace):
-    """Operations among some ranks, each of which is one of the whole, too.
+    """Trace of a part among some ranks, which also records each operation in the whole.
 
-    A chunk here is one or several of the whole: those of ``blocks``, which says what of the whole a
-    block here has. Inputs are where ``held`` says that the whole has them.
+    A chunk of a part is one or several chunks of the whole: ``blocks`` returns the chunks of the
+    whole for a block of the part. ``held`` contains the locations of the inputs in the whole.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Part(Trace):
         operands: tuple[Atom, ...] | None,
         channel: int,
     ) -> None:
-        """Write down an operation, in the whole as well."""
+        """Record an operation, in the whole as well."""
         super().add(source, reads, target, writes, operands=operands, channel=channel)
         self._whole.add(
             self._ranks[source],
@@ -66,14 +66,14 @@ class Part(Trace):
         )
 
     def switch_phase(self, phase: str) -> None:
-        """Raise ProgramError: other parts run meanwhile."""
+        """Raise ProgramError, because other parts run concurrently."""
         raise ProgramError(
             caller(),
             f"a part of a composed algorithm cannot switch to phase {phase}: others run beside it",
         )
 
     def results(self) -> Iterator[tuple[Held, Atom]]:
-        """Give where ranks have what they get."""
+        """Yield the location of each result of each rank."""
         for rank in range(self.geometry.ranks):
             if not self.geometry.exists(rank, "output"):
                 continue
@@ -101,7 +101,7 @@ class Part(Trace):
         return (self._whole.spare() for _ in self._homes(Home(0, 0)))
 
     def _homes(self, home: Home) -> list[Home]:
-        """Return what of the whole a chunk is a value of."""
+        """Return the identities in the whole of a chunk of the part."""
         homes = self._blocks(home.block)
         length = len(homes) // self.geometry.chunks
         return homes[home.chunk * length :][:length]

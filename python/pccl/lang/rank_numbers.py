@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of ranks that an algorithm is for."""
+"""Numbers of ranks that an algorithm supports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers_of(ranks: Iterable[int]) -> tuple[int, ...]:
     Raises
     ------
     InvalidArgumentError
-        There is none, or more than 1,024, or one is there twice, or is no number of ranks.
+        There are no numbers or more than 1,024, or one occurs twice or is not a positive integer.
     """
     found = tuple(itertools.islice(ranks, MOST_NUMBERS + 1))
     if not 1 <= len(found) <= MOST_NUMBERS:
@@ -40,7 +40,7 @@ def numbers_of(ranks: Iterable[int]) -> tuple[int, ...]:
 
 
 def numbers_text(ranks: int | tuple[int, ...]) -> str:
-    """Return them as a capsule's manifest has them: ``"2..4 8"``."""
+    """Return the numbers in the format of a capsule's manifest: ``"2..4 8"``."""
     numbers = (ranks,) if isinstance(ranks, int) else ranks
     runs: list[list[int]] = []
     for number in numbers:

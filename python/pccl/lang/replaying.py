@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a schedule as operations on chunks, so that it can be a part of an algorithm."""
+"""Conversion of a schedule's steps to operations on chunks, as a part of an algorithm."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _atoms(slices: _Slices) -> list[Atom]:
 
 
 class _Step(NamedTuple):
-    """As ``_core.programs_of`` has it, and whose it is."""
+    """Step in the form of ``_core.programs_of``, with its rank."""
 
     rank: int
     action: str
@@ -42,15 +42,15 @@ class _Step(NamedTuple):
 
     @property
     def sent(self) -> _Slices:
-        """Where its message lies once it is sent; nowhere where it is only passed on."""
+        """Location of the sent message; empty where the step only forwards it."""
         return self.dst if self.source else self.src
 
 
 @dataclass
 class _Message:
-    """Chunks on their way, and the places of the steps that send and receive them."""
+    """Chunks in flight, and the positions of the steps that send and receive them."""
 
-    rank: int  # that has the chunks
+    rank: int  # rank that has the chunks
     channel: int
     sent: int
     received: int = -1
@@ -64,23 +64,23 @@ class _Event(NamedTuple):
 
 
 def replayed(schedule: Schedule, trace: Trace) -> None:
-    """Write down what a schedule does: one that is right, and switches no phases.
+    """Record the operations of a valid schedule that switches no phases.
 
-    Each message becomes an operation when it is received. One whose chunks are overwritten by then
-    goes through scratch of its receiver.
+    Each message becomes an operation at its receipt. If its chunks are overwritten before then, the
+    message goes through scratch of its receiver.
 
     Parameters
     ----------
     schedule
-        For the collective, ranks, chunks and root of the trace.
+        Schedule with the same collective, ranks, chunks and root as the trace.
     trace
-        Where to.
+        Trace that receives the operations.
     """
     _Writer(trace, _in_order(schedule)).write()
 
 
 def _in_order(schedule: Schedule) -> list[_Event]:
-    """Return all steps in an order in which they can run one by one."""
+    """Return all steps in a valid sequential order."""
     lanes = {
         (rank, lane): [_Step(rank, *step) for step in steps]
         for rank, (_, lanes) in enumerate(_core.programs_of(schedule))
@@ -115,7 +115,7 @@ def _in_order(schedule: Schedule) -> list[_Event]:
 
 
 class _Writer:
-    """Makes operations of steps. What is written to scratch gets chunks of its own each time."""
+    """Converter of steps to operations. Each write to scratch uses new chunks."""
 
     def __init__(self, trace: Trace, events: list[_Event]) -> None:
         self._trace = trace
@@ -136,7 +136,7 @@ class _Writer:
                 self._stage(event.step, event.outgoing)
 
     def _perform(self, event: _Event) -> tuple[Atom, ...]:
-        """Write down a step, but for its sending; return what it sends."""
+        """Record a step except its send; return the chunks that it sends."""
         step, incoming = event.step, event.incoming
         if step.action == "nop":
             return ()
@@ -175,7 +175,7 @@ class _Writer:
         )
 
     def _memory(self, rank: int, slices: _Slices) -> list[tuple[int, Atom]]:
-        """Return chunks of input and output, where both are one memory."""
+        """Return the chunks of input and output in canonical in-place form."""
         return [
             (rank, self._trace.geometry.in_place(rank, atom))
             for atom in _atoms(slices)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms step by step, for what chunks cannot say: which lane does what, and waits for what."""
+"""Algorithms step by step, with explicit lanes and dependencies, which chunks cannot express."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Slice(NamedTuple):
 
 
 class StepRef(NamedTuple):
-    """A step that others may wait for."""
+    """Reference to a step that other steps may wait for."""
 
     rank: int
     lane: int
@@ -41,9 +41,9 @@ _Slices: TypeAlias = "Slice | Sequence[Slice] | None"
 class Steps:
     """A collective as lanes of steps; ``build`` makes a capsule of it.
 
-    The steps of a lane run in order, lanes of a rank side by side, and a step waits for those that
-    it names. Messages between two ranks on one channel keep their order; each end of a channel
-    belongs to one lane.
+    The steps of a lane run in order, the lanes of a rank run concurrently, and a step waits for the
+    steps in its ``after``. Messages between two ranks on one channel keep their order; each end of
+    a channel belongs to one lane.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ class Steps:
         Parameters
         ----------
         rank
-            Whose.
+            Rank that runs the lane.
         channel
-            That its messages take.
+            Channel of the lane's messages.
 
         Raises
         ------
         ProgramError
-            There is no such rank.
+            The rank does not exist.
         """
         if not 0 <= rank < self._geometry.ranks:
             raise ProgramError(
@@ -96,19 +96,19 @@ class Steps:
         return Lane(self, rank, lane, channel)
 
     def switch_phase(self, phase: str) -> None:
-        """Have the network go to another phase, once all ranks have done all steps so far.
+        """Switch the network to another phase, after all ranks have completed all steps so far.
 
-        What the lanes, new ones too, are given from then on goes over the links of that phase.
+        Later steps of all lanes, new lanes included, use the links of that phase.
 
         Parameters
         ----------
         phase
-            Its name in the description of the cluster.
+            Name of the phase in the description of the cluster.
 
         Raises
         ------
         ProgramError
-            It is no name.
+            ``phase`` is not a valid name.
         """
         line = caller()
         self._switches.append((check_phase(phase), line))
@@ -125,19 +125,19 @@ class Steps:
         licence: str = "",
         note: str = "",
     ) -> Capsule:
-        """Return the capsule of the steps, verified.
+        """Return the verified capsule of the steps.
 
         Parameters
         ----------
         name
-            The capsule's.
+            Name of the capsule.
         sizes, author, licence, note
             As for ``pccl.Capsule.of``.
 
         Raises
         ------
         ProgramError
-            They are wrong; the message names the line, and the steps in conflict.
+            The steps are wrong. The message names the line and the steps in conflict.
         """
         programs = list(zip(self._scratch, self._lanes, strict=True))
         lowered = Lowered(programs, self._origins, [phase for phase, _ in self._switches])
@@ -160,7 +160,7 @@ class Steps:
 
 
 class Lane:
-    """Steps of one rank in order; each method adds one. ``Steps.lane`` makes it."""
+    """Steps of one rank in order; each method adds one. ``Steps.lane`` returns it."""
 
     def __init__(self, steps: Steps, rank: int, lane: int, channel: int) -> None:
         self._steps = steps
@@ -169,22 +169,22 @@ class Lane:
         self._channel = channel
 
     def nop(self, *, after: _After = None) -> StepRef:
-        """Wait for others.
+        """Wait for other steps.
 
         Parameters
         ----------
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("nop", after=after)
 
@@ -194,21 +194,21 @@ class Lane:
         Parameters
         ----------
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("copy", src, dst, after=after)
 
@@ -218,21 +218,21 @@ class Lane:
         Parameters
         ----------
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("reduce", src, dst, after=after)
 
@@ -242,21 +242,21 @@ class Lane:
         Parameters
         ----------
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         to
-            A rank that it sends to.
+            Rank that receives the message.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("send", src, to=to, after=after)
 
@@ -266,135 +266,135 @@ class Lane:
         Parameters
         ----------
         source
-            A rank that it receives from.
+            Rank that sends the message.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("recv", dst=dst, source=source, after=after)
 
     def recv_copy_send(
         self, source: int, dst: _Slices, to: int, *, after: _After = None
     ) -> StepRef:
-        """Receive from a rank, keep it, and send it on.
+        """Receive from a rank, store the message, and forward it.
 
         Parameters
         ----------
         source
-            A rank that it receives from.
+            Rank that sends the message.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         to
-            A rank that it sends to.
+            Rank that receives the message.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("recv_copy_send", dst=dst, source=source, to=to, after=after)
 
     def recv_reduce(
         self, source: int, dst: _Slices, *, src: _Slices = None, after: _After = None
     ) -> StepRef:
-        """Write what comes plus ``src`` to ``dst``; plus ``dst`` without ``src``.
+        """Write the received message plus ``src`` to ``dst``; without ``src``, add it to ``dst``.
 
         Parameters
         ----------
         source
-            A rank that it receives from.
+            Rank that sends the message.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("recv_reduce", src, dst, source=source, after=after)
 
     def recv_reduce_send(
         self, source: int, src: _Slices, to: int, *, after: _After = None
     ) -> StepRef:
-        """Send on what comes plus ``src``, and keep nothing.
+        """Send the sum of the received message and ``src``, and store nothing.
 
         Parameters
         ----------
         source
-            A rank that it receives from.
+            Rank that sends the message.
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         to
-            A rank that it sends to.
+            Rank that receives the message.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("recv_reduce_send", src, source=source, to=to, after=after)
 
     def recv_reduce_copy_send(
         self, source: int, dst: _Slices, to: int, *, src: _Slices = None, after: _After = None
     ) -> StepRef:
-        """Do as ``recv_reduce``, and send the result on.
+        """Run ``recv_reduce``, and send the result.
 
         Parameters
         ----------
         source
-            A rank that it receives from.
+            Rank that sends the message.
         dst
-            Where it writes: a slice, or a list of them over which a message is scattered.
+            Destination: a slice, or a list of slices over which a message is scattered.
         to
-            A rank that it sends to.
+            Rank that receives the message.
         src
-            What it reads: a slice, or a list of them that a message gathers.
+            Source: a slice, or a list of slices that a message gathers.
         after
-            A step of another lane of the rank, or several, that must be done first.
+            Step or steps of other lanes of the rank that must complete first.
 
         Returns
         -------
         StepRef
-            For others to wait for.
+            Reference for the ``after`` of other steps.
 
         Raises
         ------
         ProgramError
-            ``after`` is of another rank.
+            A step in ``after`` belongs to another rank.
         """
         return self._add("recv_reduce_copy_send", src, dst, source=source, to=to, after=after)
 

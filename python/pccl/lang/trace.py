@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an algorithm does, operation by operation, as it is written down while its function runs."""
+"""Trace of an algorithm: the operations that are recorded while its function runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_OPERATIONS = 1 << 20
 
 @dataclass(frozen=True)
 class Operation:
-    """Chunks that go from one rank to another, or stay at theirs.
+    """Copy or reduction of chunks from one rank to another, or within one rank.
 
     Attributes
     ----------
     reads, writes
-        Chunks at ``source`` and ``target``, one by one.
+        Chunks on ``source`` and ``target``, in corresponding order.
     operands
-        What is added at ``target``; None where they are copied.
+        Chunks on ``target`` that are added; None for a copy.
     """
 
     index: int
@@ -42,13 +42,13 @@ class Operation:
 
     @property
     def is_local(self) -> bool:
-        """Whether no message is needed."""
+        """Whether the operation needs no message."""
         return self.source == self.target
 
 
 @dataclass(frozen=True)
 class Switch:
-    """The network goes to another phase before the operation ``index``."""
+    """Switch of the network to another phase before the operation ``index``."""
 
     index: int
     line: Line
@@ -56,7 +56,7 @@ class Switch:
 
 
 def check_phase(phase: object) -> str:
-    """Return it if it is a name of a phase."""
+    """Return ``phase`` if it is a valid name; otherwise raise ProgramError."""
     if isinstance(phase, str) and re.fullmatch(r"[!-~]{1,64}", phase):
         return phase
     raise ProgramError(
@@ -65,27 +65,27 @@ def check_phase(phase: object) -> str:
 
 
 class Trace:
-    """Operations so far, and what every chunk holds after them."""
+    """Operations so far, and the resulting contents of every chunk."""
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
         self.operations: list[Operation] = []
         self.switches: list[Switch] = []
-        self.scratch: dict[int, int] = collections.defaultdict(int)  # chunks that were named
+        self.scratch: dict[int, int] = collections.defaultdict(int)  # by rank: chunks in use
         self.homes: dict[Location, Home] = {}
-        self.written: dict[tuple[int, Atom], int] = {}  # by operation and chunk: which version
+        self.written: dict[tuple[int, Atom], int] = {}  # by operation and chunk: version
         self.readers: dict[Version, list[int]] = collections.defaultdict(list)
         self._versions: dict[Location, int] = collections.defaultdict(int)
         self._writers: dict[Location, Line] = {}
-        self._latest: dict[tuple[int, Home], Atom] = {}  # where a rank has what it has of it
+        self._latest: dict[tuple[int, Home], Atom] = {}  # latest location of a value
         self._autos = 0
 
     def version(self, location: Location) -> int:
-        """Return how often a chunk has been written."""
+        """Return the number of writes to a chunk."""
         return self._versions[location]
 
     def home(self, location: Location) -> Home | None:
-        """Return what a chunk holds a value of; None where it holds nothing."""
+        """Return the identity of a chunk's value; None where the chunk is empty."""
         rank, atom = location
         if atom.buffer == "input":
             return self.geometry.home_of_input(rank, atom.chunk)
@@ -101,7 +101,7 @@ class Trace:
         operands: tuple[Atom, ...] | None,
         channel: int,
     ) -> None:
-        """Write down an operation whose chunks have been checked."""
+        """Record an operation whose chunks have been checked."""
         line = caller()
         if len(self.operations) == MOST_OPERATIONS:
             raise ProgramError(line, f"more than {MOST_OPERATIONS} operations; is there no end?")
@@ -123,23 +123,23 @@ class Trace:
             self._latest[target, home] = atom
 
     def switch_phase(self, phase: str) -> None:
-        """Write down that the network goes to another phase."""
+        """Record a switch of the network to another phase."""
         self.switches.append(Switch(len(self.operations), caller(), check_phase(phase)))
 
     def place_at(self, rank: int, home: Home) -> Atom:
-        """Return where a value goes that is sent to a rank: its output, else scratch of its own."""
+        """Return the destination of a value on a rank: its output, or new scratch."""
         output = self.geometry.output_of(home, rank)
         if output is not None:
             return output
         return self.spare()
 
     def spare(self) -> Atom:
-        """Return a chunk of scratch that nobody has."""
+        """Return an unused chunk of scratch."""
         self._autos += 1
         return Atom("auto", self._autos)
 
     def operand_at(self, rank: int, home: Home) -> Atom:
-        """Return what a rank has of it: what it got last, else its input."""
+        """Return the location of a rank's latest value of ``home``, or its input."""
         own = self.geometry.input_of(home)
         if own is None:
             raise ProgramError(
@@ -150,7 +150,7 @@ class Trace:
         return self._latest.get((rank, home), own)
 
     def check_read(self, location: Location, version: int) -> None:
-        """Raise ProgramError where a chunk holds nothing, or what has been overwritten."""
+        """Raise ProgramError where a chunk is empty, or its value was overwritten."""
         rank, atom = location
         name = f"{atom.buffer} chunk {atom.chunk} of rank {rank}"
         if self.home(location) is None:
@@ -163,7 +163,7 @@ class Trace:
             )
 
     def check_rank(self, rank: object) -> int:
-        """Return it if it is a rank."""
+        """Return ``rank`` if it is valid; otherwise raise ProgramError."""
         if isinstance(rank, int) and 0 <= rank < self.geometry.ranks:
             return rank
         raise ProgramError(
@@ -171,7 +171,7 @@ class Trace:
         )
 
     def check_range(self, rank: int, buffer: Buffer, chunk: int, count: int) -> None:
-        """Raise ProgramError where a buffer has no such chunks."""
+        """Raise ProgramError where the range exceeds the buffer."""
         if not self.geometry.exists(rank, buffer):
             raise ProgramError(
                 caller(), f"rank {rank} has no {buffer}: only root {self.geometry.root} does"

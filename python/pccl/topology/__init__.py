@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines: what they look like, what is wrong with them, and the best channels on them.
+"""Topology of machines and jobs: devices, links, warnings, and the best channels.
 
 >>> import pccl
 >>> t = pccl.topology.example("dgx1v")
@@ -8,8 +8,8 @@ PIX, 12 GB/s, 3 hops
 >>> t.search("ring", nodes=2)
 ring for 2 nodes: 4 channels, 48 GB/s, NVL / PIX, optimal
 
-docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 bytes a second) in
-one direction.
+docs/topology.md explains paths, plans and warnings. Bandwidths are in GB/s (10^9 bytes per second)
+in one direction.
 """
 
 from pccl.topology.host import Host

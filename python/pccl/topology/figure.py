@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pictures of machines, plans and jobs share."""
+"""Common parts of the plots of machines, plans and jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ADVICE = "pictures need matplotlib and networkx: pip install matplotlib network
 
 @contextlib.contextmanager
 def advised() -> Iterator[None]:
-    """Say how to get what an import inside does not find."""
+    """Raise ImportError with installation advice where an import in the block fails."""
     try:
         yield
     except ImportError as error:
@@ -31,9 +31,9 @@ def advised() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, *, is_placed: bool = False) -> Picture:
-    """Return an empty figure of so many inches, whose axes are placed where all fits.
+    """Return an empty figure of the given inches, with automatic placement of its axes.
 
-    With ``is_placed`` the drawing places them.
+    With ``is_placed`` the caller places the axes.
     """
     with advised():
         from pccl.topology.picture import Picture
@@ -41,14 +41,14 @@ def new_figure(width: float, height: float, *, is_placed: bool = False) -> Pictu
 
 
 def number_whole(axis: matplotlib.axis.Axis, count: int, most: int = 16) -> None:
-    """Label 0, 1, ... up to ``count`` on an axis of whole numbers: at most ``most`` of them."""
+    """Label whole numbers from 0 to below ``count`` on an axis: at most ``most`` labels."""
     steps = (first * 10**power for power in itertools.count() for first in (1, 2, 5))
     step = next(step for step in steps if count <= step * most)
     axis.set_ticks(range(0, count, step))
 
 
 class Bar(typing.NamedTuple):
-    """A bar in a row, from ``begin`` to ``end`` on the axis of x."""
+    """Bar in a row, from ``begin`` to ``end`` on the x axis."""
 
     row: float
     begin: float
@@ -57,7 +57,7 @@ class Bar(typing.NamedTuple):
 
 
 def draw_bars(axes: matplotlib.axes.Axes, bars: list[Bar], height: float) -> None:
-    """Draw all ``bars`` as one artist: thousands of them would take a minute by themselves."""
+    """Draw all ``bars`` as one artist: thousands of separate artists would take a minute."""
     from matplotlib.collections import PolyCollection
 
     corners = []
@@ -77,7 +77,7 @@ def draw_bars(axes: matplotlib.axes.Axes, bars: list[Bar], height: float) -> Non
 
 
 def svg(draw: Callable[[], matplotlib.figure.Figure]) -> str | None:
-    """Return a picture as notebooks show it; None where a library for it is missing."""
+    """Return a figure as SVG for notebooks; None where a required library is missing."""
     try:
         figure = draw()
         from pccl.topology.picture import svg_of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host of a job, with its machine."""
+"""Hosts of a job, with their machines."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Host:
     Attributes
     ----------
     name
-        As the host calls itself.
+        Name that the host gives itself.
     ranks
-        Those that run on it, growing.
+        Ranks on the host, in ascending order.
     numa
-        By place in ``ranks``: the NUMA node that the rank is bound to; -1 for several.
+        NUMA node of each rank in ``ranks``; -1 for a rank that is bound to several.
     topology
-        The machine. Who says what of it (``facts``) is known on its own ranks alone.
+        Topology of the machine. Its ``facts`` are available on the ranks of this host only.
     interface, subnet
-        Of the network by which its ranks reach other hosts; empty where unknown.
+        Interface and subnet of the network to other hosts; empty where unknown.
     bandwidth
-        GB/s of that network.
+        Bandwidth of that network in GB/s.
     provenance
-        Whether the bandwidth was measured, declared or assumed.
+        Source of the bandwidth: ``"measured"``, ``"declared"`` or ``"assumed"``.
     is_measured
-        Whether ``pccl topo --measure`` ran there.
+        Whether ``pccl topo --measure`` has run on the host.
     """
 
     name: str

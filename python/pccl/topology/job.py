@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, as every rank sees them."""
+"""Hosts of a job and the links between them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = ["Job", "job"]
 
 
 class Job:
-    """The hosts of a job and what joins them; see ``job``. The same on every rank.
+    """Hosts of a job and the links between them; see ``job``. It is equal on all ranks.
 
-    In a notebook it shows itself as a picture.
+    A notebook displays the job as a picture.
     """
 
     def __init__(self, core: _core.JobTopology) -> None:
@@ -37,9 +37,9 @@ class Job:
 
     @staticmethod
     def of(hosts: Sequence[tuple[str, Sequence[int], Topology]]) -> Job:
-        """Return a job that is only thought of.
+        """Return a hypothetical job.
 
-        ``pccl.explain`` says what its ranks would choose for a collective, and what that costs::
+        ``pccl.explain`` predicts the choice of its ranks for a collective, and the cost::
 
             node = pccl.topology.load("node.xml")
             job = Job.of([(f"node{i}", range(8 * i, 8 * i + 8), node) for i in range(8)])
@@ -48,21 +48,21 @@ class Job:
         Parameters
         ----------
         hosts
-            Name, ranks and machine of each.
+            Name, ranks and machine of each host.
 
         Raises
         ------
         InvalidArgumentError
-            There is no host, or a rank is on two.
+            There is no host, or two hosts have the same rank.
         TypeError
-            A host is no such triple.
+            A host is not such a triple.
         """
         parts = [_part_of(*each) for each in _triples(hosts)]
         return Job(_core.JobTopology.decode(_core.JobTopology.encode(parts)))
 
     @property
     def hosts(self) -> list[Host]:
-        """In the order of their first ranks."""
+        """Hosts, in the order of their first ranks."""
         return [
             Host(
                 name=host.name,
@@ -80,51 +80,51 @@ class Job:
 
     @property
     def links(self) -> list[HostLink]:
-        """The way between any two hosts."""
+        """Links between each pair of hosts."""
         return self._core.links
 
     @property
     def rails(self) -> list[Rail]:
-        """Ports that every host has, and that are on one network."""
+        """Rails: ports that exist on every host and share one network."""
         return self._core.rails
 
     @property
     def warnings(self) -> list[Warning]:
-        """Those of all hosts, and where hosts differ."""
+        """Warnings of all hosts, and differences between hosts."""
         return self._core.warnings
 
     @property
     def order(self) -> list[int]:
-        """Ranks as rings and trees follow it: neighbours next to each other."""
+        """Ranks in the order of rings and trees, in which neighbours are close to each other."""
         return self._core.order()
 
     @property
     def lanes(self) -> int:
-        """Rings that run side by side between hosts."""
+        """Number of concurrent rings between hosts."""
         return self._core.lanes
 
     @property
     def digest(self) -> str:
-        """The same for equal jobs: 16 hexadecimal digits."""
+        """Digest of the job: 16 hexadecimal digits, equal for equal jobs."""
         return self._core.digest
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all machines are alike."""
+        """Whether all machines are equal."""
         return self._core.is_uniform
 
     def host_of(self, rank: int) -> Host:
-        """Return the host that a rank is on.
+        """Return the host of a rank.
 
         Parameters
         ----------
         rank
-            As numbered in the group.
+            Rank in the group.
 
         Raises
         ------
         IndexError
-            There is no such rank.
+            The job has no such rank.
         """
         index = self._core.host_of(rank)
         if index < 0:
@@ -132,17 +132,17 @@ class Job:
         return self.hosts[index]
 
     def search(self, pattern: Pattern = "ring") -> list[Plan]:
-        """Find a plan for each host: machines that differ keep their own channels.
+        """Return a plan for each host: different machines keep their own channels.
 
         Parameters
         ----------
         pattern
-            As for ``Topology.search``.
+            Pattern, as for ``Topology.search``.
 
         Raises
         ------
         UnsupportedError
-            A machine cannot make the pattern; the message says why.
+            A machine does not support the pattern; the message states the reason.
         """
         hosts = self.hosts
         return [host.topology.search(pattern, nodes=len(hosts)) for host in hosts]
@@ -153,7 +153,7 @@ class Job:
         Returns
         -------
         matplotlib.figure.Figure
-            It is not shown yet: a notebook does that, or ``savefig``.
+            Figure that is not displayed yet: a notebook displays it, ``savefig`` writes it.
 
         Raises
         ------
@@ -193,8 +193,9 @@ def _part_of(
 def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
     """Return the hosts of a group, their machines, and the links and rails between them.
 
-    The ranks of a group on several hosts told each other when the group was made: this asks
-    nobody. On one host each rank looks at the machine itself, at the first call.
+    The call needs no communication. The ranks of a group on several hosts exchanged the
+    descriptions when the group was created; on one host each rank detects the machine itself, at
+    the first call.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
     ValueError
         ``group`` has no backend "pccl".
     UnavailableError
-        This machine cannot be looked at.
+        The detection of this machine failed.
     """
     if isinstance(group, _core.Communicator):
         return Job(_core.JobTopology.decode(group.describe_job()))

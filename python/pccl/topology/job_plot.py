@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of jobs, with matplotlib."""
+"""Plots of jobs, with matplotlib."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if typing.TYPE_CHECKING:
 
     from pccl.topology.host import Host
 
-_BOX = 2.6  # inches that a host takes
-_LEAST_BOXES = 2  # so that the heading has room
+_BOX = 2.6  # inches per host
+_LEAST_BOXES = 2  # minimum width for the heading
 _BOTTOM, _TOP = 1.3, 2.2
 _MOST_HOSTS = 8
 _MOST_RANKS = 8
@@ -31,7 +31,7 @@ _COLOURS = ("#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee", "#
 def draw_job(
     hosts: Sequence[Host], order: Sequence[int], *, title: str
 ) -> matplotlib.figure.Figure:
-    """Draw a box for each host, of one subnet side by side, above the networks that join them."""
+    """Draw a box for each host, in one row above the networks that connect the hosts."""
     shown = hosts[:_MOST_HOSTS]
     boxes = max(len(shown), _LEAST_BOXES)
     is_joined = len(hosts) > 1

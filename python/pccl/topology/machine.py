@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine as it is understood, and the plans that are found for it."""
+"""Topology of a machine, and plans of channels for it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _MACHINES = FilePath(__file__).with_name("machines")
 
 
 class Topology:
-    """A machine, understood; see ``detect`` and ``load``. Immutable.
+    """Immutable topology of a machine; see ``detect`` and ``load``.
 
-    Equal topologies say the same about their machines, whoever says it. In a notebook it shows
-    itself as a picture.
+    Equal topologies describe equal machines; the sources of their facts may differ. A notebook
+    displays a topology as a picture.
     """
 
     def __init__(self, core: _core.Topology) -> None:
@@ -51,12 +51,12 @@ class Topology:
 
     @property
     def warnings(self) -> list[Warning]:
-        """What looks wrong, and what was assumed instead."""
+        """Warnings about implausible data, with the values that are assumed instead."""
         return self._core.warnings
 
     @property
     def facts(self) -> list[Fact]:
-        """Every attribute that is known, with its source: measured, declared or assumed."""
+        """All known attributes, with their source: measured, declared or assumed."""
         return self._core.facts
 
     @property
@@ -66,22 +66,22 @@ class Topology:
 
     @property
     def links(self) -> list[Link]:
-        """Links by their number in ``Path.charges``: each with the one that leads back."""
+        """Links by their index in ``Path.charges``; a link and its reverse are adjacent."""
         return [Link(*link) for link in self._core.links]
 
     @property
     def gpus(self) -> list[Node]:
-        """In the order that plans number them."""
+        """GPUs, in the numbering of plans."""
         return self._of_type("gpu")
 
     @property
     def nets(self) -> list[Node]:
-        """Ports of NICs, in the order that plans number them."""
+        """Ports of NICs, in the numbering of plans."""
         return self._of_type("net")
 
     @property
     def digest(self) -> str:
-        """The same for equal machines: 16 hexadecimal digits."""
+        """Digest of the topology: 16 hexadecimal digits, equal for equal machines."""
         return self._core.digest
 
     def _of_type(self, kind: str) -> list[Node]:
@@ -99,43 +99,43 @@ class Topology:
         Raises
         ------
         InvalidArgumentError
-            There is no such device, or there are several.
+            No device or several devices match.
         """
         return self._core.path(source, target)
 
     def search(self, pattern: Pattern = "ring", *, nodes: int = 1, max_channels: int = 32) -> Plan:
-        """Find the channels with the most bandwidth.
+        """Return the channels with the most bandwidth.
 
         Parameters
         ----------
         pattern
-            ``"ring"``, ``"tree"`` or ``"heads"`` (reduced and multicast in NVSwitches).
+            ``"ring"``, ``"tree"`` or ``"heads"`` (reduction and multicast in NVSwitches).
         nodes
-            Equal machines in the job, 1 to 2**20.
+            Number of equal machines in the job: 1 to 2**20.
         max_channels
-            1 to 64.
+            Maximum number of channels: 1 to 64.
 
         Raises
         ------
         UnsupportedError
-            The machine cannot make the pattern; the message says why.
+            The machine does not support the pattern; the message states the reason.
         """
         return Plan(self._core.search(pattern, nodes=nodes, max_channels=max_channels), self)
 
     def load_plans(self, path: _FileName) -> list[Plan]:
-        """Read plans from NCCL's graph XML.
+        """Read plans from NCCL graph XML.
 
         Parameters
         ----------
         path
-            A file.
+            Path of the file, at most 8 MiB.
 
         Raises
         ------
         InvalidArgumentError
-            The file is none, or of another machine; the message says where.
+            The file is not such XML, or describes another machine; the message names the position.
         UnavailableError
-            It is no regular file.
+            The path is not a regular file.
         OSError
             The file cannot be read.
         """
@@ -143,12 +143,12 @@ class Topology:
         return [Plan(plan, self) for plan in self._core.read_plans(text, str(path))]
 
     def to_xml(self, path: _FileName | None = None) -> str:
-        """Return NCCL's topology XML, with what was assumed and repaired; write it to ``path``.
+        """Return NCCL topology XML with assumptions and repairs, and write it to ``path``.
 
         Parameters
         ----------
         path
-            A file; None to write none.
+            Path of the file to write; None to write no file.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Topology:
         return _written(self._core.xml(), path)
 
     def to_networkx(self) -> networkx.DiGraph:
-        """Return the graph; nodes by name, links with ``type`` and ``bandwidth``."""
+        """Return the graph: nodes by name, links with ``type`` and ``bandwidth`` (GB/s)."""
         return plot.network(self.nodes, self.links)
 
     def plot(self) -> matplotlib.figure.Figure:
@@ -167,7 +167,7 @@ class Topology:
         Returns
         -------
         matplotlib.figure.Figure
-            It is not shown yet: a notebook does that, or ``savefig``.
+            Figure that is not displayed yet: a notebook displays it, ``savefig`` writes it.
 
         Raises
         ------
@@ -197,9 +197,9 @@ class Topology:
 
 
 class Plan:
-    """Channels for a machine, as ``Topology.search`` finds them.
+    """Channels for a machine; the result of ``Topology.search``.
 
-    In a notebook it shows itself as a picture.
+    A notebook displays a plan as a picture.
     """
 
     def __init__(self, core: _core.TopologyPlan, topology: Topology) -> None:
@@ -213,32 +213,32 @@ class Plan:
 
     @property
     def nodes(self) -> int:
-        """Machines in the job."""
+        """Number of machines in the job."""
         return self._core.nodes
 
     @property
     def channels(self) -> list[Channel]:
-        """Each with ``bandwidth``, ``order`` (of GPUs) and ``nets`` (port in, port out)."""
+        """Channels: ``bandwidth`` (GB/s), ``order`` (of GPUs), ``nets`` (port in, port out)."""
         return self._core.channels
 
     @property
     def type_intra(self) -> str:
-        """The worst type of path between GPUs."""
+        """Worst type of path between GPUs."""
         return self._core.type_intra
 
     @property
     def type_inter(self) -> str:
-        """The worst type of path between GPUs and NICs; LOC for one node."""
+        """Worst type of path between GPUs and NICs; LOC for one node."""
         return self._core.type_inter
 
     @property
     def bandwidth(self) -> float:
-        """Of all channels together."""
+        """Total bandwidth of all channels in GB/s."""
         return self._core.bandwidth
 
     @property
     def bound(self) -> float:
-        """No plan of these types of paths has more bandwidth; infinite for plans from a file."""
+        """Upper bound in GB/s for plans with these path types; infinite for plans from a file."""
         return self._core.bound
 
     @property
@@ -248,16 +248,16 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """What the search took."""
+        """Duration of the search in seconds."""
         return self._core.seconds
 
     def to_xml(self, path: _FileName | None = None) -> str:
-        """Return NCCL's graph XML; write it to ``path``.
+        """Return NCCL graph XML, and write it to ``path``.
 
         Parameters
         ----------
         path
-            A file; None to write none.
+            Path of the file to write; None to write no file.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class Plan:
         Returns
         -------
         matplotlib.figure.Figure
-            It is not shown yet: a notebook does that, or ``savefig``.
+            Figure that is not displayed yet: a notebook displays it, ``savefig`` writes it.
 
         Raises
         ------
@@ -315,27 +315,27 @@ def _written(text: str, path: _FileName | None) -> str:
 
 
 def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> Topology:
-    """Find out what this machine looks like.
+    """Detect the topology of this machine.
 
-    ``PCCL_TOPO_FILE`` names a file that counts more than what is detected; the result goes to
+    The file in ``PCCL_TOPO_FILE`` takes precedence over detected data. The result is written to
     ``PCCL_TOPO_DUMP_FILE``.
 
     Parameters
     ----------
     assume
-        For what cannot be found out; see ``load``.
+        Values for undetected attributes; see ``load``.
     strict
         Raise InvalidArgumentError if there are warnings.
 
     Returns
     -------
     Topology
-        What could be found out; its warnings say what could not.
+        Detected topology; its warnings name the data that could not be detected.
 
     Raises
     ------
     InvalidArgumentError
-        ``assume`` or PCCL_TOPO_FILE does not fit, or there are warnings, with ``strict``.
+        ``assume`` or PCCL_TOPO_FILE is invalid, or ``strict`` is set and there are warnings.
     """
     return Topology(_core.Topology.detect(assume=dict(assume or {}), strict=strict))
 
@@ -343,41 +343,41 @@ def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> 
 def load(
     path: _FileName, *, assume: Mapping[str, int] | None = None, strict: bool = False
 ) -> Topology:
-    """Load a machine from NCCL's topology XML (version 1) or from hwloc's XML.
+    """Load the topology of a machine from NCCL topology XML (version 1) or hwloc XML.
 
     Parameters
     ----------
     path
-        At most 8 MiB.
+        Path of the file, at most 8 MiB.
     assume
-        What counts where the file is silent: ``sm`` (10 x compute capability), ``nvlinks`` (of
-        each GPU, to an NVSwitch), ``net_speed`` (Mb/s of each port), ``p2p`` (0: GPUs reach each
-        other through the CPU only), ``mnnvl`` (1: the NVLinks of all hosts meet in one switch).
+        Values for attributes that the file lacks: ``sm`` (10 x compute capability), ``nvlinks``
+        (per GPU, to an NVSwitch), ``net_speed`` (Mb/s per port), ``p2p`` (0: GPUs reach each other
+        through the CPU only), ``mnnvl`` (1: one switch connects the NVLinks of all hosts).
     strict
         Raise InvalidArgumentError if there are warnings.
 
     Raises
     ------
     InvalidArgumentError
-        The file is none of these; the message names the line and what would be right.
+        The file has neither format; the message names the line and the expected content.
     UnavailableError
         The file cannot be read.
     UnsupportedError
-        NCCL's XML of another version.
+        The NCCL XML has another version.
     """
     core = _core.Topology.load(str(path), assume=dict(assume or {}), strict=strict)
     return Topology(core)
 
 
 def examples() -> list[str]:
-    """Return the names of the machines that come with PCCL, for ``example``."""
+    """Return the names of the machines that ``example`` provides."""
     return sorted(file.name.removesuffix(".xml") for file in _MACHINES.glob("*.xml"))
 
 
 def example(
     name: str, *, assume: Mapping[str, int] | None = None, strict: bool = False
 ) -> Topology:
-    """Load a machine that comes with PCCL: to try things out where there are no GPUs.
+    """Load an example machine, for experiments without GPUs.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def example(
     Raises
     ------
     InvalidArgumentError
-        There is no such machine.
+        The name does not exist.
     """
     if name not in examples():
         there_are = ", ".join(examples())
@@ -406,23 +406,23 @@ def parse(
     assume: Mapping[str, int] | None = None,
     strict: bool = False,
 ) -> Topology:
-    """Load a machine from XML in memory.
+    """Load the topology of a machine from XML in memory.
 
     Parameters
     ----------
     text
-        As a file for ``load`` holds it.
+        Content of a file for ``load``.
     name
-        Stands for it in messages.
+        Name of the text in messages.
     assume, strict
         As for ``load``.
 
     Raises
     ------
     InvalidArgumentError
-        The text is none of what ``load`` takes.
+        The text has none of the formats that ``load`` accepts.
     UnsupportedError
-        NCCL's XML of another version.
+        The NCCL XML has another version.
     """
     core = _core.Topology.parse(text, name, assume=dict(assume or {}), strict=strict)
     return Topology(core)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the links between the cores of this machine, as ``pccl topo --measure`` does.
+"""Measurement of the links between the cores of this machine, for ``pccl topo --measure``.
 
 Two processes, bound to cores of two NUMA nodes or to two cores of one, exchange blocks over links
-of one kind. A block of a few bytes gives the latency of a message, and what larger blocks take
-longer gives the bandwidth, in the same terms in which the cost model predicts. The figures are kept
-by the digest of the machine's topology; groups made later count on them in place of constants.
+of one kind. A block of a few bytes gives the latency of a message, and the additional time of
+larger blocks gives the bandwidth; both are parameters of the cost model. The figures are stored by
+the digest of the topology. Groups that are created later use them in place of constants.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 HEADING = "# Measured by pccl topo --measure: kind, its two ends, microseconds, GB/s.\n"
-KINDS = {"memory": "shm", "sockets": "tcp"}  # and the transport
+KINDS = {"memory": "shm", "sockets": "tcp"}  # kind: transport
 SMALL = 8
 MIDDLE = 1 << 20
 LARGE = 8 << 20
@@ -52,12 +52,12 @@ MOST_NODES = 8
 CALLS = {SMALL: 400, MIDDLE: 20, LARGE: 8}
 ROUNDS = 3
 TIMEOUT_S = 60.0
-SECONDS_PER_KIND = 1.5  # about, with the start of two processes
+SECONDS_PER_KIND = 1.5  # estimate, with the start of two processes
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two cores; None where there is no choice of cores."""
+    """Two cores and their NUMA nodes; None leaves the core to the operating system."""
 
     nodes: tuple[int, int]
     cores: tuple[int | None, int | None]
@@ -65,19 +65,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured between two ends; or, of kind ``"reduce"``, of one core.
+    """Measurement between two ends, or of one core for the kind ``"reduce"``.
 
     Attributes
     ----------
     kind
         ``"memory"``, ``"sockets"``, ``"network"``, ``"gpus"`` or ``"reduce"``.
     ends
-        Two NUMA nodes; of ``"network"`` this host's interface and the other host; of ``"gpus"``
-        the bus ids of the GPU that copies and of the one that gets.
+        Two NUMA nodes. For ``"network"``: the interface of this host, and the other host. For
+        ``"gpus"``: the bus ids of the source and the destination GPU.
     us
-        Microseconds that a message of no length takes; 0 for ``"reduce"``.
+        Latency of an empty message in microseconds; 0 for ``"reduce"``.
     gigabytes
-        GB/s of further bytes.
+        Bandwidth in GB/s, without the latency.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class Figure:
     gigabytes: float
 
     def line(self) -> str:
-        """Return what the file says."""
+        """Return the line of the file."""
         if self.kind == "reduce":
             return f"reduce {self.gigabytes:.4g}\n"
         return f"{self.kind} {self.ends[0]} {self.ends[1]} {self.us:.4g} {self.gigabytes:.4g}\n"
@@ -98,7 +98,7 @@ def _cores_of(mask: str) -> set[int]:
 
 
 def pairs(machine: Topology, usable: Iterable[int]) -> list[Pair]:
-    """Return a pair of cores for any two NUMA nodes of ``machine`` with ``usable`` cores."""
+    """Return a pair of cores for each two NUMA nodes of ``machine`` with ``usable`` cores."""
     found = {(fact.device, fact.attribute): fact.value for fact in machine.facts}
     nodes: dict[int, list[int]] = {}
     for (device, attribute), mask in found.items():
@@ -159,7 +159,7 @@ def _worker(
         send(Figure(kind, ends, times[SMALL] * 1e6, 1e-9 / per_byte))
     if kind == "memory" and pair.nodes[0] == pair.nodes[1] == 0:
         added = (_reduce_seconds(join("all_reduce"), LARGE) - times[LARGE]) / LARGE
-        # Adding while bytes arrive may cost nothing beyond their coming.
+        # A reduction that overlaps with the arrival of bytes may have no additional cost.
         if rank == 0 and added > 0.01 * per_byte:
             send(Figure("reduce", ("0", "0"), 0, 1e-9 / added))
     gather.barrier()
@@ -177,7 +177,7 @@ def _reduce_seconds(comm: Communicator, size: int) -> float:
 
 
 def seconds_of(call: Callable[[], object], calls: int, together: Callable[[], object]) -> float:
-    """Return the seconds of one call: the median over rounds, each begun together, of the mean."""
+    """Return the seconds per call: the median over synchronized rounds of the mean."""
     from time import perf_counter
 
     call()
@@ -192,7 +192,7 @@ def seconds_of(call: Callable[[], object], calls: int, together: Callable[[], ob
 
 
 def gpus() -> list[Figure]:
-    """Measure copies between any two GPUs; none where this build or machine has no CUDA."""
+    """Measure copies between each two GPUs; return none without CUDA or GPUs."""
     try:
         copies = _core.measure_gpu_copies()
     except UnavailableError:
@@ -201,7 +201,7 @@ def gpus() -> list[Figure]:
 
 
 def not_measured(machine: Topology, measured: Iterable[Figure]) -> list[str]:
-    """Say what the figures leave out."""
+    """Return descriptions of the links that the figures do not cover."""
     kinds = {figure.kind for figure in measured}
     left_out = []
     if "network" not in kinds:
@@ -213,12 +213,12 @@ def not_measured(machine: Topology, measured: Iterable[Figure]) -> list[str]:
 
 
 def path(machine: Topology) -> Path:
-    """Return the file that keeps the figures of ``machine``.
+    """Return the path of the file for the figures of ``machine``.
 
     Raises
     ------
     ValueError
-        The environment names no place for it.
+        The environment defines no directory for the file.
     """
     if not (found := _core.calibration_path(machine.digest)):
         raise ValueError("no place for the figures: set XDG_CACHE_HOME or HOME")
@@ -226,18 +226,18 @@ def path(machine: Topology) -> Path:
 
 
 def updated(known: Iterable[Figure], new: Iterable[Figure]) -> list[Figure]:
-    """Return all figures: of those of one kind between the same ends, the new one."""
+    """Return the known figures, with new figures in place of those of equal kind and ends."""
     merged = {(figure.kind, figure.ends): figure for figure in (*known, *new)}
     return list(merged.values())
 
 
 def save(measured: Iterable[Figure], file: Path) -> None:
-    """Write so that who reads at the same time finds the old or the new file, whole."""
+    """Write the file atomically: concurrent readers get the complete old or new file."""
     write_whole(file, HEADING + "".join(figure.line() for figure in measured))
 
 
 def read(machine: Topology) -> list[Figure]:
-    """Return the figures that groups on ``machine`` count on; none where nothing was measured."""
+    """Return the figures that groups on ``machine`` use; none without a measurement."""
     result = []
     for line in _core.load_calibration(machine.digest).splitlines():
         words = line.split()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the networks between the hosts of a job, as ``pccl topo --measure --meet`` does.
+"""Measurement of the networks between hosts, for ``pccl topo --measure --meet``.
 
-The ranks of two hosts exchange messages in pairs, both ways at once, while the others wait. A pair
-alone gives the latency of a message; all pairs together give the bandwidth of the network as that
-many ranks can use it.
+The ranks of two hosts exchange messages in pairs, in both directions at once, while other ranks
+wait. A single pair gives the latency of a message. All pairs together give the bandwidth of the
+network for that number of ranks.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CALLS = {measure.SMALL: 200, measure.MIDDLE: 20, measure.LARGE: 8}
 
 
 def between_hosts(comm: Communicator) -> list[tuple[int, int, float, float]]:
-    """Measure the way between any two hosts of a communicator; all its ranks call it.
+    """Measure the network between each two hosts of a communicator; all its ranks call this.
 
     Returns
     -------
     list
-        For each two hosts, by their indices in the job: microseconds and GB/s. The same on all
-        ranks.
+        Tuples of two host indices in the job, latency in microseconds and bandwidth in GB/s, equal
+        on all ranks.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def between_hosts(comm: Communicator) -> list[tuple[int, int, float, float]]:
 def of_host(
     found: list[tuple[int, int, float, float]], hosts: list[Host], rank: int
 ) -> list[measure.Figure]:
-    """Return what the host of ``rank`` keeps of ``between_hosts``."""
+    """Return the figures of ``between_hosts`` that the host of ``rank`` stores."""
     own = next(index for index, host in enumerate(hosts) if rank in host.ranks)
     return [
         measure.Figure("network", (hosts[own].interface, hosts[b if a == own else a].name), us, gb)
@@ -65,7 +65,7 @@ def of_host(
 
 
 def _slowest(comm: Communicator, pairs: list[tuple[int, int]], size: int) -> float:
-    """Return the seconds of one exchange, on the rank where it takes longest."""
+    """Return the seconds of one exchange on the slowest rank."""
     peers = dict(pairs) | {b: a for a, b in pairs}
     slowest = np.zeros(1)
     if comm.rank in peers:

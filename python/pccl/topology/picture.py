@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of every ``plot()``: one that shows itself in notebooks."""
+"""Figure class of all ``plot()`` functions, with SVG output in notebooks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Picture", "svg_of"]
 
 
 class Picture(Figure):
-    """A figure of matplotlib, without pyplot: nothing needs to be closed, and no window opens.
+    """Figure of matplotlib without pyplot: it opens no window and needs no close.
 
-    What its axes do not hold (titles, labels, legends) makes them smaller, so that ``savefig``
-    cuts nothing off, unless the drawing places its axes itself. A notebook shows it as an SVG,
-    whether ``%matplotlib inline`` was said or not.
+    Titles, labels and legends outside the axes reduce the size of the axes, so that ``savefig``
+    clips nothing, unless the caller places the axes. A notebook displays the figure as SVG, with or
+    without ``%matplotlib inline``.
     """
 
     def __init__(self, width: float, height: float, *, is_placed: bool = False) -> None:
@@ -26,7 +26,7 @@ class Picture(Figure):
 
 
 def svg_of(figure: Figure) -> str:
-    """Return the text of an SVG that ends where the picture does."""
+    """Return the text of an SVG with a tight bounding box."""
     text = io.StringIO()
     figure.savefig(text, format="svg", bbox_inches="tight")
     return text.getvalue()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of plans, with matplotlib."""
+"""Plots of plans, with matplotlib."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Point: typing.TypeAlias = tuple[float, float]
 
 
 class _Kind(typing.NamedTuple):
-    """What channels have in common that are drawn as one."""
+    """Common attributes of channels that are drawn as one."""
 
     order: tuple[int, ...]
     nets: tuple[int, int] | None
@@ -37,11 +37,11 @@ class _Kind(typing.NamedTuple):
 def draw_plan(
     channels: Iterable[Channel], *, gpus: int, pattern: str, nodes: int, title: str
 ) -> matplotlib.figure.Figure:
-    """Draw the GPUs on a circle, and each order of them as a curve."""
+    """Draw the GPUs on a circle, and each order of GPUs as a curve."""
     height = 5.0 if gpus <= _FEW_GPUS else 8.0
     figure = new_figure(height + _LEGEND, height, is_placed=True)
     axes = figure.add_axes((0.02, 0.02, 0.9 * height / (height + _LEGEND), 0.9))
-    # Arrows and labels count for nothing when matplotlib looks for limits by itself.
+    # matplotlib ignores arrows and labels in its automatic limits.
     axes.set_xlim(-_FRAME, _FRAME)
     axes.set_ylim(-_FRAME, _FRAME)
     axes.set_aspect("equal")
@@ -76,7 +76,7 @@ def _on_circle(gpu: float, count: int, radius: float = 1.0) -> _Point:
 
 
 def _letters(count: int) -> int:
-    """Return the size of GPUs' numbers, in points; that of the discs goes with it."""
+    """Return the font size of GPU numbers in points; the size of the discs follows it."""
     if count <= 8:
         return 10
     return 8 if count <= _FEW_GPUS else 5
@@ -120,7 +120,7 @@ def _draw_hops(
 def _draw_entries(
     axes: matplotlib.axes.Axes, count: int, kinds: list[tuple[_Kind, typing.Any]]
 ) -> None:
-    """Mark the GPU at which a channel comes in from the network; several side by side."""
+    """Mark the GPU at which a channel enters from the network; draw several marks side by side."""
     entering: dict[int, list[typing.Any]] = collections.defaultdict(list)
     for kind, colour in kinds:
         if kind.nets is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of machines, with matplotlib and networkx."""
+"""Plots of machines, with matplotlib and networkx."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
 
     from pccl.topology.values import Link, Node
 
-# From top to bottom; what hangs below a CPU in the order of its tree.
+# Rows from top to bottom; nodes below a CPU are in the order of its tree.
 _ROWS = {"cpu": 4.0, "pci": 3.0, "gpu": 1.6, "nic": 1.6, "net": 0.8, "nvs": 0.0}
 _NODE_COLOURS = {
     "cpu": "#4477aa",
@@ -79,7 +79,7 @@ def draw_machine(
 
 
 def _set_limits(axes: matplotlib.axes.Axes, places: _Places) -> tuple[float, float]:
-    """Do what matplotlib leaves undone for lines that are annotations; give inches to match."""
+    """Set the limits, which matplotlib does not derive from annotations; return the inches."""
     columns = [x for x, _ in places.values()] or [0.0]
     lowest = min((y for _, y in places.values()), default=0.0)
     axes.set_xlim(min(columns) - 0.8, max(columns) + 0.8)
@@ -89,7 +89,7 @@ def _set_limits(axes: matplotlib.axes.Axes, places: _Places) -> tuple[float, flo
 
 
 def _positions(graph: networkx.DiGraph) -> _Places:
-    """Place leaves of the trees below the CPUs side by side, and what is above over the middle."""
+    """Place the leaves of the trees of CPUs side by side, and parents above the middle."""
     places: _Places = {}
     next_x = 0.0
 
@@ -123,7 +123,7 @@ def _positions(graph: networkx.DiGraph) -> _Places:
 
 
 def _links_by_type(graph: networkx.DiGraph) -> dict[str, list[tuple[str, str]]]:
-    """Return links by type, each pair once."""
+    """Return the links by type, each pair once."""
     kinds: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
     order = {name: index for index, name in enumerate(graph)}
     for source, target, kind in graph.edges(data="type"):
@@ -156,7 +156,7 @@ def _draw_links(axes: matplotlib.axes.Axes, graph: networkx.DiGraph, places: _Pl
 
 
 def _differ(graph: networkx.DiGraph, edges: list[tuple[str, str]]) -> bool:
-    """Tell whether the links of a type have several bandwidths; else the legend says it."""
+    """Return whether links of a type differ in bandwidth; otherwise the legend shows it."""
     return len({graph.edges[edge]["bandwidth"] for edge in edges}) > 1
 
 
@@ -167,7 +167,7 @@ def _label_link(
     start: tuple[float, float],
     end: tuple[float, float],
 ) -> None:
-    # Where many links meet in one switch, their other ends have more room.
+    # If many links meet in one switch, there is more space near their other ends.
     share = 0.27 if kind == "NVL" else 0.6
     axes.text(
         start[0] + share * (end[0] - start[0]),

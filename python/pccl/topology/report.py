@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine and a plan in words: what ``pccl topo`` prints."""
+"""Text output of ``pccl topo`` for machines and plans."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DOWNWARDS = {"PCI", "LOC", "NET"}
 
 @dataclasses.dataclass
 class _Machine:
-    """The topology's nodes and links, ready for walking."""
+    """Nodes and links of a topology, indexed for traversal."""
 
     topology: Topology
 
@@ -106,7 +106,7 @@ def paths(topology: Topology) -> list[dict[str, object]]:
 
 
 def _matrix(topology: Topology, rows: list[dict[str, object]]) -> Table | None:
-    """Return the types of paths, as ``nvidia-smi topo -m`` shows them, where 80 columns hold it."""
+    """Return a matrix of path types, like ``nvidia-smi topo -m``; None if wider than 80 columns."""
     targets = [*topology.gpus, *topology.nets]
     if not topology.gpus or 6 + 6 * len(targets) > _WIDTH:
         return None
@@ -122,7 +122,7 @@ def _matrix(topology: Topology, rows: list[dict[str, object]]) -> Table | None:
 
 
 def _summary(rows: list[dict[str, object]]) -> Table:
-    """Return how many paths there are of each type and bandwidth."""
+    """Return the number of paths of each type and bandwidth."""
     counts = collections.Counter(
         (
             "GPU to NIC" if str(row["to"]).startswith("net") else "GPU to GPU",
@@ -151,7 +151,7 @@ def _warnings(topology: Topology) -> RenderableType:
 
 
 def machine(topology: Topology) -> RenderableType:
-    """Return the machine as a tree, its paths and its warnings."""
+    """Return the machine as a tree, with its paths and warnings."""
     rows = paths(topology)
     parts: list[RenderableType] = [
         Text(f"{topology!r}, digest {topology.digest}", style="bold"),
@@ -166,7 +166,7 @@ def machine(topology: Topology) -> RenderableType:
 
 
 def plan(found: Plan) -> RenderableType:
-    """Return the plan's channels, those that are alike in one line."""
+    """Return the channels of a plan, with equal channels in one line."""
     groups = collections.Counter(
         (tuple(channel.order), channel.nets, channel.bandwidth) for channel in found.channels
     )
@@ -185,7 +185,7 @@ def plan(found: Plan) -> RenderableType:
 
 
 def measured(figures: list[Figure]) -> RenderableType:
-    """Return what was measured as a table."""
+    """Return the measurements as a table."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("measured", "between", "latency, us", "GB/s"):
         table.add_column(heading, justify="right" if heading in {"latency, us", "GB/s"} else "left")
@@ -208,7 +208,7 @@ def _ends(figure: Figure) -> str:
 
 
 def as_json(topology: Topology, found: Plan | None, figures: list[Figure]) -> dict[str, object]:
-    """Return one JSON object: warnings, paths and, where there are such, measurements and plan."""
+    """Return one JSON object: warnings, paths and, if available, measurements and plan."""
     warnings = [
         {name: getattr(warning, name) for name in ("name", "subject", "message", "repair")}
         for warning in topology.warnings

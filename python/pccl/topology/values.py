@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What machines, plans and jobs are described with: values, most of them of the C++ library."""
+"""Value types of machines, plans and jobs; most are classes of the C++ library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Pattern: TypeAlias = Literal["ring", "tree", "heads"]
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A link from one node to another; the next or previous one in ``links`` leads back.
+    """Link from one node to another; its reverse is the next or previous one in ``links``.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Link:
     type
         LOC, NVL, C2C, PCI, SYS (between NUMA nodes) or NET.
     bandwidth
-        GB/s.
+        Bandwidth in GB/s.
     is_measured
-        Whether ``pccl topo --measure`` found that bandwidth.
+        Whether ``pccl topo --measure`` measured the bandwidth.
     """
 
     source: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in words."""
+"""Numbers with nouns in singular or plural."""
 
 __all__ = ["counted"]
 
