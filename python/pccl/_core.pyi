@@ -3,14 +3,15 @@
 
 A *buffer* is an object that exposes C-contiguous host memory: a numpy array, an ``array.array``, a
 ``bytearray``, a ``memoryview``; by DLPack a CPU tensor of torch, or an array of another library; or
-what has ``__array_interface__``. Element types are bool, integers, float16, bfloat16 (of torch, or
-ml_dtypes), float32, float64, complex64 and complex128; float8_e4m3fn, float8_e5m2, strings, void
-and longdouble can be moved, but not reduced. Others (objects, fields, packed structures, times,
-another byte order) are refused. All buffers of one call have one type.
+an object with ``__array_interface__``. Element types are bool, integers, float16, bfloat16 (of
+torch, or ml_dtypes), float32, float64, complex64 and complex128; float8_e4m3fn, float8_e5m2,
+strings, void and longdouble can be moved, but not reduced. Other types (objects, fields, packed
+structures, times, another byte order) are refused. All buffers of one call have one type.
 
-What a rank only gives may be read-only, a broadcast's root's ``x``, too. A collective's buffer that
-is read-only, strided, or one memory for two outputs is refused on all ranks: with
-InvalidArgumentError on those whose buffer it is, else with MismatchError, and nothing is written.
+A buffer that a rank only sends may be read-only; this includes the ``x`` of a broadcast's root. If
+a collective's buffer is strided, if an output is read-only, or if two outputs share memory, all
+ranks refuse the call and nothing is written: the rank with the bad buffer raises
+InvalidArgumentError, and the other ranks raise MismatchError.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -50,7 +51,7 @@ class _ArrayInterface(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
-# The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
+# The stubs of numpy declare an array as a Buffer only from Python 3.12 on.
 _Buffer: TypeAlias = Buffer | NDArray[Any] | _DLPack | _ArrayInterface
 _Blocks: TypeAlias = _Buffer | Sequence[_Buffer]
 
@@ -72,21 +73,23 @@ class _Verdict(TypedDict):
     bit_identical: bool
 
 def flight_record_json() -> str:
-    """Return what ``pccl.flight_record`` does, as text."""
+    """Return the flight record that ``pccl.flight_record`` returns, as JSON text."""
 
 def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
-    """Ask a process in what its groups are, as ``pccl status`` does.
+    """Request the status of a process's groups, as ``pccl status`` does.
 
     Parameters
     ----------
     door
-        Where it listens: ``"10.0.0.1:4567"``, ``"[fd00::1]:4567"`` or ``"unix:@name"``.
+        Address at which the process listens: ``"10.0.0.1:4567"``, ``"[fd00::1]:4567"`` or
+        ``"unix:@name"``.
     group
-        Whose members are asked for: the 16 bytes of its key. Empty: all groups of the process.
+        Key (16 bytes) of the group whose members are requested. Empty: all groups of the process.
     first
-        Where the list goes on that did not fit the last answer: its ``"next"``; else 0.
+        Index at which the list continues: the ``"next"`` of the previous answer, or 0 for the first
+        request.
     timeout_s
-        How long to wait for the answer, in seconds.
+        Seconds to wait for the answer.
 
     Returns
     -------
@@ -96,111 +99,115 @@ def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta
     Raises
     ------
     InvalidArgumentError
-        The process does not prove the job's secret (``PCCL_SECRET_FILE``), or it is no address.
+        ``door`` is not an address, or the process does not prove the job's secret
+        (``PCCL_SECRET_FILE``).
     PeerLostError
-        Nobody listens there.
+        No process listens at the address.
     TimeoutError
-        The answer did not come in time.
+        No answer arrived in time.
     """
 
 def set_log_level(
     level: Literal["trace", "debug", "info", "warning", "error", "off"],
 ) -> None:
-    """Choose what goes to stderr; overrides ``PCCL_LOG_LEVEL``.
+    """Set the log level of stderr; overrides ``PCCL_LOG_LEVEL``.
 
     Parameters
     ----------
     level
-        The least that is written: ``"trace"``, ``"debug"``, ``"info"``, ``"warning"``, ``"error"``
-        or ``"off"``.
+        Lowest level that is written: ``"trace"``, ``"debug"``, ``"info"``, ``"warning"``,
+        ``"error"`` or ``"off"``.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such level.
+        The level does not exist.
     """
 
 def tuning_path() -> str:
-    """Return the file that rank 0 of a group reads the measured choices from; empty without one."""
+    """Return the path of the tuning file that rank 0 of a group reads; empty if there is none."""
 
 def topology_hash() -> str:
-    """Return 16 digits, alike on machines on which collectives take as long: by what is known.
+    """Return a 16-digit hash that is equal on machines with equal properties.
 
-    That is the model and number of processors, those that this process may use, caches and nodes of
-    memory.
+    The hash covers the model and number of processors, the processors that this process may use,
+    the caches, and the memory nodes. Collectives are expected to take the same time on machines
+    with the same hash.
     """
 
 def costs_path() -> str:
-    """Return the file that keeps what this machine's steps cost; empty without one."""
+    """Return the path of the file with this machine's step costs; empty if there is none."""
 
 def machine_costs() -> tuple[str, list[str]]:
-    """Return where this process has the costs of single steps from, and a line for each.
+    """Return the origin of this process's step costs, and one line for each cost.
 
-    Where no file has them, they are measured, in some 30 ms, unless ``PCCL_COSTS_FILE=off``.
+    If no file contains the costs, they are measured, which takes about 30 ms, unless
+    ``PCCL_COSTS_FILE=off``.
     """
 
 class Event:
-    """An asynchronous operation. Its buffers must not be touched until it is done."""
+    """An asynchronous operation. The caller must not touch its buffers until it is done."""
 
     def wait(self, timeout: float | timedelta | None = None) -> None:
-        """Wait until the operation is done, and raise if it failed.
+        """Wait until the operation is done; raise its error if it failed.
 
         Parameters
         ----------
         timeout
-            Seconds to wait at most. The operation goes on if they pass.
+            Maximum wait in seconds. The operation continues after a timeout. None: no limit.
 
         Raises
         ------
         TimeoutError
-            ``timeout`` passed, or the operation's own.
+            ``timeout`` or the operation's own timeout expired.
         PeerLostError, MismatchError, AbortedError
             The operation failed.
         """
     def flush(self) -> None:
-        """Wait until all that this rank has to send is handed to its links.
+        """Wait until this rank has passed all data that it sends to its links.
 
         Raises
         ------
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            The operation failed before.
+            The operation failed before that.
         """
     def is_done(self) -> bool:
-        """Tell whether the operation has ended, with success or without; returns at once."""
+        """Return whether the operation has ended, successfully or not. Does not block."""
     def record(self) -> _Times:
-        """Return when the operation passed which point, in seconds of the monotonic clock.
+        """Return the timestamps of the operation, in seconds of the monotonic clock.
 
         Returns
         -------
         dict
-            ``issued``, ``started``, and ``finished``, which is None until it is done.
+            ``issued``, ``started``, and ``finished``, which is None until the operation is done.
         """
     def add_done_callback(self, callback: Callable[[Event], object]) -> None:
-        """Have a function called when the operation is done, with success or without.
+        """Register a function that is called when the operation has ended, successfully or not.
 
-        Callbacks run one after the other on a thread of the library's own, in the order in which
-        operations end: one that waits holds the others up. What they raise goes to the log "pccl"
-        of ``logging``.
+        Callbacks run one after the other on a thread of the library, in the order in which
+        operations end; a callback that blocks delays the others. Exceptions of callbacks are
+        written to the logger "pccl" of ``logging``.
 
         Parameters
         ----------
         callback
-            Called once, with the event; soon, where the operation is done already.
+            Called once, with the event. If the operation is already done, it is called soon.
 
         Raises
         ------
         ResourceExhaustedError
-            There is no descriptor left (at the first callback of a process).
+            The process has no file descriptor left (at its first callback only).
         """
     def __await__(self) -> Generator[Any]:
-        """Let other tasks of the event loop run until the operation is done: ``await event``.
+        """Suspend the task until the operation is done: ``await event``.
 
-        A task that is cancelled meanwhile leaves the operation on its way.
+        Other tasks of the event loop run meanwhile. Cancelling the task does not cancel the
+        operation.
 
         Returns
         -------
         generator
-            For the event loop; ``await`` gives None.
+            Generator for the event loop; ``await`` returns None.
 
         Raises
         ------
@@ -209,134 +216,136 @@ class Event:
         """
     @property
     def source(self) -> int | None:
-        """The rank that sent what this receive got; None until done, and for collectives."""
+        """The rank that sent the received message; None until done, and for collectives."""
 
 class DoneQueue:
-    """Numbers of events that are done, for the thread of ``pccl.callbacks``."""
+    """Queue of the numbers of completed events, for the thread of ``pccl.callbacks``."""
 
     def __init__(self) -> None: ...
     @property
     def descriptor(self) -> int:
-        """Can be read while there are numbers to take."""
+        """File descriptor that is readable while the queue contains numbers."""
     def expect(self, event: Event, number: int) -> None:
-        """Have a number come when an event is done.
+        """Add a number to the queue when an event is done.
 
         Parameters
         ----------
         event
-            Of any communicator.
+            Event of any communicator.
         number
             0 or more.
         """
     def take(self) -> list[int]:
-        """Return the numbers that have come, in the order of events' ends."""
+        """Return and remove the queued numbers, in the order in which the events ended."""
 
 class PremulSum:
-    """The reduction that sums every rank's elements times that rank's factor.
+    """Reduction that multiplies each rank's elements by that rank's factor, and sums them.
 
-    As ``PREMUL_SUM`` of torch and ``ncclRedOpCreatePreMulSum``: the factor may differ from rank to
-    rank. What a rank gives stays as it is, but where the result takes its place; the products take
-    memory of their own while the collective runs.
+    It corresponds to ``PREMUL_SUM`` of torch and ``ncclRedOpCreatePreMulSum``: the factor may
+    differ between ranks. The input of a rank is unchanged unless the collective is in place. The
+    products take temporary memory while the collective runs.
     """
 
     def __init__(self, factor: float) -> None:
-        """Make one.
+        """Create the reduction.
 
         Parameters
         ----------
         factor
-            Of this rank's elements, which are floating-point or complex numbers; in their type.
+            Factor for this rank's elements, which must be floating-point or complex numbers. It is
+            converted to their type.
         """
     @property
     def factor(self) -> float:
-        """Of this rank's elements."""
+        """The factor for this rank's elements."""
 
 class Prediction:
-    """One way to make a collective, as the cost model sees it. Prints as a line."""
+    """Predicted time of one way to run a collective. Prints as one line."""
 
     @property
     def algorithm(self) -> str:
-        """As ``PCCL_ALGORITHM`` has it."""
+        """Name of the algorithm, as in ``PCCL_ALGORITHM``."""
     @property
     def over(self) -> str:
-        """``"shm"``: memory that the ranks of one host share; or ``"links"``."""
+        """``"shm"`` (shared memory of one host) or ``"links"``."""
     @property
     def seconds(self) -> float:
-        """What one call takes."""
+        """Predicted time of one call, in seconds."""
     @property
     def busiest(self) -> str:
-        """The link that ranks of a host share most, and its GB/s; empty for none."""
+        """The most shared link of the ranks of one host, and its GB/s; empty if there is none."""
     @property
     def aggregation(self) -> int:
-        """Most blocks in one message, where the algorithm has a choice (PAT); else 0: all that can.
+        """Most blocks in one message, if the algorithm has a choice (PAT); 0: no limit.
 
-        As ``pccl.schedule.generate`` takes it.
+        ``pccl.schedule.generate`` takes the same value.
         """
     @property
     def is_chosen(self) -> bool:
-        """Whether calls of this length go this way."""
+        """Whether the group uses this way for calls of this length."""
     @property
     def chosen_by(self) -> Literal["", "request", "capsule", "tuning", "prediction"]:
-        """What made the group choose it, as ``pccl.explanation.Way`` has it; else empty."""
+        """The reason of the choice, as in ``pccl.explanation.Way``; empty if it is not chosen."""
 
 class _Cluster(Protocol):  # pccl.Cluster
     @property
     def ranks(self) -> int: ...
 
 class Communicator:
-    """The collectives and messages of one group of processes.
+    """Communicator for the collectives and messages of one group of processes.
 
     Collectives run in the order in which they are called, which must be the same on every rank.
-    Without ``async_op`` a call returns when its buffers are ready, and returns None. ``timeout``
-    is in seconds, and replaces the group's own; ``float("inf")`` is no limit, and so is whatever is
-    longer than 292 years.
+    Without ``async_op`` a call returns None when its buffers are ready. ``timeout`` is in seconds,
+    and replaces the group's own timeout; ``float("inf")`` and every value above 292 years mean no
+    limit.
 
-    Where a collective has one block for each rank, ``out`` or ``x`` is one buffer that holds them
-    all, equally long and in the order of ranks, or a list of buffers, which may differ in length.
+    If a collective has one block for each rank, ``out`` or ``x`` is either one buffer that contains
+    all blocks, equally long and in rank order, or a list of buffers, which may differ in length.
 
     Parameters
     ----------
     rank
-        This process, 0 <= rank < world_size: of ``"env://"`` the environment's, otherwise 0, unless
-        given. Several ranks may be threads of one process.
+        Rank of this process, 0 <= rank < world_size. The default is the environment's rank for
+        ``"env://"``, and 0 otherwise. Several ranks may be threads of one process.
     world_size
-        How many ranks there are; the environment's, otherwise 1, unless given. A process that srun
-        or an mpiexec has started beside others must give a place, or have RANK set: it is refused
-        where it gives neither rank, world_size nor rendezvous.
+        Number of ranks. The default is the environment's number for ``"env://"``, and 1 otherwise.
+        If srun or mpiexec started this process together with others, the caller must pass rank,
+        world_size or rendezvous, or RANK must be set; otherwise the call is refused.
     rendezvous
-        Where they meet: ``"env://"`` (as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say, which
-        torchrun sets; its store is used), ``"tcp://host:port"`` (rank 0 listens, at that host's
-        addresses alone), ``"file:///path"`` (on a disk that all see), or a store object. Not needed
-        by one process alone. Groups of one name may meet there one after the other, also after a
-        restart of the job: what earlier ones have left is of no harm. docs/security.md says what
-        protects it.
+        Place where the ranks meet: ``"env://"`` (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT,
+        which torchrun sets; its store is used), ``"tcp://host:port"`` (rank 0 listens, only at the
+        addresses of that host), ``"file:///path"`` (on a file system that all ranks share), or a
+        store object. A single process needs none. Groups with the same name may meet there one
+        after the other, also after a restart of the job: entries of earlier groups do no harm.
+        docs/security.md describes its protection.
     timeout
-        Seconds that an operation, or the rendezvous, may take; above 0. Infinite: no limit.
+        Maximum seconds of an operation or of the rendezvous; above 0. Infinite: no limit.
     name
-        For messages.
+        Name of the group in messages.
     transports
-        Restricts the group, for example to ``"shm,tcp"``; empty for all.
+        Transports that the group may use, for example ``"shm,tcp"``; empty for all.
     algorithm
-        As the environment's ``PCCL_ALGORITHM``, which counts where this is empty: for example
-        ``"all_reduce=ring,all_gather=bruck"``. The same on all ranks. A name that neither an
-        algorithm nor a capsule of ``PCCL_CAPSULES`` has is warned about: until a capsule of that
-        name is loaded, calls raise.
+        Algorithm of each collective, for example ``"all_reduce=ring,all_gather=bruck"``, in the
+        format of ``PCCL_ALGORITHM``, which applies if this is empty. All ranks must pass the same
+        value. If neither an algorithm nor a capsule of ``PCCL_CAPSULES`` has a given name, a
+        warning is logged, and calls raise until a capsule of that name is loaded.
     gpu
-        Bus id of the GPU that this rank uses (``"0000:0d:00.0"``), where the job's topology should
-        know; empty for none.
+        Bus id of the GPU that this rank uses (``"0000:0d:00.0"``), for the job's topology; empty
+        for none.
     cluster
-        Whose phases the group switches, by ``pccl.switch_phase``: one device for each rank. None
-        for that of the environment's ``PCCL_CLUSTER``, where it has as many, or for none. Groups
-        that are split off follow. Ranks that are threads of one process need one each.
+        Cluster whose phases the group switches by ``pccl.switch_phase``; it has one device for each
+        rank. None: the cluster of ``PCCL_CLUSTER`` if it has as many devices as the group has
+        ranks, otherwise no cluster. Groups that are split off follow the same phases. Ranks that
+        are threads of one process need one cluster object each.
 
     Raises
     ------
     InvalidArgumentError
-        An argument does not fit; nothing was sent.
+        An argument is invalid; nothing was sent.
     UnsupportedError
-        The element type cannot be reduced so; nothing was sent.
+        The element type does not support the reduction; nothing was sent.
     PeerLostError, TimeoutError, MismatchError, AbortedError
-        The operation failed; every later one of the group raises the same.
+        The operation failed; every later operation of the group raises the same error.
     """
 
     def __init__(
@@ -354,24 +363,24 @@ class Communicator:
     ) -> None: ...
     @property
     def rank(self) -> int:
-        """The number of this process, 0 <= rank < world_size."""
+        """The rank of this process, 0 <= rank < world_size."""
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
     @property
     def name(self) -> str:
-        """As messages have it."""
+        """The name of the group, as messages contain it."""
     @property
     def _network(self) -> PhaseNetwork | None:
-        """That of its cluster."""
+        """The network of the group's cluster; None without a cluster."""
     @property
     def sequence(self) -> int:
-        """Collectives started so far."""
+        """The number of collectives started so far."""
     @property
     def memory(self) -> Memory:
-        """Workspaces: memory that all ranks have under one name."""
+        """The workspaces of the group: memory that all ranks allocate under one name."""
     def explain(self, collective: str, nbytes: int) -> list[Prediction]:
-        """Predict the time of every way to make a collective; one of them is chosen.
+        """Predict the time of every way to run a collective; one of them is chosen.
 
         Parameters
         ----------
@@ -379,17 +388,17 @@ class Communicator:
             ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
             ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
         nbytes
-            Of the largest buffer: what all ranks have together after an ``all_gather``.
+            Bytes of the largest buffer; for an ``all_gather`` this is the gathered result.
 
         Returns
         -------
         list of Prediction
-            ``pccl.explain`` shows them as a table.
+            One prediction for each way; ``pccl.explain`` shows them as a table.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
+            The collective does not exist, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
     def load(
         self,
@@ -398,83 +407,86 @@ class Communicator:
         *,
         timeout: float | timedelta | None = None,
     ) -> Operator:
-        """Load a capsule on all ranks: from now on, its collective runs by it.
+        """Load a capsule on all ranks; its collective uses it from now on.
 
-        All ranks must call it with the same capsule and sizes; the programs for so many ranks are
-        verified again on each.
+        All ranks must call it with the same capsule and sizes. Each rank verifies the programs for
+        this number of ranks again.
 
         Parameters
         ----------
         capsule
-            One, or the path of its file.
+            A capsule, or the path of its file.
         sizes
-            Bytes of the largest buffer for which the group takes it before others, ``"1MB.."``,
-            ``"..64KB"``, ``"64KB..1MB"``, ``".."`` for any, ``"by name"`` for none; None for those
-            that the capsule states. Of gather, scatter and all_to_all of lists, of whose sizes only
-            pairs of ranks know, it is taken by name alone.
+            Range of the largest buffer's bytes for which the group prefers the capsule:
+            ``"1MB.."``, ``"..64KB"``, ``"64KB..1MB"``, ``".."`` for any size, ``"by name"`` for
+            none; None for the range in the capsule. For gather, scatter and all_to_all of lists, a
+            capsule is only used by name, because only pairs of ranks have the sizes.
         timeout
-            Seconds until the others must have come; None for that of the group.
+            Maximum seconds to wait for the other ranks; None for the group's timeout.
 
         Returns
         -------
         Operator
-            It runs the collective by this capsule, whatever the size, and has no buffers yet.
-            For a capsule that switches phases of the network, which needs the group of all ranks of
-            a cluster, a ``pccl.switched_operator.SwitchedOperator``.
+            Operator that runs the collective by this capsule for every size; it has no buffers yet.
+            A capsule that switches phases of the network requires the group of all ranks of a
+            cluster, and returns a ``pccl.switched_operator.SwitchedOperator``.
 
         Raises
         ------
         InvalidArgumentError
-            It is no capsule, or wrong, or for other numbers of ranks; or there is one of its name;
-            or the phase in which the network is has no link for what a rank sends.
+            The capsule is malformed, its programs are wrong, or it is for other numbers of ranks; a
+            capsule of that name is already loaded; or the current phase of the network has no link
+            for a message of the capsule.
         UnsupportedError
-            It switches phases of the network, and this is not the group of all ranks of a cluster.
+            The capsule switches phases of the network, and this is not the group of all ranks of a
+            cluster.
         MismatchError
-            Ranks have other bytes or sizes; the message names them.
+            Ranks passed different capsules or sizes; the message names these ranks.
         """
     def unload(self, name: str, *, timeout: float | timedelta | None = None) -> None:
-        """Forget a capsule on all ranks, which must all call it.
+        """Unload a capsule on all ranks; all ranks must call it.
 
         Parameters
         ----------
         name
-            The capsule's.
+            Name of the capsule.
         timeout
-            Seconds until the others must have come; None for that of the group.
+            Maximum seconds to wait for the other ranks; None for the group's timeout.
 
         Raises
         ------
         InvalidArgumentError
-            No such capsule was loaded.
+            No capsule of that name is loaded.
         """
     def capsules(self) -> Table[LoadedCapsule]:
-        """Return the capsules that are loaded: a list, which notebooks show as a table."""
+        """Return the loaded capsules: a list, which notebooks show as a table."""
     def record_timeline(self, steps: int = 262144) -> None:
-        """Record when the steps of this rank happen, in the collectives that it calls from now on.
+        """Record the times of this rank's steps, in the collectives that it calls from now on.
 
-        Those over links are made of steps, which loaded capsules always are; over the memory of one
-        host there are none. It takes 100 bytes a step, and 2 reads of a clock.
+        Collectives over links consist of steps, and loaded capsules always do; collectives over
+        shared memory have none. The recording takes 100 bytes and 2 clock reads for each step.
 
         Parameters
         ----------
         steps
-            For so many there is room, up to 4,194,304; 0 ends it.
+            Capacity of the recording in steps, at most 4,194,304; 0 ends the recording.
 
         Raises
         ------
         InvalidArgumentError
-            ``steps`` is more than that.
+            ``steps`` is above 4,194,304.
         """
     def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int, int]:
-        """Return what this rank has recorded; ends the recording.
+        """Return the recorded steps of this rank, and end the recording.
 
         Returns
         -------
         tuple
-            Steps, how many had no room, and by how many nanoseconds their times may be off.
-            ``pccl.timeline.gather`` gives that of all ranks, with names. Steps are tuples: call,
-            window, lane, index, action, sender and its channel, receiver and its channel, bytes,
-            whether a GPU did it, and nanoseconds of ``time.monotonic_ns``: begin, moved, end.
+            Steps, number of steps that were dropped for lack of room, and maximum error of the
+            times in nanoseconds. ``pccl.timeline.gather`` returns the steps of all ranks, with
+            names. A step is a tuple: call, window, lane, index, action, sender and its channel,
+            receiver and its channel, bytes, whether a GPU executed it, and nanoseconds of
+            ``time.monotonic_ns``: begin, moved, end.
         """
     def operator(
         self,
@@ -486,9 +498,9 @@ class Communicator:
         root: int = 0,
         algorithm: str = "",
     ) -> Operator:
-        """Bind a collective to its buffers, to execute it again and again. Nothing is sent.
+        """Bind a collective to its buffers, for repeated execution. Nothing is sent.
 
-        Arguments are read, and shapes checked, here and now, and not at each execution.
+        This call reads the arguments and checks the shapes; executions do not repeat it.
 
         Parameters
         ----------
@@ -496,42 +508,44 @@ class Communicator:
             ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
             ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
         x, out
-            As the method of that name takes them: ``x`` is what this rank gives, ``out`` what it
-            gets; broadcast and reduce have ``x`` alone, and so has all_reduce, unless ``x`` is to
-            stay as it is. None where this rank has none: a gather's ``out`` beside its root. They
-            are held, and must keep their size, as long as the operator lives.
+            Input ``x`` and output ``out`` of this rank, as for the method of that name. Broadcast
+            and reduce have ``x`` alone; all_reduce has ``x`` alone if it is in place. None if this
+            rank has no such buffer, for example a gather's ``out`` on ranks other than the root.
+            The operator holds references to the buffers, which must keep their size during its
+            lifetime.
         op
-            Of reductions.
+            Reduction operation.
         root
-            Of broadcast, reduce, gather and scatter.
+            Root rank of broadcast, reduce, gather and scatter.
         algorithm
-            By which to run it, the same on all ranks, as ``PCCL_ALGORITHM`` names it; empty for
-            the one that the group chooses for its size.
+            Name of the algorithm, as in ``PCCL_ALGORITHM``, the same on all ranks; empty for the
+            group's choice for the size.
 
         Returns
         -------
         Operator
-            All ranks must execute theirs, in the same order among all calls of the group.
+            Operator with buffers. All ranks must execute theirs, in the same order relative to all
+            other calls of the group.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such collective, ``op``, ``root`` or algorithm, or the buffers do not fit.
+            The collective, ``op``, ``root`` or algorithm does not exist, or the buffers do not fit.
         UnsupportedError
-            Elements of that type have no such ``op``.
+            The element type does not support ``op``.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            The group has ended before.
+            The group has already failed.
         """
     def links_counted_on(self) -> LinksCountedOn:
-        """Return what predictions rest on: links, order of ranks, rings side by side, and costs."""
+        """Return the basis of predictions: links, order of ranks, parallel rings, and costs."""
     def describe_job(self) -> bytes:
-        """Return what ``pccl.topology.job`` shows.
+        """Return the job's topology, encoded, for ``pccl.topology.job``.
 
         Raises
         ------
         UnavailableError
-            This machine cannot be looked at, or the process is a child of the one that made the
-            group.
+            The topology of this machine cannot be read, or this process is a fork of the process
+            that made the group.
         """
     @overload
     def all_reduce(
@@ -542,34 +556,37 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks, in place on each.
+        """Reduce ``x`` over all ranks, in place on each rank.
 
         Parameters
         ----------
         x
-            As many elements, of one type, on every rank; replaced by the result.
+            Buffer with the same number of elements and the same type on every rank. The result
+            replaces its content.
         op
             ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
-            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
+            ``"min"``, ``"max"``; for integers and bool also ``"band"``, ``"bor"``, ``"bxor"``.
+            Complex numbers support sum, avg and product; bool supports all but avg. Or a
+            ``PremulSum``.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``x`` is no such buffer, or there is no such ``op``; nothing was sent.
+            ``x`` is not a valid buffer, or ``op`` does not exist; nothing was sent.
         UnsupportedError
-            Elements of that type have no such ``op``; nothing was sent.
+            The element type does not support ``op``; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def all_reduce(
@@ -598,31 +615,32 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Copy the root's ``x`` into everybody's.
+        """Copy the root's ``x`` to all ranks.
 
         Parameters
         ----------
         x
-            As many elements, of one type, on every rank.
+            Buffer with the same number of elements and the same type on every rank.
         root
-            The rank whose ``x`` all get, and who only reads it, 0 <= root < world_size; the same on
-            all ranks.
+            Rank that sends its ``x`` and only reads it, 0 <= root < world_size; the same on all
+            ranks.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``x`` or ``root`` does not fit; nothing was sent.
+            ``x`` or ``root`` is invalid; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def broadcast(
@@ -652,36 +670,38 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks, in place on the root; the others keep theirs.
+        """Reduce ``x`` over all ranks, in place on the root; other ranks keep their ``x``.
 
         Parameters
         ----------
         x
-            As many elements, of one type, on every rank.
+            Buffer with the same number of elements and the same type on every rank.
         root
-            The rank that gets the result, 0 <= root < world_size; the same on all ranks.
+            Rank that receives the result, 0 <= root < world_size; the same on all ranks.
         op
             ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
-            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
+            ``"min"``, ``"max"``; for integers and bool also ``"band"``, ``"bor"``, ``"bxor"``.
+            Complex numbers support sum, avg and product; bool supports all but avg. Or a
+            ``PremulSum``.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``x`` or ``root`` does not fit, or there is no such ``op``; nothing was sent.
+            ``x``, ``root`` or ``op`` is invalid; nothing was sent.
         UnsupportedError
-            Elements of that type have no such ``op``; nothing was sent.
+            The element type does not support ``op``; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def reduce(
@@ -712,30 +732,31 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Gather everybody's ``x``, on every rank.
+        """Gather the ``x`` of all ranks on every rank.
 
         Parameters
         ----------
         out
-            A block for each rank, as long as that rank's ``x``.
+            One block for each rank, as long as that rank's ``x``.
         x
-            What this rank gives.
+            Input of this rank.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``out`` or ``x`` does not fit; nothing was sent.
+            ``out`` or ``x`` is invalid; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def all_gather(
@@ -765,36 +786,38 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks; each gets its own block of the result.
+        """Reduce ``x`` over all ranks; each rank receives its own block of the result.
 
         Parameters
         ----------
         out
-            As long as this rank's block.
+            Buffer as long as this rank's block.
         x
-            A block for each rank; blocks for one rank are equally long on all.
+            One block for each rank. The block for a given rank has the same length on all ranks.
         op
             ``"sum"``, ``"avg"`` (integers: exact, towards zero), ``"product"`` (or ``"prod"``),
-            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
+            ``"min"``, ``"max"``; for integers and bool also ``"band"``, ``"bor"``, ``"bxor"``.
+            Complex numbers support sum, avg and product; bool supports all but avg. Or a
+            ``PremulSum``.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``out`` or ``x`` does not fit, or there is no such ``op``; nothing was sent.
+            ``out``, ``x`` or ``op`` is invalid; nothing was sent.
         UnsupportedError
-            Elements of that type have no such ``op``; nothing was sent.
+            The element type does not support ``op``; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def reduce_scatter(
@@ -826,32 +849,34 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Gather everybody's ``x`` on the root.
+        """Gather the ``x`` of all ranks on the root.
 
         Parameters
         ----------
         out
-            On the root a block for each rank, as long as that rank's ``x``; others may pass None.
+            On the root: one block for each rank, as long as that rank's ``x``. Other ranks may pass
+            None.
         x
-            What this rank gives.
+            Input of this rank.
         root
-            The rank that gets all, 0 <= root < world_size; the same on all ranks.
+            Rank that receives all blocks, 0 <= root < world_size; the same on all ranks.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``out``, ``x`` or ``root`` does not fit; nothing was sent.
+            ``out``, ``x`` or ``root`` is invalid; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def gather(
@@ -883,32 +908,33 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Give each rank its block of the root's ``x``.
+        """Send each rank its block of the root's ``x``.
 
         Parameters
         ----------
         out
-            As long as this rank's block.
+            Buffer as long as this rank's block.
         x
-            On the root a block for each rank; the others may pass None.
+            On the root: one block for each rank. Other ranks may pass None.
         root
-            The rank that gives, 0 <= root < world_size; the same on all ranks.
+            Rank that sends the blocks, 0 <= root < world_size; the same on all ranks.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``out``, ``x`` or ``root`` does not fit; nothing was sent.
+            ``out``, ``x`` or ``root`` is invalid; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def scatter(
@@ -939,31 +965,32 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Send block i of ``x`` to rank i, which puts it into its block of this rank.
+        """Send block i of ``x`` to rank i, which stores it in its ``out`` block for this rank.
 
         Parameters
         ----------
         out
-            A block for each rank, as long as what that one sends here.
+            One block for each rank, as long as the block that this rank sends here.
         x
-            A block for each rank. ``out`` and ``x`` are arrays on all ranks, whose blocks are all
-            of one length then; or lists on all, whose blocks may differ.
+            One block for each rank. ``out`` and ``x`` are either arrays on all ranks, with blocks
+            of equal length, or lists on all ranks, with blocks that may differ in length.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``out`` or ``x`` does not fit; nothing was sent.
+            ``out`` or ``x`` is invalid; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
     @overload
     def all_to_all(
@@ -998,31 +1025,32 @@ class Communicator:
         Parameters
         ----------
         x
-            The receiver's buffer must have as many bytes, and elements of the same type.
+            Message. The receiver's buffer must have the same number of bytes and the same element
+            type.
         peer
-            Who receives it, 0 <= peer < world_size.
+            Rank of the receiver, 0 <= peer < world_size.
         tag
-            0 <= tag < 2**30. Messages of one tag between two ranks keep their order; different tags
-            may be received in any order.
+            Tag of the message, 0 <= tag < 2**30. Messages with the same tag between two ranks keep
+            their order; messages with different tags may be received in any order.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``x``, ``peer`` or ``tag`` does not fit, or this rank waits for itself; nothing was
+            ``x``, ``peer`` or ``tag`` is invalid, or this rank would wait for itself; nothing was
             sent.
         MismatchError
-            The two sides differ in bytes or element type.
+            The two sides differ in number of bytes or in element type.
         PeerLostError, TimeoutError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         """
     @overload
     def send(
@@ -1054,35 +1082,35 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Receive into ``x``.
+        """Receive a message into ``x``.
 
         Parameters
         ----------
         x
-            As many bytes as the message has, and elements of the same type.
+            Buffer with the same number of bytes and the same element type as the message.
         peer
-            Who sends it; None for any rank (``Event.source`` tells whose it was).
+            Rank of the sender; None for any rank (``Event.source`` returns the sender).
         tag
-            As the sender has it.
+            Tag that the sender uses.
         async_op
-            Return an ``Event`` at once; the buffers must not be touched until it is done.
+            Return an ``Event`` at once; the caller must not touch the buffers until it is done.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         None
-            Or an ``Event``, with ``async_op``.
+            With ``async_op``, an ``Event``.
 
         Raises
         ------
         InvalidArgumentError
-            ``x``, ``peer`` or ``tag`` does not fit, or this rank waits for itself; nothing was
+            ``x``, ``peer`` or ``tag`` is invalid, or this rank would wait for itself; nothing was
             sent.
         MismatchError
-            The two sides differ in bytes or element type.
+            The two sides differ in number of bytes or in element type.
         PeerLostError, TimeoutError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         """
     @overload
     def recv(
@@ -1107,170 +1135,175 @@ class Communicator:
     def send_object(
         self, value: object, peer: int, tag: int = 0, *, timeout: float | timedelta | None = None
     ) -> None:
-        """Send any object that pickle takes, to be received by ``recv_object``.
+        """Send an object, pickled; ``recv_object`` receives it.
 
         Parameters
         ----------
         value
-            At most 2 GiB, pickled.
+            Object that pickle supports, at most 2 GiB when pickled.
         peer
-            Another rank.
+            Rank of the receiver, not this rank.
         tag
-            As for ``send``; keep tags of objects and of arrays apart.
+            Tag as for ``send``. Use different tags for objects and for arrays.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Raises
         ------
         InvalidArgumentError
-            ``peer`` or ``tag`` does not fit, or the object is too large; nothing was sent.
+            ``peer`` or ``tag`` is invalid, or the object is too large; nothing was sent.
         pickle.PicklingError, TypeError, AttributeError
-            pickle does not take the object; nothing was sent.
+            pickle does not support the object; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         """
     def recv_object(
         self, peer: int | None = None, tag: int = 0, *, timeout: float | timedelta | None = None
     ) -> Any:
-        """Receive an object that another rank sends by ``send_object``.
+        """Receive an object from another rank's ``send_object``.
 
-        **pickle runs code that the sender chooses.** Use it only where you trust all ranks as you
-        trust this program; docs/security.md says what keeps others out of a group. One thread at a
-        time may receive objects of one peer and tag.
+        **pickle runs code that the sender chooses.** Use it only if you trust all ranks as you
+        trust this program; docs/security.md describes how a group is protected from strangers. Only
+        one thread at a time may receive objects of one peer and tag.
 
         Parameters
         ----------
         peer
-            Who sends it; None for any rank.
+            Rank of the sender; None for any rank.
         tag
-            As the sender has it.
+            Tag that the sender uses.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         object
-            A copy of what was sent.
+            A copy of the sent object.
 
         Raises
         ------
         InvalidArgumentError
-            ``peer`` or ``tag`` does not fit.
+            ``peer`` or ``tag`` is invalid.
         MismatchError
-            The other side has sent something else than an object.
+            The other side sent a message that is not an object.
         PeerLostError, TimeoutError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         Exception
-            Whatever unpickling raises: the class of the object may be missing here.
+            Any error of unpickling; for example, the class of the object is missing here.
         """
     def broadcast_object(
         self, value: object, root: int = 0, *, timeout: float | timedelta | None = None
     ) -> Any:
         """Copy the root's object to all ranks, by pickle.
 
-        **pickle runs code that the root chooses.** Use it only where you trust all ranks as you
-        trust this program; docs/security.md says what keeps others out of a group.
+        **pickle runs code that the root chooses.** Use it only if you trust all ranks as you trust
+        this program; docs/security.md describes how a group is protected from strangers.
 
         Parameters
         ----------
         value
-            On the root: at most 2 GiB, pickled. The others may pass None.
+            On the root: object of at most 2 GiB when pickled. Other ranks may pass None.
         root
-            The rank whose object all get; the same on all ranks.
+            Rank that sends its object; the same on all ranks.
         timeout
-            Seconds that each of its two broadcasts may take; None for the group's.
+            Maximum seconds of each of the two broadcasts; None for the group's timeout.
 
         Returns
         -------
         object
-            On the root ``value`` itself, elsewhere a copy.
+            ``value`` itself on the root, a copy on the other ranks.
 
         Raises
         ------
         InvalidArgumentError
-            ``root`` does not fit, or the object is too large; nothing was sent.
+            ``root`` is invalid, or the object is too large; nothing was sent.
         pickle.PicklingError, TypeError, AttributeError
-            pickle does not take the object; nothing was sent.
+            pickle does not support the object; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         Exception
-            Whatever unpickling raises: the class of the object may be missing here.
+            Any error of unpickling; for example, the class of the object is missing here.
         """
     def barrier(self, timeout: float | timedelta | None = None) -> None:
-        """Return when all ranks have called it.
+        """Wait until all ranks have called it.
 
         Parameters
         ----------
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Raises
         ------
         TimeoutError
-            A rank did not come.
+            A rank did not call it in time.
         PeerLostError, MismatchError, AbortedError
-            A rank is gone, or called something else; every later operation raises the same.
+            A rank is lost, or called another operation; every later operation raises the same
+            error.
         """
     def monitored_barrier(
         self, timeout: float | timedelta, *, wait_all_ranks: bool = False
     ) -> None:
-        """Return when all ranks have called it; rank 0 names those that do not come.
+        """Wait until all ranks have called it; rank 0 names the missing ranks.
 
         Parameters
         ----------
         timeout
-            Seconds that rank 0 waits for the others.
+            Seconds that rank 0 waits for the other ranks.
         wait_all_ranks
-            Whether it names all that are missing, instead of the first.
+            Whether rank 0 names all missing ranks instead of the first one.
 
         Raises
         ------
         TimeoutError
-            A rank did not come; on the others, rank 0 says so.
+            A rank did not call it in time; rank 0 reports this to the other ranks.
         PeerLostError, MismatchError, AbortedError
-            A rank is gone, or called something else; every later operation raises the same.
+            A rank is lost, or called another operation; every later operation raises the same
+            error.
         """
     def abort(self, reason: str = "abort was called") -> None:
-        """Make every operation in flight, and every later one, raise AbortedError. Raises nothing.
+        """Abort the group: operations in flight and later ones raise AbortedError. Raises nothing.
 
         Parameters
         ----------
         reason
-            What the error says, on the other ranks, too.
+            Reason in the error text, also on the other ranks.
         """
     def health(self, timeout: float | timedelta = 1.0) -> Table[PeerHealth]:
-        """Ask every rank how it fares, now, whatever its user does; as ``pccl.health``.
+        """Query the state of every rank, whose program makes no call, as ``pccl.health`` does.
 
         Parameters
         ----------
         timeout
-            Seconds that each rank may take to answer.
+            Maximum seconds to wait for the answer of each rank.
 
         Returns
         -------
         Table of PeerHealth
-            By rank, this one among them: a list, which notebooks show as a table.
+            State of every rank, including this one, by rank: a list, which notebooks show as a
+            table.
 
         Raises
         ------
         UnavailableError
-            This process is a child of the one that made the group.
+            This process is a fork of the process that made the group.
         """
     def shrink(
         self, ranks_to_exclude: Sequence[int] | None = None, *, least: int | None = None
     ) -> Communicator:
-        """Go on with the ranks that are left, in the same order; as ``pccl.shrink``.
+        """Return a group of the remaining ranks, in the same order, as ``pccl.shrink`` does.
 
-        Operations in flight are aborted. Every rank that stays must call it, within a minute; it
-        returns when all have confirmed that they go on with the same ranks. After an error it may
-        be called again, with the same ranks or more.
+        Operations in flight are aborted. Every remaining rank must call it within a minute. It
+        returns when all of them have confirmed the same list of ranks. After an error it may be
+        called again, with the same excluded ranks or more.
 
         Parameters
         ----------
         ranks_to_exclude
-            None for those that are gone, or silent for ``PCCL_PEER_TIMEOUT_MS``.
+            Ranks to exclude; None for the ranks that are lost, or silent for
+            ``PCCL_PEER_TIMEOUT_MS``.
         least
-            The fewest ranks that may go on; None for more than half of them, or half with rank 0.
+            Minimum number of remaining ranks; None: more than half of the ranks, or half with rank
+            0.
 
         Returns
         -------
@@ -1280,46 +1313,48 @@ class Communicator:
         Raises
         ------
         InvalidArgumentError
-            Nobody is to be left out.
+            No rank is to be excluded.
         UnavailableError
-            Too few would be left, or others have gone on without this rank.
+            Too few ranks would remain, or the other ranks have excluded this rank.
         TimeoutError
-            A rank that should stay did not call it.
+            A remaining rank did not call it in time.
         MismatchError
-            It leaves out others.
+            A remaining rank excludes other ranks.
         PeerLostError
-            It is gone. This and the last are raised only where ranks are named.
+            A remaining rank is lost. MismatchError and PeerLostError are raised only if
+            ``ranks_to_exclude`` is given.
         """
     def split(
         self, color: int | None, key: int = 0, *, timeout: float | timedelta | None = None
     ) -> Communicator | None:
-        """Make smaller groups, one of the ranks of each color; as ``MPI_Comm_split`` does.
+        """Split the group into one group for each color, as ``MPI_Comm_split`` does.
 
-        All ranks must call it, as a collective. This group stays as it is, and its store must be
-        there: after a ``shrink`` without the rank that kept it, there is none to meet at.
+        It is a collective: all ranks must call it. This group remains usable. Its store must still
+        exist: after a ``shrink`` that excluded the rank with the store, the new groups cannot meet.
 
         Parameters
         ----------
         color
-            0 or more, the same for those who want to be in one group; None to be in none.
+            Color of this rank, 0 or more; ranks with the same color form one group. None: no group.
         key
-            The new ranks are in the order of this, and of the old ranks where it is equal.
+            Sort key of the new ranks; ranks with equal keys keep their old order.
         timeout
-            Seconds that asking all ranks may take; None for the group's. A new group then meets as
-            long as the group's timeout allows.
+            Maximum seconds for the exchange of colors; None for the group's timeout. The rendezvous
+            of a new group then has the group's timeout.
 
         Returns
         -------
         Communicator or None
-            Named ``"<name>/<color>"``, with this one's options. None where ``color`` is.
+            New group, named ``"<name>/<color>"``, with the options of this group. None if ``color``
+            is None.
 
         Raises
         ------
         InvalidArgumentError
             ``color`` is negative.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed; if while the ranks were asked, every later operation of this group raises the
-            same.
+            The split failed; if the exchange of colors failed, every later operation of this group
+            raises the same error.
         """
     def shutdown(self) -> None:
         """Close the group; operations in flight raise AbortedError. May be called again.
@@ -1327,8 +1362,8 @@ class Communicator:
         Raises
         ------
         MismatchError
-            The last collective was not the same on all ranks, and none of them had to notice: two
-            roots of one broadcast. The group is closed all the same.
+            The last collective differed between ranks without an earlier error on any rank, for
+            example two roots of one broadcast. The group is closed nevertheless.
         """
     def __enter__(self) -> Self:
         """Return the communicator: ``with pccl.Communicator(...) as comm:``."""
@@ -1338,76 +1373,77 @@ class Communicator:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Shut down; where an exception ends the block, abort, so that peers hear its name.
+        """Shut down, or abort if an exception ends the block; peers receive the exception's name.
 
         Parameters
         ----------
         type, error, traceback
-            Of the exception; None where there is none.
+            The exception that ends the block; None if there is none.
 
         Raises
         ------
         MismatchError
-            As ``shutdown``, where no exception ends the block.
+            As for ``shutdown``, if no exception ends the block.
         """
 
 class Workspace:
-    """Memory that every rank of a group has under one name; also a context manager, that releases.
+    """Host memory that every rank of a group allocates under one name; also a context manager.
 
-    Arrays of it stay valid for as long as they live: after ``release``, after the group has ended,
-    and when the peer that owns the memory has gone. Who reads what another rank writes must know
-    that it has written: a ``barrier`` after it will do.
+    Its arrays stay valid during their lifetime: after ``release``, after the group has ended, and
+    after the owning peer has exited. A rank must synchronize before it reads data that another rank
+    writes, for example by a ``barrier`` after the write. The end of a ``with`` block releases it.
     """
 
     @property
     def name(self) -> str:
-        """The same on all ranks."""
+        """The name of the workspace, the same on all ranks."""
     @property
     def nbytes(self) -> int:
-        """Of each rank's part."""
+        """Bytes of each rank's part."""
     @property
     def local(self) -> NDArray[np.uint8]:
-        """The part of this rank, ``nbytes`` elements that others see; zero at first, page-aligned.
+        """The part of this rank: ``nbytes`` shared elements, initially zero, page-aligned.
 
-        ``local.view(np.float32)`` gives other elements, ``torch.from_dlpack(local)`` a tensor of
-        the same memory.
+        ``local.view(np.float32)`` returns other element types, and ``torch.from_dlpack(local)`` a
+        tensor of the same memory.
 
         Raises
         ------
         InvalidArgumentError
-            The workspace was released.
+            This rank has released the workspace.
         """
     def peer(self, rank: int) -> NDArray[np.uint8]:
-        """Return the part of another rank of this host, to be read and written.
+        """Return the part of another rank of this host, readable and writable.
 
         Parameters
         ----------
         rank
-            0 <= rank < world_size; of this rank it is ``local``.
+            Rank of the owner, 0 <= rank < world_size; this rank's own number returns ``local``.
 
         Returns
         -------
         numpy.ndarray
-            ``nbytes`` elements of uint8. Mapped at the first call, for which the peer must live.
+            ``nbytes`` elements of uint8. The first call maps the memory; the peer must be alive
+            then.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such rank, or the workspace was released here.
+            The rank does not exist, or this rank has released the workspace.
         UnsupportedError
-            The part cannot be mapped: the rank is on another host, or has released it, or is gone.
-            ``send`` and ``recv``, or a collective, bring its content.
+            The part cannot be mapped: the rank is on another host, has released the workspace, or
+            has exited. Use ``send`` and ``recv``, or a collective, to transfer the content.
         """
     def release(self) -> None:
-        """Give this rank's part back; arrays of it, here and at peers, stay as they are.
+        """Release this rank's part; arrays of it, here and at peers, stay valid.
 
-        Others need not do so at the same time. May be called again. When all have, the name may be
-        allocated again.
+        Ranks may release at different times. It may be called again. The name may be allocated
+        again when all ranks have released it.
 
         Raises
         ------
         UnavailableError
-            The rendezvous store is gone, for workspaces that were told there.
+            The rendezvous store, in which the workspace is published, is lost.
         """
     def __enter__(self) -> Self:
         """Return the workspace: ``with comm.memory.allocate("halo", 4096) as halo:``."""
@@ -1417,34 +1453,34 @@ class Workspace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Release it.
+        """Release the workspace.
 
         Parameters
         ----------
         type, error, traceback
-            Of an exception; None where there is none.
+            The exception that ends the block; None if there is none.
 
         Raises
         ------
         UnavailableError
-            As ``release``.
+            As for ``release``.
         """
 
 class GpuMemory:
-    """Bytes of a GPU, by the protocols of arrays: ``torch.from_dlpack(memory)``, ``cupy.asarray``.
+    """GPU memory with array protocols, for ``torch.from_dlpack(memory)`` and ``cupy.asarray``.
 
-    It stays mapped as long as this object, and arrays made of it, live.
+    The memory stays mapped during the lifetime of this object and of the arrays made from it.
     """
 
     @property
     def address(self) -> int:
-        """Of its first byte, as kernels of this process see it."""
+        """The address of the first byte, for kernels of this process."""
     @property
     def nbytes(self) -> int:
-        """Length."""
+        """The length in bytes."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Elements of uint8, by version 3 of Numba's protocol."""
+        """The memory as elements of uint8, by version 3 of Numba's protocol."""
     def __dlpack__(
         self,
         *,
@@ -1458,70 +1494,71 @@ class GpuMemory:
         Parameters
         ----------
         stream, max_version, dl_device, copy
-            As consumers give them; none counts. The library writes nothing here, so that there is
-            nothing to wait for: who writes orders it.
+            Arguments of the protocol; all are ignored. The library has no pending writes to the
+            memory; the writers order their own accesses.
 
         Returns
         -------
         object
-            For ``from_dlpack`` of any library.
+            Capsule for ``from_dlpack`` of any library.
         """
     def __dlpack_device__(self) -> tuple[int, ...]:
-        """Return DLPack's number for CUDA, 2, and the GPU.
+        """Return DLPack's number for CUDA, 2, and the index of the GPU.
 
         Returns
         -------
         tuple of int
-            As the protocol demands.
+            Device type and device index of the protocol.
         """
 
 class GpuWorkspace:
-    """GPU memory that every rank of a group has under one name, for kernels of your own.
+    """GPU memory that every rank of a group allocates under one name, for user kernels.
 
-    A kernel, of CUDA, Triton or another language, reads and writes what ``local`` and ``peer``
-    give over NVLink. Kernels on several GPUs order their accesses themselves, or by a collective
-    between them. Also a context manager, that releases. End the kernels that use a workspace, on
-    all ranks, before all its memory is dropped.
+    Kernels (CUDA, Triton or another language) read and write the memory of ``local`` and ``peer``,
+    over NVLink. Kernels on several GPUs must order their accesses themselves, or by a collective
+    between them. All kernels that use a workspace must have ended, on all ranks, before its memory
+    is dropped. The workspace is also a context manager; the end of a ``with`` block releases it.
     """
 
     @property
     def name(self) -> str:
-        """The same on all ranks."""
+        """The name of the workspace, the same on all ranks."""
     @property
     def nbytes(self) -> int:
-        """Of each rank's part."""
+        """Bytes of each rank's part."""
     @property
     def device(self) -> str:
-        """Where this rank's part is: ``"cuda:0"``."""
+        """The device of this rank's part, for example ``"cuda:0"``."""
     @property
     def local(self) -> GpuMemory:
-        """The part of this rank; zero at first.
+        """The part of this rank, initially zero.
 
         Raises
         ------
         InvalidArgumentError
-            The workspace was released.
+            This rank has released the workspace.
         """
     def peer(self, rank: int) -> GpuMemory:
-        """Return the part of another rank, at an address for kernels of this rank's GPU.
+        """Return the part of another rank, mapped for kernels of this rank's GPU.
 
         Parameters
         ----------
         rank
-            0 <= rank < world_size; of this rank it is ``local``.
+            Rank of the owner, 0 <= rank < world_size; this rank's own number returns ``local``.
 
         Returns
         -------
         GpuMemory
-            ``nbytes`` long. ``torch.from_dlpack`` gives it as a tensor of this rank's GPU.
+            Memory of ``nbytes`` bytes. ``torch.from_dlpack`` returns a tensor of this rank's GPU
+            for it.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such rank, or the workspace was released here.
+            The rank does not exist, or this rank has released the workspace.
         """
     def release(self) -> None:
-        """Give it back here, as soon as no array of it is left; may be called again."""
+        """Release the workspace here when its last array is dropped; may be called again."""
     def __enter__(self) -> Self:
         """Return the workspace."""
     def __exit__(
@@ -1530,16 +1567,16 @@ class GpuWorkspace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Release it.
+        """Release the workspace.
 
         Parameters
         ----------
         type, error, traceback
-            Of an exception; None where there is none.
+            The exception that ends the block; None if there is none.
         """
 
 class Memory:
-    """The workspaces of a communicator; prints as a list of them."""
+    """Workspaces of a communicator; prints as a list."""
 
     @overload
     def allocate(  # type: ignore[overload-overlap]  # any other string is a GPU
@@ -1550,42 +1587,44 @@ class Memory:
         *,
         timeout: float | timedelta | None = None,
     ) -> Workspace:
-        """Allocate memory on every rank, together; it lasts until it is released.
+        """Allocate memory on every rank; it lasts until it is released.
 
-        A collective: all ranks call it with the same name and size, and all get theirs, or none
-        does.
+        It is a collective: all ranks call it with the same name and size. Either all ranks get the
+        workspace, or none.
 
         Parameters
         ----------
         name
-            1 to 128 bytes that do not start with ``"pccl/"``, and in use by no other workspace.
+            Name of 1 to 128 bytes that does not start with ``"pccl/"`` and that no other workspace
+            uses.
         nbytes
-            Of each rank's part, 1 or more. Memory of the host is taken where it is touched.
+            Bytes of each rank's part, 1 or more. Pages of host memory are allocated when they are
+            first touched.
         device
-            ``"cpu"``: memory of the host. ``"cuda"``: of the only GPU that this process sees;
-            ``"cuda:1"``: of the one of that number. Then the ranks are on one host, 8 at most, and
-            their GPUs reach each other.
+            ``"cpu"``: host memory. ``"cuda"``: memory of the only GPU visible to this process;
+            ``"cuda:1"``: memory of GPU 1. GPU memory requires at most 8 ranks, on one host, whose
+            GPUs have peer access.
         timeout
-            Seconds until the others must have come; None for that of the group.
+            Maximum seconds to wait for the other ranks; None for the group's timeout.
 
         Returns
         -------
         Workspace or GpuWorkspace
-            Its ``local`` is full of zeros.
+            Workspace whose ``local`` is zeroed.
 
         Raises
         ------
         InvalidArgumentError
-            The name is in use, or none, or ``nbytes`` is 0.
+            The name is invalid or in use, or ``nbytes`` is 0.
         MismatchError
-            Ranks have other names or sizes, or cannot allocate: the message says which, and what.
-            The group goes on, and no rank has the workspace.
+            Ranks passed different names or sizes, or a rank cannot allocate; the message names the
+            rank and the cause. The group remains usable, and no rank has the workspace.
         ResourceExhaustedError
-            There is no room here.
+            This host has not enough memory.
         UnsupportedError
-            ``device`` is another one; raised before anything is sent.
+            ``device`` is not supported; raised before anything is sent.
         PeerLostError, TimeoutError, AbortedError
-            It failed; every later operation of the group raises the same.
+            The operation failed; every later operation of the group raises the same error.
         """
     @overload
     def allocate(
@@ -1593,48 +1632,49 @@ class Memory:
     ) -> GpuWorkspace: ...
     @property
     def names(self) -> list[str]:
-        """Of the workspaces that this rank has, in alphabetical order."""
+        """The names of this rank's workspaces, in alphabetical order."""
 
 class Operator:
-    """A collective that is executed many times: of ``Communicator.operator``, or of a capsule.
+    """Collective for repeated execution, from ``Communicator.operator`` or a capsule.
 
-    Where it has its buffers, an execution reads no arguments: it costs less than the call of a
-    ``Communicator``. It is a collective as any other: all ranks execute theirs, in one order.
+    If it has buffers, an execution reads no arguments and costs less than the method of a
+    ``Communicator``. The rules of collectives apply: all ranks execute theirs, in the same order.
 
     Parameters
     ----------
     group
-        A communicator; of a process group of torch, an operator can be described, not executed.
+        A communicator, or a process group of torch, for which an operator can be described but not
+        executed.
     name
-        An algorithm's, or a loaded capsule's; empty for the one that the group chooses.
+        Name of an algorithm or of a loaded capsule; empty for the group's choice.
     collective
-        As for ``Communicator.operator``.
+        Collective, as for ``Communicator.operator``.
     root
-        Of broadcast, reduce, gather and scatter.
+        Root rank of broadcast, reduce, gather and scatter.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective.
+        The collective does not exist.
     """
 
     def __init__(self, group: object, name: str, collective: str, root: int = 0) -> None: ...
     @property
     def group(self) -> Any:
-        """A communicator, or a process group of torch."""
+        """The communicator or process group of torch."""
     @property
     def name(self) -> str:
-        """The algorithm's or capsule's; empty for the one that the group chooses."""
+        """The name of the algorithm or capsule; empty for the group's choice."""
     @property
     def collective(self) -> _Collective:
-        """What all ranks do together."""
+        """The name of the collective."""
     @property
     def root(self) -> int:
-        """The rank that all data comes from or goes to; 0 where there is none."""
+        """The root rank; 0 if the collective has none."""
     def bind(
         self, x: _Blocks | None = None, out: _Blocks | None = None, *, op: str = "sum"
     ) -> Operator:
-        """Return the same with buffers; nothing is sent.
+        """Return a copy of this operator with buffers; nothing is sent.
 
         Parameters
         ----------
@@ -1644,11 +1684,11 @@ class Operator:
         Raises
         ------
         InvalidArgumentError
-            The buffers do not fit, or there is no such ``op``.
+            The buffers do not fit, or ``op`` does not exist.
         UnsupportedError
             Elements of that type have no such ``op``, or the group is one of torch.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            The group has ended before.
+            The group has already failed.
         """
     def execute(
         self,
@@ -1658,28 +1698,28 @@ class Operator:
         op: str = "sum",
         timeout: float | timedelta | None = None,
     ) -> Event:
-        """Start the collective; its buffers must not be touched until it is done.
+        """Start the collective; the caller must not touch its buffers until it is done.
 
         Parameters
         ----------
         x, out, op
-            As for ``bind``, for this time alone; without ``x`` and ``out``, those that it has.
+            As for ``bind``, for this execution only; without ``x`` and ``out``, the bound buffers.
         timeout
-            Seconds that it may take; None for the group's.
+            Maximum seconds of the operation; None for the group's timeout.
 
         Returns
         -------
         Event
-            To wait for: ``event.wait()``, ``await event``.
+            Event to wait for: ``event.wait()``, ``await event``.
 
         Raises
         ------
         InvalidArgumentError
-            It has no buffers, or these do not fit; nothing was sent.
+            The operator has no buffers, or they do not fit; nothing was sent.
         UnsupportedError
             As for ``bind``; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            The group has ended before. Failures of this execution are raised by its event.
+            The group has already failed. The event raises errors of this execution.
         """
     def run(
         self,
@@ -1689,7 +1729,7 @@ class Operator:
         op: str = "sum",
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Execute the collective, and return when its buffers are ready.
+        """Execute the collective, and wait until its buffers are ready.
 
         Parameters
         ----------
@@ -1699,40 +1739,41 @@ class Operator:
         Raises
         ------
         InvalidArgumentError
-            It has no buffers, or these do not fit; nothing was sent.
+            The operator has no buffers, or they do not fit; nothing was sent.
         UnsupportedError
             As for ``bind``; nothing was sent.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            It failed, here or on another rank; every later operation of the group raises the same.
+            The operation failed, here or on another rank; every later operation of the group raises
+            the same error.
         """
 
 class Schedule:
-    """The program of a collective: what each rank does."""
+    """Program of a collective: the steps of each rank."""
 
     @property
     def name(self) -> str:
-        """The algorithm's."""
+        """The name of the algorithm."""
     @property
     def collective(self) -> _Collective:
-        """What all ranks do together."""
+        """The name of the collective."""
     @property
     def ranks(self) -> int:
-        """How many there are, each with a program of its own."""
+        """The number of ranks, each of which has its own program."""
     @property
     def root(self) -> int:
-        """The rank that all data comes from or goes to; 0 where there is none."""
+        """The root rank; 0 if the collective has none."""
     @property
     def chunks(self) -> int:
-        """Pieces that each block is cut into."""
+        """The number of pieces of each block."""
     @property
     def slots(self) -> int:
-        """Messages that may wait between two ranks."""
+        """The number of messages that may be in flight between two ranks."""
     @property
     def aggregation(self) -> int:
-        """The most blocks that travel in one message; 0 where nothing was asked for."""
+        """The requested limit of blocks in one message; 0 if none was requested."""
     @property
     def phases(self) -> tuple[str, ...]:
-        """Where the network goes at each ``switch_phase`` of a lane; mostly none."""
+        """The target phase of each ``switch_phase`` of a lane; usually empty."""
     @property
     def steps(self) -> Table[Step]:
         """The steps of all ranks: a list, which notebooks show as a table."""
@@ -1742,7 +1783,7 @@ class Schedule:
         Parameters
         ----------
         name
-            Any.
+            New name; any string.
         """
     def plot(self) -> matplotlib.figure.Figure:
         """Draw ranks over rounds, with an arrow for each message.
@@ -1750,7 +1791,8 @@ class Schedule:
         Returns
         -------
         matplotlib.figure.Figure
-            A message takes one round; those that the receiver adds to its data have another colour.
+            Figure in which a message takes one round. Messages that the receiver reduces have
+            another colour.
 
         Raises
         ------
@@ -1759,28 +1801,28 @@ class Schedule:
         """
     def _repr_html_(self) -> str: ...
     def verify(self, *, in_place: bool = False) -> _Verdict:
-        """Prove that the schedule does what its collective promises.
+        """Verify that the schedule computes its collective.
 
         Parameters
         ----------
         in_place
-            Whether input and output are to be one memory.
+            Whether input and output are the same buffer.
 
         Returns
         -------
         dict
-            ``rounds``, the longest chain of dependent messages, and ``bit_identical``, whether all
-            ranks reduce in the same order.
+            ``rounds``, the length of the longest chain of dependent messages, and
+            ``bit_identical``, whether all ranks reduce in the same order.
 
         Raises
         ------
         InvalidArgumentError
-            It does not; the message names rank, lane, step and chunk.
+            The schedule is wrong; the message names rank, lane, step and chunk.
         """
     def __eq__(self, other: object) -> bool: ...
 
 def algorithms(collective: _Collective) -> list[str]:
-    """Return the names of the algorithms that make a collective.
+    """Return the names of the algorithms for a collective.
 
     Parameters
     ----------
@@ -1791,7 +1833,7 @@ def algorithms(collective: _Collective) -> list[str]:
     Raises
     ------
     InvalidArgumentError
-        There is no such collective.
+        The collective does not exist.
     """
 
 def generate(
@@ -1811,28 +1853,28 @@ def generate(
     algorithm
         One of ``algorithms(collective)``.
     collective
-        As for ``algorithms``.
+        Collective, as for ``algorithms``.
     ranks
-        How many there are.
+        Number of ranks.
     root
-        Of broadcast, reduce, gather and scatter.
+        Root rank of broadcast, reduce, gather and scatter.
     chunks
-        Pieces of each block; None for the fewest that the algorithm takes.
+        Number of pieces of each block; None for the algorithm's minimum.
     slots
-        Messages that may wait between two ranks; None for the fewest that it needs.
+        Number of messages in flight between two ranks; None for the algorithm's minimum.
     aggregation
-        Of pat, the most blocks that travel in one message, rounded down to a power of two; 0 for
-        as many as there are. Fewer mean more messages and less scratch.
+        For pat: maximum number of blocks in one message, rounded down to a power of two; 0 for no
+        limit. A lower value means more messages and less scratch memory.
 
     Returns
     -------
     Schedule
-        It is not verified yet.
+        Schedule, not verified yet.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such algorithm or collective, or it takes no such shape.
+        The algorithm or collective does not exist, or does not support these values.
     """
 
 _RawSlices: TypeAlias = list[tuple[str, int, int]]
@@ -1846,7 +1888,7 @@ def programs_of(schedule: Schedule) -> list[_RawProgram]:
     Parameters
     ----------
     schedule
-        Any.
+        Any schedule.
     """
 
 def schedule_of(
@@ -1859,152 +1901,153 @@ def schedule_of(
     programs: list[_RawProgram],
     phases: list[str] = ...,
 ) -> Schedule:
-    """Return the schedule of steps that are given as tuples, unverified.
+    """Return the schedule of steps that are given as tuples, without verification.
 
     Parameters
     ----------
     name, collective, ranks, root, chunks, slots
-        As ``Schedule`` has them.
+        Properties of the ``Schedule``.
     programs
         By rank: chunks of scratch, and lanes of steps (action, src, dst, from, to, after). Slices
-        are (buffer, offset, count), ports (peer, channel), what comes before (lane, step).
+        are (buffer, offset, count), ports (peer, channel), dependencies (lane, step).
     phases
-        To which the network goes at each ``switch_phase`` of a lane.
+        Target phase of each ``switch_phase`` of a lane.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective, buffer or action.
+        The collective, a buffer or an action does not exist.
     """
 
 # Seconds of a message, seconds of a hop, bytes a second.
 _Speed: TypeAlias = tuple[float, float, float]
 
 class Network:
-    """What ``pccl.simulator.Network`` stands on."""
+    """Core object of ``pccl.simulator.Network``."""
 
     reduce_seconds_per_byte: float
     capacity: int
     @property
     def ranks(self) -> int:
-        """How many it joins."""
+        """The number of ranks."""
     @property
     def turns(self) -> bool:
-        """Whether it is the same seen from each rank."""
+        """Whether the network is symmetric: identical from each rank's point of view."""
 
 def ring_of_circuits(ranks: int, ports: int, speed: _Speed) -> Network:
-    """Return what ``pccl.simulator.Network.ring`` does.
+    """Return the network of ``pccl.simulator.Network.ring``.
 
     Parameters
     ----------
     ranks, ports, speed
-        As there, not checked.
+        As for that method; not checked.
     """
 
 def one_switch(ranks: int, speed: _Speed) -> Network:
-    """Return what ``pccl.simulator.Network.switch`` does.
+    """Return the network of ``pccl.simulator.Network.switch``.
 
     Parameters
     ----------
     ranks, speed
-        As there, not checked.
+        As for that method; not checked.
     """
 
 def two_levels(ranks: int, ranks_per_host: int, within: _Speed, across: _Speed) -> Network:
-    """Return what ``pccl.simulator.Network.hosts`` does.
+    """Return the network of ``pccl.simulator.Network.hosts``.
 
     Parameters
     ----------
     ranks, ranks_per_host, within, across
-        As there, not checked.
+        As for that method; not checked.
     """
 
 def memory_speed(ranks_on_host: int) -> tuple[float, float, float]:
-    """Return what a message through memory costs: seconds of it, of a hop, and bytes a second.
+    """Return the costs of messages through memory: seconds of a message and of a hop, bytes/s.
 
     Parameters
     ----------
     ranks_on_host
-        That share the memory.
+        Number of ranks that share the memory.
     """
 
 def this_machine(ranks: int, cores: int, by_shared_memory: bool) -> Network:
-    """Return what ``pccl.simulator.Network.machine`` does.
+    """Return the network of ``pccl.simulator.Network.machine``.
 
     Parameters
     ----------
     ranks, cores
-        As there, not checked.
+        As for that method; not checked.
     by_shared_memory
-        Else by TCP over loopback.
+        Whether messages use shared memory; otherwise TCP over loopback.
     """
 
-# Seconds of a message, until its receiver goes on, and of a byte; whether they are the receiver's,
-# too; seconds of a byte that is added, of a run of chunks and of a look; bytes that a link holds.
+# Seconds of a message, of the receiver's wake-up, and of a byte; whether these costs also occupy
+# the receiver; seconds of a reduced byte, of a run of chunks and of a poll; capacity of a link in
+# bytes.
 _Work: TypeAlias = tuple[float, float, float, bool, float, float, float, float, float, int]
 
 def one_machine(ranks: int, cores: int, work: _Work) -> Network:
-    """Return a machine whose costs are given.
+    """Return the network of one machine with the given costs.
 
     Parameters
     ----------
     ranks, cores
-        Not checked.
+        Number of ranks and of cores; not checked.
     work
-        Of messages.
+        Costs of messages.
     """
 
 # rank, lane, index, action, sender, receiver, bytes, begin, start, done, arrival, window
 _StepTime: TypeAlias = tuple[int, int, int, str, int, int, float, float, float, float, float, int]
 
 class Replay:
-    """What ``pccl.simulator.Replay`` stands on."""
+    """Core object of ``pccl.simulator.Replay``, which describes the properties."""
 
     @property
     def seconds(self) -> float:
-        """As there."""
+        """See ``pccl.simulator.Replay.seconds``."""
     @property
     def rounds(self) -> int:
-        """As there."""
+        """See ``pccl.simulator.Replay.rounds``."""
     @property
     def messages(self) -> int:
-        """As there."""
+        """See ``pccl.simulator.Replay.messages``."""
     @property
     def bytes_sent(self) -> float:
-        """As there."""
+        """See ``pccl.simulator.Replay.bytes_sent``."""
     @property
     def busiest(self) -> str:
-        """As there."""
+        """See ``pccl.simulator.Replay.busiest``."""
     @property
     def busiest_bytes(self) -> float:
-        """As there."""
+        """See ``pccl.simulator.Replay.busiest_bytes``."""
     @property
     def busiest_seconds(self) -> float:
-        """As there."""
+        """See ``pccl.simulator.Replay.busiest_seconds``."""
     @property
     def peak_chunks(self) -> int:
-        """As there."""
+        """See ``pccl.simulator.Replay.peak_chunks``."""
     @property
     def windows(self) -> int:
-        """As there."""
+        """See ``pccl.simulator.Replay.windows``."""
     @property
     def one_for_all(self) -> bool:
-        """As there."""
+        """See ``pccl.simulator.Replay.one_for_all``."""
     @property
     def critical_path(self) -> list[_StepTime]:
-        """As there."""
+        """See ``pccl.simulator.Replay.critical_path``."""
     @property
     def steps(self) -> list[_StepTime]:
-        """As there."""
+        """See ``pccl.simulator.Replay.steps``."""
 
 class Piece:
-    """An algorithm with the ranks that play it."""
+    """Algorithm with its ranks, for the simulator."""
 
     @staticmethod
     def built_in(
         algorithm: str, collective: str, ranks: int, aggregation: int, order: Sequence[int]
     ) -> Piece:
-        """Return what a generator makes.
+        """Return the piece of a built-in algorithm.
 
         Parameters
         ----------
@@ -2014,58 +2057,59 @@ class Piece:
         Raises
         ------
         InvalidArgumentError
-            There is no such algorithm.
+            The algorithm does not exist.
         UnsupportedError
-            It makes another collective.
+            The algorithm is for another collective.
         """
     @staticmethod
     def of_capsule(capsule: Capsule) -> Piece:
-        """Return a capsule's.
+        """Return the piece of a capsule.
 
         Parameters
         ----------
         capsule
-            Of one number of ranks.
+            Capsule for one number of ranks.
         """
     @staticmethod
     def parts_of_capsule(capsule: Capsule) -> list[tuple[str, Piece | None]]:
-        """Return what a capsule does in each phase of the network, with its name.
+        """Return the part of a capsule in each phase of the network, with the phase's name.
 
         Parameters
         ----------
         capsule
-            Of one number of ranks; one that switches nothing has one part, of no name.
+            Capsule for one number of ranks. A capsule without phases has one part, with an empty
+            name.
         """
     @property
     def name(self) -> str:
-        """The algorithm's."""
+        """The name of the algorithm."""
     @property
     def collective(self) -> str:
-        """What it makes."""
+        """The name of the collective."""
     @property
     def ranks(self) -> int:
-        """How many."""
+        """The number of ranks."""
     def replay(self, network: Network, nbytes: float) -> Replay:
-        """Return what playing it through finds.
+        """Simulate the piece on a network.
 
         Parameters
         ----------
         network
-            Of as many ranks.
+            Network with the same number of ranks.
         nbytes
-            Of the largest buffer.
+            Bytes of the largest buffer.
 
         Raises
         ------
         InvalidArgumentError
-            The network has other ranks, or the algorithm takes no such ranks.
+            The network has another number of ranks, or the algorithm does not support it.
         UnsupportedError
-            It has more steps than are played.
+            The piece has more steps than the simulator supports.
         """
     def rounds(self, network: Network, nbytes: float) -> list[tuple[float, float, list[int]]]:
-        """Return seconds, bytes of the longest message and receivers of each round.
+        """Return the seconds, the bytes of the longest message and the receivers of each round.
 
-        Messages of a round begin together, when all of the round before have arrived.
+        Messages of a round begin together, when all messages of the previous round have arrived.
 
         Parameters
         ----------
@@ -2079,77 +2123,77 @@ class Piece:
         """
 
 def import_mscclpp(json: str, file: str, name: str) -> Capsule:
-    """Return the capsule of an execution plan of MSCCL++.
+    """Return the capsule for an execution plan of MSCCL++.
 
     Parameters
     ----------
     json
-        Of any origin.
+        Text of the plan; it may be untrusted.
     file
-        Stands for it in messages.
+        Name of the source in messages.
     name
-        The capsule's; empty for that of the plan.
+        Name of the capsule; empty for the name in the plan.
 
     Raises
     ------
     InvalidArgumentError
-        It is no such plan, or its program is wrong; the message names the operation.
+        The text is not such a plan, or its program is wrong; the message names the operation.
     UnsupportedError
-        It says what capsules cannot; the message names the operation.
+        The plan contains an operation that capsules do not support; the message names it.
     """
 
 def export_msccl(capsule: Capsule) -> str:
-    """Return what ``pccl.Capsule.to_msccl`` does.
+    """Return the MSCCL XML of a capsule, as ``pccl.Capsule.to_msccl`` does.
 
     Parameters
     ----------
     capsule
-        Any.
+        Any capsule.
 
     Raises
     ------
     UnsupportedError
-        MSCCL's XML cannot say it; the message names the step.
+        MSCCL's XML cannot express a step; the message names it.
     """
 
 def import_msccl(xml: str, file: str, name: str, collective: str, root: int) -> Capsule:
-    """Return the capsule of MSCCL's XML.
+    """Return the capsule for MSCCL's XML.
 
     Parameters
     ----------
     xml
-        Of any origin.
+        Text of the XML; it may be untrusted.
     file
-        Stands for it in messages.
+        Name of the source in messages.
     name
-        The capsule's; empty for that of the algorithm.
+        Name of the capsule; empty for the name of the algorithm.
     collective, root
-        What the program does where it has ``coll="custom"``; empty where it has not.
+        Collective and root of a program with ``coll="custom"``; empty for other programs.
 
     Raises
     ------
     InvalidArgumentError, UnsupportedError
-        It is wrong, or cannot be said; the message names the line.
+        The XML is wrong, or capsules do not support it; the message names the line.
     """
 
 def unproven_schedule(data: bytes, ranks: int) -> Schedule:
-    """Return the schedule of a capsule, unproven: to show what is wrong with it.
+    """Return the schedule of a capsule without verification, to display its errors.
 
     Parameters
     ----------
     data
-        Of its file.
+        Bytes of the capsule's file.
     ranks
-        For how many, where it is for several numbers; 0 where it is for one.
+        Number of ranks, if the capsule is for several numbers; 0 if it is for one.
 
     Raises
     ------
     InvalidArgumentError
-        It is wrong in another way than its steps are.
+        The input has an error outside its steps.
     """
 
 def unproven_msccl(xml: str, file: str) -> Schedule:
-    """Return the schedule of MSCCL's XML, unproven: to show what is wrong with it.
+    """Return the schedule of MSCCL's XML without verification, to display its errors.
 
     Parameters
     ----------
@@ -2159,11 +2203,11 @@ def unproven_msccl(xml: str, file: str) -> Schedule:
     Raises
     ------
     InvalidArgumentError, UnsupportedError
-        It is wrong in another way than its steps are.
+        The input has an error outside its steps.
     """
 
 def unproven_mscclpp(json: str, file: str) -> Schedule:
-    """Return the schedule of an execution plan, unproven: to show what is wrong with it.
+    """Return the schedule of an execution plan without verification, to display its errors.
 
     Parameters
     ----------
@@ -2173,61 +2217,62 @@ def unproven_mscclpp(json: str, file: str) -> Schedule:
     Raises
     ------
     InvalidArgumentError, UnsupportedError
-        It is wrong in another way than its steps are.
+        The input has an error outside its steps.
     """
 
 def check_sizes(sizes: str) -> str:
-    """Return a range of sizes as capsules state it.
+    """Return a range of sizes in the format of capsules.
 
     Parameters
     ----------
     sizes
-        As for ``Communicator.load``.
+        Range of sizes, as for ``Communicator.load``.
 
     Raises
     ------
     InvalidArgumentError
-        It is none.
+        ``sizes`` is not a range of sizes.
     """
 
 class Capsule:
-    """What ``pccl.Capsule`` stands on."""
+    """Core object of ``pccl.Capsule``."""
 
     @staticmethod
     def make(
         schedule: Schedule, *, author: str, licence: str, note: str, sizes: str, protocol: str
     ) -> Capsule:
-        """Return what ``pccl.Capsule.of`` does.
+        """Return the capsule of a schedule, as ``pccl.Capsule.of`` does.
 
         Parameters
         ----------
         schedule, author, licence, note, sizes, protocol
-            As there.
+            As for that method.
 
         Raises
         ------
         InvalidArgumentError
-            The schedule is wrong, or it has no such name, or there is no such protocol.
+            The schedule is wrong, its name is invalid, or the protocol does not exist.
         """
     @staticmethod
     def join(capsules: Sequence[Capsule]) -> Capsule:
-        """Return what ``pccl.Capsule.join`` does.
+        """Return one capsule for several numbers of ranks, as ``pccl.Capsule.join`` does.
 
         Parameters
         ----------
         capsules
-            As there.
+            As for that method.
 
         Raises
         ------
         InvalidArgumentError
-            Two are for as many ranks, or say different things, or there is none, or too much.
+            Two capsules are for the same number of ranks or have different properties, or there is
+            no capsule, or the result is too large.
         """
     @property
     def ranks(self) -> tuple[int, ...]:
-        """For which numbers of ranks it is, ascending."""
+        """The supported numbers of ranks, ascending."""
     def for_ranks(self, ranks: int) -> Capsule:
-        """Return the capsule of one number of ranks alone.
+        """Return the capsule for one number of ranks.
 
         Parameters
         ----------
@@ -2237,58 +2282,58 @@ class Capsule:
         Raises
         ------
         InvalidArgumentError
-            It is for others.
+            The capsule is for other numbers of ranks.
         """
     @property
     def protocol(self) -> str:
-        """By which its messages should travel between GPUs; mostly empty."""
+        """The preferred protocol of messages between GPUs; usually empty."""
     @staticmethod
     def parse(data: bytes) -> Capsule:
-        """Return what ``pccl.Capsule.parse`` does.
+        """Parse the bytes of a capsule, as ``pccl.Capsule.parse`` does.
 
         Parameters
         ----------
         data
-            Of any origin.
+            Bytes of the capsule; they may be untrusted.
 
         Raises
         ------
         InvalidArgumentError
-            They are no capsule, or damaged, or its programs are wrong.
+            The bytes are not a capsule, are damaged, or contain wrong programs.
         """
     @staticmethod
     def read(path: str) -> Capsule:
-        """Return what ``pccl.Capsule.load`` does.
+        """Read a capsule from a file, as ``pccl.Capsule.load`` does.
 
         Parameters
         ----------
         path
-            The file's.
+            Path of the file.
 
         Raises
         ------
         UnavailableError
-            There is no such file.
+            The file does not exist.
         InvalidArgumentError
-            It is no capsule, or damaged, or its programs are wrong.
+            The file is not a capsule, is damaged, or contains wrong programs.
         """
     @property
     def digest(self) -> str:
-        """SHA-256 of its bytes, in hexadecimal digits."""
+        """The SHA-256 of the capsule's bytes, in hexadecimal digits."""
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its file says of it for people."""
+        """The descriptive fields of the file."""
     @property
     def schedule(self) -> Schedule:
-        """Its programs."""
+        """The programs."""
     @property
     def data(self) -> bytes:
-        """The bytes of its file."""
+        """The bytes of the file."""
     @property
     def signer(self) -> str | None:
-        """The public key of who signed it, in hexadecimal digits."""
+        """The public key of the signer, in hexadecimal digits; None if it is not signed."""
     def signed_with(self, pem: str) -> Capsule:
-        """Return the same, signed.
+        """Return a signed copy of the capsule.
 
         Parameters
         ----------
@@ -2298,50 +2343,50 @@ class Capsule:
         Returns
         -------
         Capsule
-            With the same digest.
+            Signed capsule with the same digest.
 
         Raises
         ------
         InvalidArgumentError
-            ``pem`` is none.
+            ``pem`` is not a private Ed25519 key.
         """
     def check_signer(self, keys: str) -> None:
-        """Raise InvalidArgumentError where none of the keys of a file has signed it.
+        """Raise InvalidArgumentError if no key of a file has signed the capsule.
 
         Parameters
         ----------
         keys
-            The file's path.
+            Path of the file with public keys.
 
         Raises
         ------
         InvalidArgumentError
-            Or a line of the file is no key.
+            No key of the file has signed the capsule, or a line of the file is not a key.
         UnavailableError
-            There is no such file.
+            The file does not exist.
         """
     def cost(self, nbytes: int) -> tuple[int, int, float, float]:
-        """Return rounds, messages, bytes sent and bytes added up, of the rank with the most.
+        """Return rounds, messages, bytes sent and bytes reduced of the rank with the most.
 
         Parameters
         ----------
         nbytes
-            Of the largest buffer.
+            Bytes of the largest buffer.
         """
     def predict(self, job: JobTopology, nbytes: int) -> tuple[list[Prediction], LinksCountedOn]:
-        """Return the ways of a job that has loaded it for all sizes, and what they count on.
+        """Return the predictions for a job that has loaded the capsule for all sizes.
 
         Parameters
         ----------
         job
-            With as many ranks.
+            Job with the same number of ranks.
         nbytes
-            Of the largest buffer.
+            Bytes of the largest buffer.
 
         Raises
         ------
         InvalidArgumentError
-            The job has other ranks.
+            The job has another number of ranks.
         """
 
 _PathType: TypeAlias = Literal[
@@ -2349,105 +2394,105 @@ _PathType: TypeAlias = Literal[
 ]
 
 class TopologyWarning:
-    """What looks wrong about a machine. Prints as a line."""
+    """Warning about a machine's topology. Prints as one line."""
 
     @property
     def name(self) -> str:
-        """Stable; docs/topology.md lists them."""
+        """The name of the warning, which is stable; docs/topology.md lists all names."""
     @property
     def subject(self) -> str:
-        """The device that it is about: ``"gpu3"``, a bus id; or a line of a file."""
+        """The device concerned (``"gpu3"`` or a bus id), or a line of a file."""
     @property
     def message(self) -> str:
-        """What is wrong, and what it costs."""
+        """The fault and its effect."""
     @property
     def repair(self) -> str:
-        """What was assumed instead; empty if nothing could be done."""
+        """The value that was assumed instead; empty if there is none."""
 
 class TopologyFact:
-    """One attribute of one device, and who said it. Prints as a line."""
+    """Attribute of a device, with its source. Prints as one line."""
 
     @property
     def device(self) -> str:
-        """Bus id, NUMA node (``"cpu 0"``), or name of the port."""
+        """The bus id, NUMA node (``"cpu 0"``), or name of the port."""
     @property
     def attribute(self) -> str:
-        """As NCCL's topology XML names it."""
+        """The name of the attribute in NCCL's topology XML."""
     @property
     def value(self) -> str:
-        """As NCCL's topology XML has it."""
+        """The value in NCCL's topology XML."""
     @property
     def source(self) -> str:
-        """file, vendor file, nvml, verbs, sysfs, hwloc, assumption, default or repair."""
+        """The source: file, vendor file, nvml, verbs, sysfs, hwloc, assumption, default, repair."""
     @property
     def provenance(self) -> Literal["measured", "declared", "assumed"]:
-        """What to make of ``source``."""
+        """How reliable ``source`` is."""
 
 class TopologyNode:
-    """A device of the machine's graph."""
+    """Device of the machine's graph."""
 
     @property
     def name(self) -> str:
-        """Unique: ``"gpu0"``."""
+        """The unique name, for example ``"gpu0"``."""
     @property
     def label(self) -> str:
-        """PCI bus id, NUMA node, or name of the port."""
+        """The PCI bus id, NUMA node, or name of the port."""
     @property
     def type(self) -> Literal["gpu", "pci", "nvs", "cpu", "nic", "net"]:
-        """What it is; ``pci`` is a PCIe switch, ``nvs`` an NVSwitch, ``net`` a port of a NIC."""
+        """The type; ``pci`` is a PCIe switch, ``nvs`` an NVSwitch, ``net`` a port of a NIC."""
     @property
     def host(self) -> int:
-        """Index of the host that it is in."""
+        """The index of its host."""
     @property
     def sm(self) -> int:
-        """Of a GPU: 10 x compute capability."""
+        """For a GPU: 10 x compute capability."""
     @property
     def dev(self) -> int:
-        """Of a GPU or a port: its number in NVML or in the network's plugin."""
+        """For a GPU or a port: its number in NVML or in the network plugin."""
     @property
     def rank(self) -> int:
-        """Of the process that uses the GPU; -1 if that is not known."""
+        """The rank of the process that uses the GPU; -1 if unknown."""
     @property
     def gdr(self) -> bool:
-        """Of a GPU or a port: whether NICs access GPU memory directly."""
+        """For a GPU or a port: whether NICs access GPU memory directly."""
     @property
     def usable(self) -> bool:
-        """False for a port that plans leave out, as a warning says."""
+        """False for a port that plans do not use; a warning gives the reason."""
 
 class TopologyPath:
-    """The best path between two devices. Prints as a line."""
+    """Best path between two devices. Prints as one line."""
 
     @property
     def type(self) -> _PathType:
-        """The worst that it crosses; docs/topology.md lists the types."""
+        """The worst link type on the path; docs/topology.md lists the types."""
     @property
     def bandwidth(self) -> float:
-        """GB/s of the narrowest link."""
+        """The bandwidth of the narrowest link, in GB/s."""
     @property
     def hops(self) -> int:
-        """How many links it takes."""
+        """The number of links."""
     @property
     def nodes(self) -> list[str]:
-        """Names of the nodes that it visits, with both ends."""
+        """The names of the nodes on the path, including both ends."""
     @property
     def charges(self) -> list[Charge]:
-        """What a GB/s on the path takes of each link."""
+        """The load of each link for 1 GB/s on the path."""
 
 class TopologyChannel:
-    """One ring, tree or head of a plan, through all GPUs of a machine."""
+    """Ring, tree or head of a plan, through all GPUs of a machine."""
 
     @property
     def bandwidth(self) -> float:
-        """GB/s."""
+        """The bandwidth in GB/s."""
     @property
     def order(self) -> list[int]:
-        """Of GPUs; for ``"heads"`` the head, then the others."""
+        """The order of GPUs; for ``"heads"`` the head, then the others."""
     @property
     def nets(self) -> Ports | None:
-        """Ports by which data of other nodes comes and leaves; None for one node."""
+        """The ports by which data enters and leaves the node; None for one node."""
 
 class TopologyPlan:
-    """What a search found. ``pccl.topology.Plan`` describes the properties."""
+    """Result of a search. ``pccl.topology.Plan`` describes the properties."""
 
     @property
     def pattern(self) -> Literal["ring", "tree", "heads"]: ...
@@ -2471,7 +2516,7 @@ class TopologyPlan:
     def __eq__(self, other: object) -> bool: ...
 
 class Topology:
-    """A machine. ``pccl.topology`` describes it."""
+    """Topology of a machine. ``pccl.topology`` describes it."""
 
     @staticmethod
     def load(path: str, *, assume: dict[str, int], strict: bool) -> Topology: ...
@@ -2487,7 +2532,7 @@ class Topology:
     def nodes(self) -> list[TopologyNode]: ...
     @property
     def links(self) -> list[tuple[str, str, str, float, bool]]:
-        """Source, target, type and GB/s."""
+        """The links: source, target, type, GB/s, and whether the bandwidth is measured."""
     @property
     def digest(self) -> str: ...
     def path(self, source: str, target: str) -> TopologyPath: ...
@@ -2497,7 +2542,7 @@ class Topology:
     def __eq__(self, other: object) -> bool: ...
 
 def calibration_path(digest: str) -> str:
-    """Name the file with the measurements of a machine; empty where there is no place for it.
+    """Return the path of the file with a machine's measurements; empty if there is no place for it.
 
     Parameters
     ----------
@@ -2511,25 +2556,25 @@ def measure_gpu_copies() -> list[tuple[str, str, float, float]]:
     Returns
     -------
     list of tuple
-        Bus ids of source and target, seconds of a small copy, and GB/s of a large one.
+        Bus ids of source and target, seconds of a small copy, and GB/s of a large copy.
 
     Raises
     ------
     UnavailableError
-        There is no CUDA, or no GPU.
+        This build has no CUDA, or the machine has no GPU.
     """
 
 def load_calibration(digest: str) -> str:
-    """Return what that file holds; empty without one, or where it cannot be used.
+    """Return the content of the calibration file; empty if it is missing or unusable.
 
     Parameters
     ----------
     digest
-        As for ``calibration_path``.
+        Digest of the machine, as for ``calibration_path``.
     """
 
 class JobHost:
-    """A host of a job; see ``pccl.topology.Host``."""
+    """Host of a job; see ``pccl.topology.Host``."""
 
     @property
     def name(self) -> str: ...
@@ -2547,36 +2592,36 @@ class JobHost:
     def is_measured(self) -> bool: ...
 
 class JobLink:
-    """The way between two hosts of a job."""
+    """Network path between two hosts of a job."""
 
     @property
     def source(self) -> int:
-        """Index of the host at one end."""
+        """The index of the host at one end."""
     @property
     def target(self) -> int:
-        """Index of the host at the other end."""
+        """The index of the host at the other end."""
     @property
     def bandwidth(self) -> float:
-        """GB/s: measured between the two, or else of the slower end."""
+        """The bandwidth in GB/s: measured between the two, or otherwise of the slower end."""
     @property
     def latency(self) -> float:
-        """Seconds that a message takes; 0 where it was not measured."""
+        """The latency of a message in seconds; 0 if it was not measured."""
     @property
     def same_subnet(self) -> bool:
-        """Whether both ends are known to be on one subnet."""
+        """Whether both ends are on one subnet, as far as this is known."""
 
 class JobRail:
-    """Ports on one network: the same one of each host."""
+    """Ports on one network, one of each host."""
 
     @property
     def ports(self) -> list[int]:
-        """By host: index of the port."""
+        """The index of the port, by host."""
     @property
     def bandwidth(self) -> float:
-        """GB/s of the slowest."""
+        """The bandwidth of the slowest port, in GB/s."""
 
 class JobTopology:
-    """The hosts of a job; see ``pccl.topology.Job``."""
+    """Hosts of a job; see ``pccl.topology.Job``."""
 
     @staticmethod
     def decode(blob: bytes) -> JobTopology: ...
@@ -2601,30 +2646,30 @@ class JobTopology:
     def network_bandwidth(self, host: int) -> float: ...
     def network_provenance(self, host: int) -> str: ...
     def explain(self, collective: str, nbytes: int) -> tuple[list[Prediction], LinksCountedOn]:
-        """Predict what a group of these ranks would choose: see ``pccl.explain``."""
+        """Predict the choice of a group of these ranks; see ``pccl.explain``."""
 
 class DevicePlan:
-    """How a collective runs on GPUs: by what protocol, in how many blocks.
+    """Launch parameters of a collective on GPUs: protocol, blocks and threads.
 
-    ``"ll"`` for small messages, ``"direct"``, ``"staggered"`` for large ones, and
-    ``"copy_engine"`` for large all_gathers and all_to_alls that leave multiprocessors to others
-    (the last two are the same as direct where there is no such kernel). Of schedules, ``"ll"``
-    and ``"direct"``, and between them ``"ll128"`` of 120 bytes with their arrival flag (NCCL's
-    LL128), where GPUs and links keep these whole.
+    The protocols are ``"ll"`` for small messages, ``"direct"``, ``"staggered"`` for large messages,
+    and ``"copy_engine"`` for large all_gathers and all_to_alls that leave the multiprocessors to
+    other kernels. The last two are equivalent to direct if the collective has no such kernel.
+    Schedules support ``"ll"``, ``"direct"`` and, for sizes between them, ``"ll128"`` (lines of 120
+    bytes with an arrival flag, NCCL's LL128), if GPUs and links deliver such lines whole.
 
     Parameters
     ----------
     protocol
-        One of these.
+        One of these protocols.
     blocks
-        Blocks of threads on each GPU: up to 128, and up to 64 for ``"ll"``.
+        Thread blocks on each GPU: 1 to 128, for ``"ll"`` 1 to 64.
     threads
-        Threads of a block, in warps of 32: up to 512, and up to 256 for ``"ll"``.
+        Threads of a block, a multiple of 32: at most 512, for ``"ll"`` at most 256.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such protocol. ``DeviceGroup.launch`` finds what else does not fit.
+        The protocol does not exist. ``DeviceGroup.launch`` checks the other values.
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
@@ -2633,54 +2678,54 @@ class DevicePlan:
         """``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``."""
     @property
     def blocks(self) -> int:
-        """Blocks of threads on each GPU."""
+        """The number of thread blocks on each GPU."""
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """The number of threads of a block."""
     @property
     def why(self) -> str:
-        """What made the library choose it; empty for plans of users."""
+        """The reason of the library's choice; empty for plans of users."""
 
 class PlannedLaunch:
-    """One launch of a collective on all GPUs; ``pccl.explain`` shows it."""
+    """Launch of a collective on all GPUs; ``pccl.explain`` shows it."""
 
     @property
     def kernel(self) -> str:
-        """As its file in csrc/kernels is called, or what stands for a kernel."""
+        """The name of the kernel's file in csrc/kernels, or of the mechanism without a kernel."""
     @property
     def nbytes(self) -> int:
-        """Of the longest block."""
+        """The bytes of the longest block."""
     @property
     def plan(self) -> DevicePlan:
-        """Its protocol, blocks and threads, and why these."""
+        """The protocol, blocks and threads, and the reason of their choice."""
     @property
     def why(self) -> str:
-        """What made the choice, of the kernel, too."""
+        """The reason of the choice, including the choice of the kernel."""
 
 def planned_launches(
     collective: str, nbytes: int, world_size: int, architecture: int
 ) -> list[PlannedLaunch]:
-    """Return what GPUs would launch, in its order.
+    """Return the launches of a call on GPUs, in their order.
 
     Parameters
     ----------
     collective
-        Its name, as in ``DeviceGroup.launch``.
+        Name of the collective, as in ``DeviceGroup.launch``.
     nbytes
-        Of the largest buffer.
+        Bytes of the largest buffer.
     world_size
-        2 to 8.
+        Number of GPUs, 2 to 8.
     architecture
         Compute capability, 90 for sm_90.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective, or no such group.
+        The collective does not exist, or ``world_size`` is out of range.
     """
 
 def gpus_measured_for(architecture: int) -> str:
-    """Return the GPUs whose measured thresholds count for an architecture: ``"4 x H200"``.
+    """Return the GPUs with the measured thresholds of an architecture, as ``"4 x H200"``.
 
     Parameters
     ----------
@@ -2689,58 +2734,58 @@ def gpus_measured_for(architecture: int) -> str:
     """
 
 def device_plan(collective: str, nbytes: int, world_size: int) -> DevicePlan:
-    """Give the plan that the library chooses for blocks of one length.
+    """Return the plan that the library chooses for blocks of one length.
 
     Parameters
     ----------
     collective
-        Its name, as in ``DeviceGroup.launch``.
+        Name of the collective, as in ``DeviceGroup.launch``.
     nbytes
-        Of one rank's block: the whole tensor for all_reduce, reduce and broadcast.
+        Bytes of one rank's block; the whole tensor for all_reduce, reduce and broadcast.
     world_size
-        2 to 8.
+        Number of GPUs, 2 to 8.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective, or no such group.
+        The collective does not exist, or ``world_size`` is out of range.
     """
 
 class DeviceGroup:
     """Collectives among up to 8 GPUs of one host, on raw addresses and streams.
 
-    Every rank has one GPU and makes the group at the same time. Launches return at once; those of
-    one group must come in the same order on all ranks, with the same plan or algorithm: where they
-    differ, all ranks raise MismatchError.
+    Every rank has one GPU, and all ranks create the group at the same time. Launches return at
+    once. All ranks must launch in the same order, with the same plan or algorithm; if they differ,
+    all ranks raise MismatchError.
 
-    When the group is destroyed it waits up to a second for what it has launched; what still waits
-    for peers then is ended, and they raise PeerLostError. The streams it has used last must be
-    there until then.
+    The destructor waits at most one second for launched kernels. Kernels that still wait for peers
+    are then ended, and the peers raise PeerLostError. The streams of the last launches must exist
+    until the group is destroyed.
 
     Parameters
     ----------
     rank
-        This process, 0 <= rank < world_size; as for ``Communicator`` where it is left out.
+        Rank of this process, 0 <= rank < world_size; default as for ``Communicator``.
     world_size
-        How many processes there are, 1 to 8; as for ``Communicator`` where it is left out.
+        Number of processes, 1 to 8; default as for ``Communicator``.
     rendezvous
-        Where they meet, as for ``Communicator``; of this group alone.
+        Place where the ranks meet, as for ``Communicator``; it must belong to this group alone.
     device
-        The GPU, as CUDA numbers it in this process.
+        CUDA's index of the GPU in this process.
     timeout
-        Seconds that the ranks may take to meet, and a launch to wait for its peers.
+        Maximum seconds of the rendezvous, and of a launch's wait for its peers.
     algorithm
-        Schedules to run instead of the kernels made for a collective, as in PCCL_ALGORITHM:
-        ``"all_reduce=ring,all_gather=pat"``. Rank 0's counts.
+        Schedules that replace the kernels of collectives, in the format of PCCL_ALGORITHM:
+        ``"all_reduce=ring,all_gather=pat"``. Rank 0's value applies.
     name
-        For flight records; another one for each group of a process.
+        Name in flight records; unique among the groups of a process.
 
     Raises
     ------
     UnsupportedError
-        A build without CUDA, or GPUs that do not reach each other.
+        The build has no CUDA, or the GPUs have no peer access.
     UnavailableError
-        A machine without a driver or GPU.
+        The machine has no driver or no GPU.
     """
 
     def __init__(
@@ -2756,30 +2801,30 @@ class DeviceGroup:
     ) -> None: ...
     @property
     def rank(self) -> int:
-        """The number of this process, 0 <= rank < world_size."""
+        """The rank of this process, 0 <= rank < world_size."""
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
     @property
     def heap_bytes(self) -> int:
-        """The group's part, in bytes, of the GPU memory that groups of this process share."""
+        """The group's part, in bytes, of the GPU memory that the groups of this process share."""
     @property
     def architecture(self) -> int:
-        """Compute capability of rank 0's GPU, 90 for sm_90: what launches are chosen by."""
+        """The compute capability of rank 0's GPU (90 for sm_90), on which launch choices depend."""
     def explain(self, collective: str, nbytes: int) -> list[PlannedLaunch]:
-        """Return what a call would launch, in its order; as ``pccl.explain``.
+        """Return the launches of a call, in their order, as ``pccl.explain`` does.
 
         Parameters
         ----------
         collective
-            As for ``launch``.
+            Collective, as for ``launch``.
         nbytes
-            Of the largest buffer.
+            Bytes of the largest buffer.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such collective.
+            The collective does not exist.
         """
     def launch(
         self,
@@ -2797,7 +2842,7 @@ class DeviceGroup:
     ) -> None:
         """Launch a collective on ``stream``, and return.
 
-        The first use of an allocation waits until the peers have mapped it.
+        The first launch with an allocation waits until the peers have mapped it.
 
         Parameters
         ----------
@@ -2805,39 +2850,40 @@ class DeviceGroup:
             all_reduce, all_gather, reduce_scatter, broadcast, reduce, gather, scatter or
             all_to_all.
         input, output
-            Addresses of GPU memory; several blocks lie one after the other. The memory must live
-            until ``stream`` has passed the launch.
+            Addresses of GPU memory; several blocks are contiguous. The memory must exist until the
+            launch has completed on ``stream``.
         count
-            Elements in one rank's block: in the whole tensor for all_reduce, reduce and broadcast.
+            Elements of one rank's block; of the whole tensor for all_reduce, reduce and broadcast.
         dtype
             uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32,
-            float64, complex64, complex128, bool, float8_e4m3fn, float8_e5m2; or bytes, which can
-            be moved, but not reduced.
+            float64, complex64, complex128, bool, float8_e4m3fn, float8_e5m2; or bytes, which can be
+            moved but not reduced.
         op
-            sum, avg, product, min, max, band, bor or bxor, for what reduces.
+            Reduction: sum, avg, product, min, max, band, bor or bxor.
         root
-            Of broadcast, reduce, gather and scatter.
+            Root rank of broadcast, reduce, gather and scatter.
         stream
             A ``cudaStream_t``; 0 is the default stream.
         plan
-            The same on all ranks; None for what ``device_plan`` says. Of a schedule, how many
-            blocks it may take (one for each of its lanes, at least), of how many threads (192 at
-            least), by protocol ``"ll"``, ``"ll128"`` or ``"direct"``.
+            Launch parameters, the same on all ranks; None for the result of ``device_plan``. For a
+            schedule: the maximum number of blocks (at least one for each lane), the threads of a
+            block (at least 192), and the protocol ``"ll"``, ``"ll128"`` or ``"direct"``.
         algorithm
-            A schedule (``pccl.schedule``) to run instead of the kernel made for the collective.
-            Its first launch allocates, so it comes before the capture of a graph.
+            Schedule (``pccl.schedule``) that replaces the kernel of the collective. Its first
+            launch allocates memory; run it before the capture of a graph.
 
         Raises
         ------
         InvalidArgumentError
-            A name, an address or the plan does not fit; nothing was launched.
+            A name, an address or the plan is invalid; nothing was launched.
         UnsupportedError
-            GPUs do not reduce the type so, no schedule takes such blocks, or lines do not come
-            whole between the GPUs; nothing was launched.
+            The reduction does not support the type on GPUs, the schedule does not support such
+            blocks, or the GPUs do not deliver whole lines for ``"ll128"``; nothing was launched.
         ResourceExhaustedError
-            There is no memory left.
+            Memory is exhausted.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            This launch or an earlier one failed; every later one of the group raises the same.
+            This launch or an earlier one failed; every later launch of the group raises the same
+            error.
         """
 
     def exchange(
@@ -2847,29 +2893,30 @@ class DeviceGroup:
         receives: list[tuple[int, int, int]],
         stream: int = 0,
     ) -> None:
-        """Launch messages, all at once.
+        """Launch messages to and from peers, all at once.
 
-        Those from one rank to another meet in the order in which they are launched.
+        Messages from one rank to another match in launch order.
 
         Parameters
         ----------
         sends, receives
-            Each is (peer, address, nbytes); memory as for ``launch``.
+            Lists of (peer, address, nbytes); the memory must exist as for ``launch``.
         stream
-            As for ``launch``.
+            Stream, as for ``launch``.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such peer, or no GPU memory at an address; nothing was launched.
+            A peer does not exist, or an address is not GPU memory; nothing was launched.
         ResourceExhaustedError
-            There is no memory left.
+            Memory is exhausted.
         PeerLostError, TimeoutError, MismatchError, AbortedError
-            This launch or an earlier one failed; every later one of the group raises the same.
+            This launch or an earlier one failed; every later launch of the group raises the same
+            error.
         """
 
     def check(self) -> None:
-        """Raise why the group is over, as far as that is known, if it is.
+        """Raise the group's error if the group has failed.
 
         Raises
         ------
@@ -2878,73 +2925,73 @@ class DeviceGroup:
         """
 
     def abort(self) -> None:
-        """Make kernels that wait end, and later launches fail. Raises nothing."""
+        """Abort the group: waiting kernels end, and later launches fail. Raises nothing."""
 
 class DeviceMemory:
-    """A buffer on a GPU, zero-filled, for programs that have no other library for it.
+    """Zeroed buffer on a GPU, for programs without another library for GPU memory.
 
-    Only the thread that made it may use it. Copies go by the default stream, behind the launches
-    that it has got.
+    Only the thread that created it may use it. Copies run on the default stream, after the launches
+    that are already queued there.
 
     Parameters
     ----------
     device
-        The GPU, as CUDA numbers it in this process.
+        CUDA's index of the GPU in this process.
     nbytes
-        Its length.
+        Length in bytes.
 
     Raises
     ------
     UnavailableError
-        A build without CUDA, or a machine without a driver or GPU.
+        The build has no CUDA, or the machine has no driver or no GPU.
     ResourceExhaustedError
-        There is no such memory left.
+        The GPU's memory is exhausted.
     """
 
     def __init__(self, *, device: int, nbytes: int) -> None: ...
     @property
     def address(self) -> int:
-        """Where it is, for ``DeviceGroup.launch``."""
+        """The address, for ``DeviceGroup.launch``."""
     @property
     def nbytes(self) -> int:
-        """Its length in bytes."""
+        """The length in bytes."""
     def write(self, source: _Buffer) -> None:
-        """Copy an array to its beginning, and wait for that.
+        """Copy an array to the beginning of the buffer, and wait for the copy.
 
         Parameters
         ----------
         source
-            A buffer in host memory.
+            Array in host memory.
 
         Raises
         ------
         InvalidArgumentError
-            The array is longer, or not contiguous.
+            The array is longer than the buffer, or not contiguous.
         """
     def read(self, target: _Buffer) -> None:
-        """Copy its beginning into an array, and wait for that.
+        """Copy the beginning of the buffer into an array, and wait for the copy.
 
         Parameters
         ----------
         target
-            A writable buffer in host memory.
+            Writable array in host memory.
 
         Raises
         ------
         InvalidArgumentError
-            The array is longer, not contiguous, or read-only.
+            The array is longer than the buffer, not contiguous, or read-only.
         """
     def wait(self) -> None:
-        """Wait until the default stream has done what it has got.
+        """Wait until the default stream has completed all queued work.
 
         Raises
         ------
         InternalError
-            A launch there has failed.
+            A launch on the default stream has failed.
         """
 
 class PhaseNetwork:
-    """The network of a job, as the groups of this process share it; see ``pccl.phases``."""
+    """Switched network of a job, shared by the groups of this process; see ``pccl.phases``."""
 
     def __init__(
         self,
@@ -2952,29 +2999,29 @@ class PhaseNetwork:
         phases: Sequence[tuple[str, Sequence[tuple[int, int]], bool]],
         has_hosts: bool,
     ) -> None:
-        """Make the network of a group to come.
+        """Create the network for a group.
 
         Parameters
         ----------
         ranks
-            How many there are.
+            Number of ranks.
         phases
-            Name, links, and whether ranks pass on what is not theirs.
+            Name and links of each phase, and whether ranks forward messages in it.
         has_hosts
-            Whether ranks that share memory reach each other in every phase.
+            Whether ranks that share memory are connected in every phase.
         """
     @property
     def phase(self) -> str:
-        """The phase that was last switched to; empty before, and where it is not known."""
+        """The current phase; empty before the first switch, or if it is unknown."""
     @property
     def generation(self) -> int:
-        """The number of the switch that led to it."""
+        """The number of the switch that led to the current phase."""
     @property
     def is_in_use(self) -> bool:
         """Whether a group of this process can switch it."""
     @property
     def is_controller(self) -> bool:
-        """Whether this is rank 0 of that."""
+        """Whether this process is rank 0 of that group."""
     def switch_phase(
         self,
         phase: str,
@@ -2983,88 +3030,90 @@ class PhaseNetwork:
         transact: Callable[[Callable[[], None]], tuple[bool, str]],
         read_back: Callable[[], bool],
     ) -> tuple[bool, str]:
-        """Switch with all other ranks.
+        """Switch the network to another phase, with all other ranks.
 
         Parameters
         ----------
         phase
-            Which one.
+            Name of the phase.
         timeout
-            For all ranks to come, with nothing under way; in seconds.
+            Maximum seconds until all ranks have called it and no operation is in flight.
         dry_run
-            Go on in the old phase, whatever comes of it.
+            Only prepare the switch, and stay in the old phase.
         transact
-            What rank 0 does on the switches; it calls what it is given once all are prepared.
+            Function that reconfigures the switches, on rank 0. It calls its argument when all
+            switches are prepared.
         read_back
-            What another rank does where rank 0 is gone: tells whether they have that phase.
+            Function for another rank if rank 0 is lost: returns whether the switches have that
+            phase.
 
         Returns
         -------
         tuple
-            Whether it was switched, or prepared in a dry run; and rank 0's report.
+            Whether the network was switched (or, in a dry run, prepared), and rank 0's report.
 
         Raises
         ------
         InvalidArgumentError
-            It leaves a rank without a way.
+            A rank has no route in the phase.
         TimeoutError, MismatchError, PeerLostError, UnavailableError, AbortedError
             See ``pccl.switch_phase``.
         """
     def handle(self) -> object:
-        """Return it for ``pccl._torch``. Raises nothing."""
+        """Return a handle of the network for ``pccl._torch``. Raises nothing."""
 
 class ProgressBoard:
-    """How far a switch of phases is, as the thread that switches writes it."""
+    """Progress of a switch of phases, written by the switching thread."""
 
     def __init__(self) -> None: ...
     @property
     def text(self) -> str:
-        """JSON: the part of it, and what each switch does."""
+        """The progress as JSON: the current step, and the state of each switch."""
 
 class Controller:
-    """Reads a cluster file and speaks to its switches; results are JSON, see ``pccl.cluster``."""
+    """Controller of the switches of a cluster file. Results are JSON, see ``pccl.cluster``."""
 
     def __init__(self, text: str, name: str) -> None:
-        """Read a cluster file, and open its audit log; no switch is spoken to yet.
+        """Read a cluster file, and open its audit log, without connecting to a switch.
 
         Parameters
         ----------
         text
-            The file, as JSON.
+            Content of the file, as JSON.
         name
-            What stands for it in messages.
+            Name of the file in messages.
 
         Raises
         ------
         InvalidArgumentError
-            Something in it is wrong; the message says where, and what would be right.
+            The file has an error; the message names the place and a correct value.
         """
     @property
     def description(self) -> str:
-        """Devices, switches and phases."""
+        """The devices, switches and phases, as JSON."""
     @property
     def current(self) -> str:
-        """The phase that was last proven; empty before one was."""
+        """The phase that was last verified; empty before the first."""
     @property
     def generation(self) -> int:
-        """How often circuits have changed."""
+        """The number of changes of circuits."""
     @property
     def degraded(self) -> str:
-        """Which switch could not be proven, and what to do; empty: none."""
+        """The switch that could not be verified, and the remedy; empty if there is none."""
     def plan(self, source: str, target: str) -> str:
-        """Return what changes between two phases.
+        """Return the changes between two phases.
 
         Parameters
         ----------
         source
-            A phase; empty: nothing is connected.
+            Old phase; empty: nothing is connected.
         target
-            Another one.
+            New phase.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase.
+            The phase does not exist.
         """
     def switch_to(
         self,
@@ -3076,96 +3125,97 @@ class Controller:
         drain: Callable[[], None] | None = None,
         progress: ProgressBoard | None = None,
     ) -> str:
-        """Switch all devices, or none; return what became of it.
+        """Switch all devices or none, and return the outcome.
 
         Parameters
         ----------
         phase
-            Which one.
+            Name of the phase.
         timeout
-            Of each step, in seconds; an hour at most, also where more is given.
+            Maximum seconds of each step; values above one hour are reduced to one hour.
         dry_run
-            Only have the switches check it.
+            Only let the switches check the configuration.
         adopt
-            Take what they show for what is meant, whatever that is.
+            Accept the current circuits of the switches as the old state, whatever they are.
         discard_candidate
-            Throw away what others have left in the candidates of switches.
+            Discard changes that others have left in the candidate configurations of switches.
         drain
-            Called once all are prepared; what it raises ends that.
+            Function that is called when all switches are prepared. Its exception ends the switch.
         progress
-            Written to while it goes on.
+            Object that receives the progress.
 
         Returns
         -------
         str
-            How it ended, why, and what each switch did.
+            Outcome, reason, and the actions of each switch, as JSON.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase, or the timeout is not above 0 s.
+            The phase does not exist, or the timeout is not above 0.
         MismatchError
-            The switches show circuits of no phase.
+            The circuits of the switches match no phase.
         UnavailableError
             A switch is degraded, or cannot be reached.
         """
     def inspect(self, timeout: float | timedelta) -> str:
-        """Read all switches, and return what they show.
+        """Read all switches, and return their circuits.
 
         Parameters
         ----------
         timeout
-            In seconds.
+            Maximum seconds to read the switches, above 0.
 
         Raises
         ------
         InvalidArgumentError
-            The timeout is not above 0 s.
+            The timeout is not above 0.
         """
     def adopt(self, timeout: float | timedelta) -> None:
-        """Take the phase that all switches show for the current one.
+        """Set the current phase to the phase that all switches have.
 
         Parameters
         ----------
         timeout
-            In seconds.
+            Maximum seconds to read the switches.
 
         Raises
         ------
         MismatchError
-            They show circuits of no phase.
+            The circuits of the switches match no phase.
         """
     def inherit(self, timeout: float | timedelta) -> str:
-        """Adopt what the switches show once they have undone what a lost controller began.
+        """Adopt the phase of the switches after they have rolled back a lost controller's changes.
 
         Parameters
         ----------
         timeout
-            In seconds, an hour at most; that of waiting before is the switches'.
+            Maximum seconds of each step, at most one hour. The switches determine the time of the
+            wait before it.
 
         Returns
         -------
         str
-            The phase; empty: nothing is connected.
+            Adopted phase; empty: nothing is connected.
 
         Raises
         ------
         MismatchError
-            They show circuits of no phase.
+            The circuits of the switches match no phase.
         UnavailableError, PeerLostError, TimeoutError
-            One of them cannot be read.
+            A switch cannot be read.
         """
     def audit(self) -> list[str]:
-        """Return what was done, a JSON object in each line."""
+        """Return the audit log, one JSON object in each line."""
 
 def _echo(descriptor: int) -> None:
-    """Send what a blocking socket brings back over it, until its other end is closed."""
+    """Echo all data of a blocking socket until its other end is closed."""
 
 def _time_round_trips(descriptor: int, nbytes: int, rounds: int) -> list[float]:
-    """Return the seconds of each round trip to an ``_echo``."""
+    """Measure round trips to an ``_echo``, and return the seconds of each."""
 
 class _RendezvousStore:
-    """What ``pccl.p2p.RendezvousStore`` is made of."""
+    """Core object of ``pccl.p2p.RendezvousStore``."""
 
     def __init__(self, url: str, hosts: bool, timeout: float | timedelta) -> None: ...
     def set(self, key: str, value: bytes) -> None: ...
@@ -3174,7 +3224,7 @@ class _RendezvousStore:
     def remove(self, key: str) -> None: ...
 
 class _P2pSession:
-    """What ``pccl.p2p.Session`` is made of."""
+    """Core object of ``pccl.p2p.Session``."""
 
     def __init__(
         self,
@@ -3186,10 +3236,10 @@ class _P2pSession:
     ) -> None: ...
     @property
     def id(self) -> tuple[str, int]:
-        """Name and incarnation."""
+        """The name and the incarnation of the session."""
     @property
     def refused_requests(self) -> int:
-        """Of peers, so far."""
+        """The number of refused requests of peers so far."""
     def connection_info(self) -> bytes: ...
     def load(self, info: bytes) -> tuple[str, int]: ...
     @staticmethod
@@ -3241,29 +3291,29 @@ class _P2pSession:
     def close(self) -> None: ...
 
 class _P2pMemory:
-    """Registered with a session, which keeps it."""
+    """Memory that is registered with a session, which keeps a reference to it."""
 
     @property
     def nbytes(self) -> int:
-        """Of the memory."""
+        """The length in bytes."""
     @property
     def device(self) -> int:
-        """Its GPU; -1 where it is of the host."""
+        """The index of the GPU; -1 for host memory."""
     def descriptor(self) -> bytes: ...
     def array(self) -> NDArray[Any]: ...
 
 class _P2pRemoteMemory:
-    """What a session knows of a peer's memory."""
+    """Memory of a peer, imported by a session."""
 
     @property
     def nbytes(self) -> int:
-        """Of the memory."""
+        """The length in bytes."""
     @property
     def owner(self) -> tuple[str, int]:
-        """Name and incarnation."""
+        """The name and the incarnation of the session."""
 
 class _P2pPlan:
-    """Pairs of blocks."""
+    """Pairs of local and remote blocks."""
 
     def __init__(
         self,
@@ -3275,10 +3325,10 @@ class _P2pPlan:
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int:
-        """Of all blocks."""
+        """The total bytes of all blocks."""
 
 class _P2pTransfer:
-    """What goes to and from one peer, within a window."""
+    """Messages and transfers to and from one peer, within a window."""
 
     def post_send(
         self,
@@ -3317,24 +3367,24 @@ class _P2pTransfer:
     def release(self) -> None: ...
 
 class _P2pMessage:
-    """One of them."""
+    """Message of a ``_P2pTransfer``."""
 
     @property
     def nbytes(self) -> int:
-        """Of one that is done, else 0."""
+        """The bytes of a completed message, otherwise 0."""
     @property
     def tag(self) -> int:
-        """As it was posted."""
+        """The tag with which it was posted."""
     @property
     def stage(self) -> str:
-        """How far it has come."""
+        """The stage of the message's progress."""
     def done(self) -> bool: ...
     def wait(self, timeout: float | timedelta | None) -> None: ...
     def release(self) -> None: ...
     def __str__(self) -> str: ...
 
 class _P2pWork:
-    """A transfer."""
+    """One-sided transfer."""
 
     def done(self) -> bool: ...
     def wait(self, timeout: float | timedelta | None) -> None: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torch.distributed backend; import torch first."""
+"""Backend for torch.distributed; import torch before this module."""
 
 from datetime import timedelta
 from typing import Any, Literal, Protocol
@@ -11,42 +11,45 @@ class _Cluster(Protocol):  # pccl.Cluster
     def ranks(self) -> int: ...
 
 class Options(Backend.Options):
-    """What ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)`` take.
+    """Options for ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)``.
 
     Parameters
     ----------
     transports
-        Restricts the group to these transports, for example ``"shm,tcp"``; empty for all that
+        Transports that the group may use, for example ``"shm,tcp"``; empty for all that
         ``PCCL_TRANSPORTS`` permits.
     algorithm
-        For each collective that it names, the algorithm of CPU and CUDA tensors, for example
-        ``"all_reduce=ring,all_gather=pat"``; empty for what ``PCCL_ALGORITHM`` says. All ranks give
-        the same: a collective whose ranks differ raises ``pccl.MismatchError``. An algorithm that
-        makes other collectives raises ``ValueError`` here; a name that no algorithm has is warned
-        about when the group is made, for a capsule of that name may be loaded later.
+        Algorithm of each named collective, for CPU and CUDA tensors, for example
+        ``"all_reduce=ring,all_gather=pat"``; empty for the value of ``PCCL_ALGORITHM``. All ranks
+        must pass the same value; otherwise the collective raises ``pccl.MismatchError``. An
+        algorithm for other collectives raises ``ValueError`` here. An unknown name causes a warning
+        when the group is created, because a capsule of that name may be loaded later.
     copy_engines
-        Whether copy engines do large all_gathers and all_to_alls of CUDA tensors, which leaves all
-        multiprocessors to what runs beside them; None for what ``PCCL_GPU_COPY_ENGINES`` says. Rank
-        0's counts.
+        Whether copy engines execute large all_gathers and all_to_alls of CUDA tensors, which leaves
+        all multiprocessors to other kernels; None for the value of ``PCCL_GPU_COPY_ENGINES``. Rank
+        0's value applies.
     max_blocks
-        The most blocks, 1 to 128, that a launch for CUDA tensors has, each of which takes one
-        multiprocessor (but one for each message); None for as many as are the fastest. All ranks
-        give the same, as of ``protocol``: else the first collective of CUDA tensors raises
-        ``pccl.MismatchError``. Another number raises ``ValueError``.
+        Maximum number of blocks of a launch for CUDA tensors, 1 to 128. Each block occupies one
+        multiprocessor. Every message uses at least one block, even above this limit. None for the
+        fastest number. All ranks must pass the same value, as for ``protocol``; otherwise the first
+        collective of CUDA tensors raises ``pccl.MismatchError``. A number out of range raises
+        ``ValueError``.
     protocol
-        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``: how collectives
-        of CUDA tensors go, where they can (docs/gpus.md); empty for the fastest. ``pccl.explain``
-        shows what comes of it. Another name raises ``ValueError``.
+        Preferred protocol of collectives of CUDA tensors: ``"ll"``, ``"ll128"``, ``"direct"``,
+        ``"staggered"`` or ``"copy_engine"`` (docs/gpus.md); it is used for collectives that support
+        it. Empty for the fastest. ``pccl.explain`` shows the effect. Another name raises
+        ``ValueError``.
     least
-        The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
-        takes these options, too; None for those that ``pccl.shrink`` asks for.
+        Minimum number of ranks that ``torch.distributed.shrink_group``, which also takes these
+        options, may leave in the group; None for the default of ``pccl.shrink``.
     timeline
-        For how many steps the group has room that it records from its beginning, as
-        ``pccl.timeline.record`` does later; 0 records none. More than 4,194,304 raise
-        ``pccl.InvalidArgumentError`` when the group is made.
+        Capacity, in steps, of a timeline that the group records from its creation, as
+        ``pccl.timeline.record`` does later; 0 for no recording. A value above 4,194,304 raises
+        ``pccl.InvalidArgumentError`` when the group is created.
     cluster
-        Whose phases the default group switches, by ``pccl.switch_phase``: one device for each rank.
-        None for that of the environment's ``PCCL_CLUSTER``, or none. Other groups follow.
+        Cluster whose phases the default group switches by ``pccl.switch_phase``; it has one device
+        for each rank. None: the cluster of ``PCCL_CLUSTER``, or no cluster. Other groups follow the
+        same phases.
     """
 
     transports: str
@@ -74,7 +77,7 @@ class Options(Backend.Options):
         Parameters
         ----------
         leading
-            That group's options.
+            Options of the default group.
         """
     def __copy__(self) -> Options:
         """Return a copy."""
@@ -84,11 +87,11 @@ class Options(Backend.Options):
         Parameters
         ----------
         memo
-            Of ``copy.deepcopy``.
+            Memo of ``copy.deepcopy``.
         """
 
 class ProcessGroupPCCL(Backend):
-    """One group's backend. Made by torch; meets the other ranks through ``store``."""
+    """Backend of one process group. torch creates it; the ranks meet through ``store``."""
 
     def __init__(
         self,
@@ -107,9 +110,9 @@ class ProcessGroupPCCL(Backend):
         """A copy of the group's options."""
     @property
     def mem_allocator(self) -> Any:
-        """For ``torch.cuda.MemPool``: GPU memory that peers can map."""
+        """The allocator for ``torch.cuda.MemPool``, of GPU memory that peers can map."""
     def get_error(self) -> ErrorType:
-        """Return whether the group can be used, or what kind of error ended it."""
+        """Return the kind of error that ended the group, or success if it is usable."""
     def explain(
         self, collective: str, nbytes: int
     ) -> list[
@@ -120,12 +123,12 @@ class ProcessGroupPCCL(Backend):
         Parameters
         ----------
         collective, nbytes
-            As for ``pccl.explain``.
+            Collective and bytes, as for ``pccl.explain``.
 
         Raises
         ------
         ValueError
-            There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
+            The collective does not exist, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
     def explain_gpus(
         self, collective: str, nbytes: int
@@ -135,27 +138,27 @@ class ProcessGroupPCCL(Backend):
         Parameters
         ----------
         collective, nbytes
-            As for ``pccl.explain``.
+            Collective and bytes, as for ``pccl.explain``.
 
         Raises
         ------
         ValueError
-            There is no such collective.
+            The collective does not exist.
         pccl.UnavailableError
             No collective of CUDA tensors has run yet.
         pccl.UnsupportedError
-            The GPUs do not reach each other.
+            The GPUs have no peer access.
         """
     def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str]]:
         """Return the fields of ``pccl.named.LinksCountedOn``, for ``pccl.explain``."""
     def describe_job(self) -> bytes:
-        """Return what ``pccl.topology.job`` shows.
+        """Return the job's topology, encoded, for ``pccl.topology.job``.
 
         Raises
         ------
         pccl.UnavailableError
-            This machine cannot be looked at, or the process is a child of the one that made the
-            group.
+            The topology of this machine cannot be read, or this process is a fork of the process
+            that made the group.
         """
     def load_capsule(
         self, content: bytes, is_path: bool, sizes: str | None
@@ -165,46 +168,46 @@ class ProcessGroupPCCL(Backend):
         Parameters
         ----------
         content
-            Its bytes, or the path of its file.
+            Bytes of the capsule, or the path of its file.
         is_path
-            Which of the two ``content`` is.
+            Whether ``content`` is a path.
         sizes
-            For which it is used; None for those that it states.
+            Range of sizes for which it is used; None for the range in the capsule.
 
         Returns
         -------
         tuple of str, str, int
-            Its name, its collective and its root.
+            Name, collective and root of the capsule.
 
         Raises
         ------
         pccl.InvalidArgumentError
-            It is no capsule, or wrong, or for another number of ranks.
+            The capsule is malformed, its programs are wrong, or it is for another number of ranks.
         pccl.MismatchError
-            Ranks have other bytes or sizes.
+            Ranks passed different capsules or sizes.
         """
     def unload_capsule(self, name: str) -> None:
-        """Undo ``load_capsule``, for ``pccl.unload_capsule``.
+        """Unload a capsule on all ranks, for ``pccl.unload_capsule``.
 
         Parameters
         ----------
         name
-            The capsule's.
+            Name of the capsule.
 
         Raises
         ------
         pccl.InvalidArgumentError
-            No such capsule was loaded.
+            No capsule of that name is loaded.
         """
     def loaded_capsules(self) -> list[tuple[str, str, str, str]]:
-        """Return name, collective, sizes and digest of each, for ``pccl.capsules``."""
+        """Return name, collective, sizes and digest of each capsule, for ``pccl.capsules``."""
     def record_timeline(self, steps: int) -> None:
-        """Record when steps happen, over links and on GPUs, for ``pccl.timeline.record``.
+        """Record the times of steps over links and on GPUs, for ``pccl.timeline.record``.
 
         Parameters
         ----------
         steps
-            For so many there is room; 0 ends it.
+            Capacity of the recording in steps; 0 ends the recording.
 
         Raises
         ------
@@ -212,34 +215,34 @@ class ProcessGroupPCCL(Backend):
             ``steps`` is above 4,194,304.
         """
     def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int, int]:
-        """Return what was recorded, for ``pccl.timeline.gather``."""
+        """Return the recorded steps, for ``pccl.timeline.gather``."""
     def health(
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:
-        """Ask every rank how it fares, for ``pccl.health``.
+        """Query the current state of every rank, for ``pccl.health``.
 
         Parameters
         ----------
         timeout
-            How long each rank may take to answer.
+            Maximum time to wait for the answer of each rank.
 
         Returns
         -------
         list of tuple
-            By rank: the fields of ``pccl.PeerHealth``, but for the rank.
+            By rank: the fields of ``pccl.PeerHealth`` without the rank.
 
         Raises
         ------
         pccl.UnavailableError
-            This process is a child of the one that made the group.
+            This process is a fork of the process that made the group.
         """
     def missing(self) -> list[int]:
-        """Return the ranks that ``pccl.shrink`` leaves out.
+        """Return the ranks that ``pccl.shrink`` excludes.
 
         Raises
         ------
         pccl.UnavailableError
-            Others have gone on without this rank.
+            The other ranks have excluded this rank.
         """
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None: ...
     def perform_nocolor_split(self, device: object) -> None:
@@ -248,6 +251,6 @@ class ProcessGroupPCCL(Backend):
         Parameters
         ----------
         device
-            Not looked at.
+            Ignored.
         """
     def _enable_collectives_timing(self) -> None: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases: which links there are between ranks, and how they are switched.
+"""Clusters: the phases of a network, their links between ranks, and switching between them.
 
 >>> cluster = pccl.Cluster({
 ...     "devices": [{}] * 4,
@@ -57,15 +57,15 @@ def _copy(description: dict[str, object], name: str) -> Cluster:
 
 
 class Cluster:
-    """Devices, the switches between them, and phases: the controller, which one process has.
+    """Controller of a cluster of devices, switches and phases. One process has it.
 
     Parameters
     ----------
     description
-        What a cluster file says, as Python values. Without switches there is a fabric in this
-        process, to which every device has two ports.
+        Content of a cluster file, as Python values. Without switches, the process emulates a fabric
+        with two ports for each device.
     name
-        What stands for it in messages.
+        Name of the cluster in messages.
     """
 
     def __init__(self, description: Mapping[str, object], *, name: str = "cluster") -> None:
@@ -86,17 +86,17 @@ class Cluster:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Cluster:
-        """Read a cluster file: YAML, or JSON where its name ends in ``.json``.
+        """Read a cluster file: JSON if its name ends in ``.json``, otherwise YAML.
 
         Parameters
         ----------
         path
-            Where it is. YAML needs PyYAML.
+            Path of the file. YAML requires PyYAML.
 
         Raises
         ------
         InvalidArgumentError
-            Something in it is wrong; the message says where, and what would be right.
+            The file has an error; the message names the place and a correct value.
         """
         return cls(read_cluster_file(Path(path)), name=str(path))
 
@@ -107,43 +107,43 @@ class Cluster:
 
     @property
     def ranks(self) -> int:
-        """How many devices there are."""
+        """The number of devices, one for each rank."""
         return self._ranks
 
     @property
     def has_addresses(self) -> bool:
-        """Whether a switch is a device of its own, and not a fabric in this process."""
+        """Whether a switch is a real device and not an emulated fabric of this process."""
         return self._has_addresses
 
     @property
     def current(self) -> str | None:
-        """The phase that was last proven; None before one was."""
+        """The phase that was last verified; None before the first."""
         return self._current or None
 
     @property
     def generation(self) -> int:
-        """How often circuits have changed since this was made."""
+        """The number of changes of circuits since the cluster was created."""
         return self._generation
 
     @property
     def degraded(self) -> str | None:
-        """Which switch could not be proven, and what to do; None: none."""
+        """The switch that could not be verified, and the remedy; None if there is none."""
         return self._degraded or None
 
     def plan(self, source: str | None, target: str) -> Plan:
-        """Tell what it takes to get from one phase to another; no switch is asked.
+        """Plan a switch from one phase to another, without contacting the switches.
 
         Parameters
         ----------
         source
-            A phase; None stands for nothing connected.
+            Old phase; None: nothing is connected.
         target
-            Another one.
+            New phase.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase.
+            The phase does not exist.
         """
         told = json.loads(self._controller.plan(source or "", target))
         lost, moved = pairs_of(told["lost"]), pairs_of(told["moved"])
@@ -176,41 +176,45 @@ class Cluster:
     ) -> Switched:
         """Switch all devices to a phase, or none; Ctrl-C rolls back.
 
-        Of a cluster that no job is on; the ranks of one call ``pccl.switch_phase``.
+        It is for clusters that no job uses; the ranks of a job call ``pccl.switch_phase`` instead.
 
         Parameters
         ----------
         phase
-            Which one; the current one is read and proven, and not touched.
+            Name of the phase. If it is the current phase, the circuits are read and verified, but
+            not changed.
         dry_run
-            Only have the switches check the change.
+            Only let the switches check the change.
         timeout
-            Of each step on all switches, in seconds; an hour at most, also where more is given.
+            Maximum seconds of each step on all switches; values above one hour are reduced to one
+            hour.
         adopt
-            Take what the switches show for what is meant, whatever that is: overwrites it.
+            Accept the current circuits of the switches as the old state, whatever they are, and
+            overwrite them.
         discard_candidate
-            Throw away edits that somebody has left in the candidate of a switch without committing
-            them. Without it such a switch is refused, and the error names the edits; with it
-            ``switches[i].discarded`` of the result names them.
+            Discard uncommitted edits of others in the candidate configuration of a switch;
+            ``switches[i].discarded`` of the result lists them. Otherwise such edits cause a
+            refusal, and the error lists them.
         progress
-            Called from another thread, about ten times a second once it takes more than a second,
-            with how far each switch is. None shows that on a terminal or in a notebook.
+            Function that is called with the progress of each switch, from another thread, about ten
+            times per second, if the switch takes more than one second. None displays the progress
+            on a terminal or in a notebook.
 
         Returns
         -------
         Switched
-            How long it took, on each switch.
+            Outcome, with the times of each switch.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase.
+            The phase does not exist.
         MismatchError
-            The switches show circuits of no phase.
+            The circuits of the switches match no phase.
         SwitchError
-            It was refused or rolled back, or is degraded.
+            The switch was refused or rolled back, or the cluster is degraded.
         UnavailableError
-            A job is on it, or another thread of this process switches.
+            A job uses the cluster, or another thread of this process uses it.
         """
         if self._network.is_in_use:
             raise UnavailableError(
@@ -237,9 +241,9 @@ class Cluster:
         drain: Callable[[], None] | None = None,
         progress: Tell | None = None,
     ) -> str:
-        """Do what ``switch`` does, and return what became of it as JSON.
+        """Switch as ``switch`` does, and return the outcome as JSON.
 
-        ``drain`` is called once all switches are prepared; what it raises ends that.
+        ``drain`` is called when all switches are prepared; its exception ends the switch.
         """
         with self._alone() as controller, watched(phase, progress) as board:
             return controller.switch_to(
@@ -247,17 +251,18 @@ class Cluster:
             )
 
     def show(self, *, timeout: float | timedelta = 5.0) -> Table[Sight]:
-        """Read what each switch has connected.
+        """Read the circuits of each switch.
 
         Parameters
         ----------
         timeout
-            In seconds. A switch that does not answer in time has a fault.
+            Maximum seconds to read the switches. A switch that does not answer in time has a fault
+            in the result.
 
         Raises
         ------
         InvalidArgumentError
-            The timeout is not above 0 s.
+            The timeout is not above 0.
         """
         return Table(
             Sight(each["name"], pairs_of(each["circuits"]), each["fault"], tuple(each["dark"]))
@@ -265,27 +270,28 @@ class Cluster:
         )
 
     def phase_shown(self, *, timeout: float | timedelta = 5.0) -> str | None:
-        """Read all switches, and return the phase that they show; None: no phase's circuits.
+        """Read all switches, and return their phase; None if their circuits match no phase.
 
         Parameters
         ----------
         timeout
-            In seconds. A switch that does not answer in time shows no phase.
+            Maximum seconds to read the switches. If a switch does not answer in time, the result is
+            None.
 
         Raises
         ------
         InvalidArgumentError
-            The timeout is not above 0 s.
+            The timeout is not above 0.
         """
         return self._inspect(timeout)["phase"] or None
 
     def adopt(self, *, timeout: float | timedelta = 5.0) -> str:
-        """Take the phase that all switches show for the current one, and return its name.
+        """Set the current phase to the phase that all switches have, and return its name.
 
         Parameters
         ----------
         timeout
-            In seconds.
+            Maximum seconds to read the switches.
 
         Returns
         -------
@@ -295,7 +301,7 @@ class Cluster:
         Raises
         ------
         MismatchError
-            They show circuits of no phase.
+            The circuits of the switches match no phase.
         """
         with self._alone() as controller:
             controller.adopt(timeout)
@@ -308,70 +314,71 @@ class Cluster:
         interval: float | timedelta = 1.0,
         timeout: float | timedelta = 5.0,
     ) -> Iterator[Table[Drift]]:
-        """Tell what differs from a phase, at once and whenever that changes.
+        """Yield the differences from a phase, at once and after every change.
 
         Parameters
         ----------
         phase
-            What is meant; None for the phase that the switches show at first.
+            Intended phase; None for the phase that the switches have at first.
         interval
-            Seconds between two looks; above 0. Switches with an address are left alone for at least
-            2 s between two looks: some take an unconfirmed commit back only once nobody has asked
-            them anything for a second.
+            Seconds between two reads, above 0. Switches with an address are read at most every 2 s,
+            because some roll back an unconfirmed commit only after one second without a request.
         timeout
-            In seconds. A switch that does not answer in time has a fault.
+            Maximum seconds of each read. A switch that does not answer in time has a fault in the
+            result.
 
         Yields
         ------
         Table[Drift]
-            For each switch what is missing and what is foreign.
+            Missing and foreign circuits of each switch.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase, or the interval is not above 0.
+            The phase does not exist, or the interval is not above 0.
         MismatchError
-            No phase is given, and the switches show none.
+            No phase is given, and the circuits of the switches match none.
         """
         return watch(self, phase, interval=interval, timeout=timeout)
 
     def measure(
         self, first: str, second: str, *, rounds: int = 5, timeout: float | timedelta = 5.0
     ) -> Measured:
-        """Switch back and forth between two phases, and tell how long that takes.
+        """Measure the time of switching back and forth between two phases.
 
-        Of a cluster that no job is on. It ends in the second phase.
+        It is for clusters that no job uses. The cluster ends in the second phase.
 
         Parameters
         ----------
         first, second
             Two phases.
         rounds
-            How often the second is switched to; 1 or more.
+            Number of switches to the second phase; 1 or more.
         timeout
-            Of each step on all switches, in seconds; an hour at most, also where more is given.
+            Maximum seconds of each step on all switches; values above one hour are reduced to one
+            hour.
 
         Returns
         -------
         Measured
-            Medians; its ``seconds`` are what ``pccl.advise`` calls ``reconfiguration``.
+            Medians; ``seconds`` is the ``reconfiguration`` argument of ``pccl.advise``.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such phase, both are the same, or there are no rounds.
+            A phase does not exist, both are the same, or ``rounds`` is less than 1.
         SwitchError
             A switch of phases was refused or rolled back, or the cluster is degraded.
         """
         return measure(self, first, second, rounds=rounds, timeout=timeout)
 
     def audit(self) -> list[dict[str, Any]]:
-        """Return what this process did to the switches, oldest first."""
+        """Return the actions of this process on the switches, oldest first."""
         with self._alone() as controller:
             return [json.loads(line) for line in controller.audit()]
 
     def _inherit(self, timeout: float | timedelta) -> str:
-        """Adopt what a controller that died in the middle of a switch has left of it."""
+        """Adopt the state that a controller left when it died during a switch."""
         with self._alone() as controller:
             return controller.inherit(timeout)
 
@@ -381,7 +388,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Controller]:
-        """Keep other threads out, and signal handlers that call in the middle of a switch."""
+        """Exclude other threads, and signal handlers that call during a switch."""
         if not self._turn.acquire(blocking=False):
             raise UnavailableError("another call of this cluster is under way: call it again later")
         try:
@@ -393,7 +400,7 @@ class Cluster:
             self._turn.release()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Ranks of ``pccl.run`` get clusters of their own."""
+        """Return the arguments of a copy: each rank of ``pccl.run`` gets its own cluster."""
         return _copy, (dict(self._description), self._name)
 
     def __repr__(self) -> str:

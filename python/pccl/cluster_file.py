@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster files: YAML or JSON, read into plain values; what they say is checked in C++."""
+"""Cluster files: YAML or JSON, read into plain values. The C++ library checks their content."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ADVICE = "cluster files in YAML need PyYAML: pip install pyyaml; or write JSON 
 
 
 def read_cluster_file(path: Path) -> dict[str, Any]:
-    """Return what the file says.
+    """Return the content of a cluster file.
 
     Raises
     ------
     InvalidArgumentError
-        It is too long, no YAML or JSON, or no mapping.
+        The file is too long, is not YAML or JSON, or is not a mapping.
     UnavailableError
-        It is no regular file.
+        The path is not a regular file.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     content = given_file.bytes_of(path, _MOST_BYTES)
     try:
@@ -53,10 +53,10 @@ def _read_yaml(text: str, path: Path) -> Any:
     try:
         depth = 0
         for token in yaml.scan(text):
-            # Few lines with aliases can stand for more than any memory holds.
+            # A few lines with aliases can expand to more than the memory.
             if isinstance(token, yaml.AliasToken):
                 raise InvalidArgumentError(f"{path}: has an alias (*name): write it out")
-            # Each level makes the next one slower to read.
+            # Each level slows down the parser of the next level.
             name = type(token).__name__
             depth += name.endswith("StartToken") - name.endswith("EndToken")
             if depth > _MOST_DEPTH:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_links"]
 
-FRAME = 1.3  # half its width; ranks lie on a circle of radius 1
+FRAME = 1.3  # half the width of the frame; ranks are on a circle of radius 1
 
-# Colour and line of each kind of link, and what the legend calls it.
+# Colour, line style and legend of each kind of link.
 KINDS = {
     "kept": ("#bbbbbb", "-", "kept"),
     "moved": ("#ccbb44", "-", "dark, then back"),
@@ -30,11 +30,11 @@ KINDS = {
 def draw_links(
     title: str, links_of: Mapping[str, Sequence[tuple[int, int]]]
 ) -> matplotlib.figure.Figure:
-    """Draw ranks on a circle, and an arrow for each link; kinds are "kept", "moved" and so on."""
+    """Draw ranks on a circle, and an arrow for each link; the kinds are those of ``KINDS``."""
     figure = new_figure(5, 5.6, is_placed=True)
     axes = figure.add_axes((0.02, 0.09, 0.96, 0.84))
     axes.set_title(title)
-    # Arrows and texts count for nothing when matplotlib looks for limits by itself.
+    # matplotlib ignores arrows and texts in its automatic limits.
     axes.set_xlim(-FRAME, FRAME)
     axes.set_ylim(-FRAME, FRAME)
     axes.set_aspect("equal")
@@ -76,6 +76,6 @@ def _draw_link(
             "linestyle": style,
             "shrinkA": 14,
             "shrinkB": 14,
-            "connectionstyle": "arc3,rad=0.08",  # so that both ways show
+            "connectionstyle": "arc3,rad=0.08",  # so that both directions are visible
         },
     )

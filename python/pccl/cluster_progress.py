@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a switch of phases while it goes on, where it takes longer than a second.
+"""Display of the progress of a switch of phases that takes longer than one second.
 
 >>> def tell(progress):
 ...     print(progress)
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PhaseProgress", "SwitchProgress", "Tell", "watched"]
 
-SOON_S = 1.0  # what takes no longer shows nothing
-_PAUSE_S = 0.1  # between two looks
+SOON_S = 1.0  # a shorter switch displays nothing
+_PAUSE_S = 0.1  # between two updates
 
-# What a switch does, and what it has done then.
+# Words for a step in progress, and for the completed step.
 _WORDS = {
     "": ("waiting", "waiting"),
     "connect": ("connecting", "connected"),
@@ -53,7 +53,7 @@ _PARTS = {"drain": "waiting for ranks", "roll back": "rolling back"}
 
 @dataclasses.dataclass(frozen=True)
 class SwitchProgress:
-    """How far one switch is: ``"preparing"``, then ``"prepared"``; ``fault`` says what failed."""
+    """Progress of one switch: ``"preparing"``, then ``"prepared"``; ``fault`` is its error."""
 
     name: str
     state: str
@@ -66,9 +66,9 @@ class SwitchProgress:
 
 @dataclasses.dataclass(frozen=True)
 class PhaseProgress:
-    """How far a switch of phases is, ``seconds`` after it began.
+    """Progress of a switch of phases, ``seconds`` after its start.
 
-    ``part`` is ``"prepare"``, ``"drain"`` (the ranks of a job end what they have called),
+    ``part`` is ``"prepare"``, ``"drain"`` (the ranks of a job complete their operations),
     ``"commit"``, ``"confirm"``, ``"roll back"`` or ``"release"``.
     """
 
@@ -86,7 +86,7 @@ class PhaseProgress:
 
     @property
     def headline(self) -> str:
-        """``"pairs, 1.2 s"``, and whether ranks are waited for, or it rolls back."""
+        """The phase and the seconds, ``"pairs, 1.2 s"``, and a wait for ranks or a rollback."""
         what = _PARTS.get(self.part)
         return f"{self.phase}, {self.seconds:.1f} s" + (f", {what}" if what else "")
 
@@ -98,20 +98,20 @@ Tell: TypeAlias = "Callable[[PhaseProgress], None]"
 
 
 class _Viewer(Protocol):
-    """Where progress is shown; a context, so that nothing of it stays."""
+    """Display of the progress; a context manager, which removes the display at its end."""
 
     def __enter__(self) -> Tell: ...
     def __exit__(self, *error: object) -> None: ...
 
 
 class _Terminal:
-    """A table on stderr that is gone in the end."""
+    """Table on stderr that is removed at the end."""
 
     def __init__(self) -> None:
         self._live: Any = None
 
     def __enter__(self) -> Tell:
-        from rich.console import Console  # not above: few switches get here
+        from rich.console import Console  # imported here, because few switches need it
         from rich.live import Live
 
         self._live = Live(
@@ -138,7 +138,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """A table below the cell, which is empty in the end."""
+    """Table below the cell that is cleared at the end."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -187,15 +187,15 @@ def _progress_of(phase: str, seconds: float, told: Any) -> PhaseProgress:
 
 @contextlib.contextmanager
 def watched(phase: str, tell: Tell | None) -> Iterator[ProgressBoard | None]:
-    """Give what a transaction writes its progress to, for a block; None where nobody looks.
+    """Yield the board for a transaction's progress; None if the progress is not displayed.
 
     Parameters
     ----------
     phase
-        That is switched to.
+        Target phase.
     tell
-        Called from a thread of its own, from one second on, about ten times a second; None for a
-        terminal or a notebook, if there is one.
+        Function that is called from a separate thread, about ten times per second, after the first
+        second; None for a terminal or a notebook, if there is one.
     """
     viewer = _viewer_for(tell)
     if viewer is None:

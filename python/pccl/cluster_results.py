@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes of planning, switching and looking at phases: values that show themselves."""
+"""Results of planning, switching and reading phases, with text and table output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_SHOWN = 12
 
 
 def arrows(pairs: Pairs) -> str:
-    """Return "1->2, 2->3", shortened where there are many."""
+    """Return "1->2, 2->3", shortened if there are many pairs."""
     shown = ", ".join(f"{first}->{second}" for first, second in pairs[:_MOST_SHOWN])
     more = len(pairs) - _MOST_SHOWN
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
@@ -50,9 +50,9 @@ def count_of(number: int, what: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class SwitchPlan:
-    """What changes on one switch: circuits from a port to another, one way each.
+    """Changes on one switch: unidirectional circuits from one port to another.
 
-    ``xml`` is what the switch would be sent; empty for a fabric of this process.
+    ``xml`` is the request to the switch; empty for an emulated fabric of this process.
     """
 
     name: str
@@ -67,11 +67,11 @@ class SwitchPlan:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The difference between two phases; nothing was asked of any switch.
+    """Difference between two phases, computed without contacting a switch.
 
-    Links are pairs of ranks, from one to the other: ``kept`` ones, ``lost`` and ``gained`` ones;
-    ``moved`` ones are in both phases, and dark in between. ``seconds`` estimates how long light is
-    away.
+    Links are pairs of ranks, from one to the other. ``kept`` links do not change; ``lost`` and
+    ``gained`` links are in one phase only; ``moved`` links are in both phases, and dark in between.
+    ``seconds`` is the estimated time without light.
     """
 
     source: str
@@ -108,7 +108,7 @@ class Plan:
         return html_table(self.switches.rows, caption=self._headline())
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the links of both phases between the ranks; what is lost, gained or moved shows.
+        """Draw the links of both phases between the ranks; lost, gained and moved links are marked.
 
         Returns
         -------
@@ -127,14 +127,14 @@ class Plan:
 
 
 class StepTime(NamedTuple):
-    """How long one step of a transaction took on one switch.
+    """Time of one step of a transaction on one switch.
 
     Attributes
     ----------
     step
-        What was asked of it: ``"lock"``, ``"prepare"``.
+        The name of the step: ``"lock"``, ``"prepare"``.
     ms
-        Milliseconds until it had answered.
+        Milliseconds until the switch answered.
     """
 
     step: str
@@ -143,12 +143,12 @@ class StepTime(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SwitchTimes:
-    """What one switch did: its steps in milliseconds, what it was read to have, what went wrong.
+    """Actions of one switch: the times of its steps, the circuits that were read, and its fault.
 
-    ``discarded`` names edits of others that were thrown away with its candidate. ``startup`` is
-    ``"copied"`` where it will start with what was switched, ``"not copied"`` where it has a startup
-    configuration that was left alone, why copying failed, or empty: what it runs is what it starts
-    with.
+    ``discarded`` lists edits of others that were discarded with its candidate. ``startup`` is
+    ``"copied"`` if the change was copied to the startup configuration, ``"not copied"`` if the
+    switch has a startup configuration that was not changed, the reason why copying failed, or empty
+    if the running configuration is also the startup configuration.
     """
 
     name: str
@@ -174,12 +174,12 @@ class SwitchTimes:
 
 @dataclasses.dataclass(frozen=True)
 class Switched:
-    """What became of a switch of phases.
+    """Outcome of a switch of phases.
 
-    ``outcome`` is ``"switched"``, ``"prepared"`` (a dry run), ``"refused"`` (nothing was touched),
-    ``"rolled back"`` (all is as before) or ``"degraded"`` (some switch could not be proven).
-    ``unrecorded`` says why this is not in the audit log, as on a full disk; empty: it is, or there
-    is no log.
+    ``outcome`` is ``"switched"``, ``"prepared"`` (a dry run), ``"refused"`` (nothing was changed),
+    ``"rolled back"`` (the old state is restored) or ``"degraded"`` (a switch could not be
+    verified). ``unrecorded`` is the reason why the outcome is missing in the audit log, for example
+    a full disk; empty if it is recorded or there is no log.
     """
 
     phase: str
@@ -206,12 +206,12 @@ class Switched:
 
 
 def pairs_of(told: Any) -> Pairs:
-    """Return pairs as JSON has them."""
+    """Return the pairs of a JSON list."""
     return tuple((first, second) for first, second in told)
 
 
 def switched_as_told(phase: str, told: Any) -> Switched:
-    """Return a result as JSON has it."""
+    """Return the result of a JSON object."""
     return Switched(
         phase=phase,
         outcome=told["outcome"],
@@ -234,12 +234,12 @@ def switched_as_told(phase: str, told: Any) -> Switched:
 
 
 def raise_unless_done(phase: str, told: Any) -> Switched:
-    """Return a result as JSON has it, where it is what was wanted.
+    """Return the result of a JSON object if the switch was successful.
 
     Raises
     ------
     SwitchError
-        It is not.
+        The switch was not successful.
     """
     result = switched_as_told(phase, told)
     if result.outcome in {"switched", "prepared"}:
@@ -250,7 +250,7 @@ def raise_unless_done(phase: str, told: Any) -> Switched:
 
 
 class SwitchError(Error):
-    """A phase was not switched to; ``result`` says how far it came, and what each switch did."""
+    """Error of a switch of phases; ``result`` has the outcome and the actions of each switch."""
 
     result: Switched
 
@@ -262,9 +262,9 @@ class SwitchError(Error):
 
 @dataclasses.dataclass(frozen=True)
 class Sight:
-    """What one switch has connected; ``fault`` says why that is not known.
+    """Circuits of one switch; ``fault`` is the reason if they are unknown.
 
-    Light comes in at no port of ``dark``, though these are connected; of switches that tell.
+    ``dark`` lists connected ports without incoming light, for switches that report light.
     """
 
     name: str

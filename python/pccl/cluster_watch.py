@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster over time: what its switches show against what is meant, and what switching takes."""
+"""A cluster over time: differences from the intended phase, and times of switching."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["SHORTEST_REST", "Drift", "Measured", "StepMedian", "measure", "watch"]
 
 SHORTEST_REST = 2.0
-"""Seconds between two looks at switches: some servers (netconfd) take an unconfirmed commit back
-only once nobody has asked them anything for a second."""
+"""Minimum seconds between two reads of switches: some servers (netconfd) roll back an unconfirmed
+commit only after one second without a request."""
 
 
 class _Cluster(Protocol):
-    """What is asked of a ``pccl.Cluster``."""
+    """Interface of ``pccl.Cluster`` for this module."""
 
     @property
     def has_addresses(self) -> bool: ...
@@ -41,10 +41,10 @@ class _Cluster(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Drift:
-    """How one switch differs from the phase that is meant.
+    """Differences of one switch from the intended phase.
 
-    ``missing`` circuits are not there, ``foreign`` ones should not be; ``fault`` says why neither
-    is known.
+    ``missing`` circuits are not connected, ``foreign`` circuits do not belong to the phase;
+    ``fault`` is the reason if both are unknown.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Drift:
 
     @property
     def is_as_meant(self) -> bool:
-        """Whether the switch has the circuits of the phase, and no others."""
+        """Whether the switch has exactly the circuits of the phase."""
         return not (self.missing or self.foreign or self.fault)
 
     def row(self) -> Fields:
@@ -81,16 +81,16 @@ class Drift:
 def watch(
     cluster: _Cluster, phase: str | None, *, interval: float | timedelta, timeout: float | timedelta
 ) -> Iterator[Table[Drift]]:
-    """Yield what differs, at once and again whenever that changes, until the caller ends it.
+    """Yield the differences, at once and after every change, until the caller ends the iteration.
 
-    Switches with an address are left alone for ``SHORTEST_REST`` between two looks, at least.
+    Switches with an address are read at most every ``SHORTEST_REST`` seconds.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such phase, or the interval is not above 0.
+        The phase does not exist, or the interval is not above 0.
     MismatchError
-        No phase is given, and the switches show none.
+        No phase is given, and the circuits of the switches match none.
     """
     if interval == 0:
         raise InvalidArgumentError("interval is 0 s: it must be above 0")
@@ -121,7 +121,7 @@ def _drift(sight: Sight, phase: str, wanted: Pairs) -> Drift:
 
 @dataclasses.dataclass(frozen=True)
 class StepMedian:
-    """The median time of one step on one switch, in milliseconds."""
+    """Median time of one step on one switch, in milliseconds."""
 
     name: str
     step: str
@@ -134,10 +134,10 @@ class StepMedian:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What switching back and forth between two phases takes; medians, in milliseconds.
+    """Median times of switching back and forth between two phases, in milliseconds.
 
-    ``dark_ms`` is from the first commit until the last circuit is proven, with the settling time;
-    ``seconds`` is the ``reconfiguration`` that ``pccl.advise`` takes.
+    ``dark_ms`` is the time from the first commit until the last circuit is verified, including the
+    settling time. ``seconds`` is the ``reconfiguration`` argument of ``pccl.advise``.
     """
 
     first: str
@@ -170,7 +170,7 @@ def measure(
     Raises
     ------
     InvalidArgumentError
-        There is no such phase, both are the same, or there are no rounds.
+        A phase does not exist, both are the same, or ``rounds`` is less than 1.
     SwitchError
         A switch of phases was refused or rolled back, or the cluster is degraded.
     """

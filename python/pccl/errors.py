@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PCCL raises. Every class is also the built-in one that a caller may expect."""
+"""Exceptions of PCCL. Where a built-in exception corresponds, the class derives from it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Base of all errors of PCCL.
+    """Base class of all errors of PCCL.
 
     Attributes
     ----------
     code
         The kind of error, for example ``"peer_lost"``.
     rank
-        The rank to blame, as numbered in the group, or None.
+        The rank that caused the error, as numbered in the group, or None.
     host
-        The machine that this rank runs on; empty when unknown.
+        The host of this rank; empty if unknown.
     pid
-        Its process there, or None.
+        The process id of this rank on its host, or None.
     peer
-        The name of the session that the call was with (:mod:`pccl.p2p`), or None. Sessions have no
-        ranks.
+        The name of the peer's session (:mod:`pccl.p2p`), or None. Sessions have no ranks.
     """
 
     code: str = "internal"
@@ -62,62 +61,62 @@ class Error(RuntimeError):
         self.peer = peer
 
     def __repr__(self) -> str:
-        """Show the message, and what it blames as far as that is known."""
+        """Return the message, and the known rank, host, process and peer."""
         blamed = {"rank": self.rank, "host": self.host, "pid": self.pid, "peer": self.peer}
         known = [f", {name}={value!r}" for name, value in blamed.items() if value not in (None, "")]
         return f"{type(self).__name__}({str(self)!r}{''.join(known)})"
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument is wrong: mend the call."""
+    """Error of an invalid argument: correct the call."""
 
     code = "invalid_argument"
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The build or the combination cannot do it: choose another."""
+    """Error of an operation that the build or the combination of arguments does not support."""
 
     code = "unsupported"
 
 
 class UnavailableError(Error):
-    """Not here or not now: try elsewhere or later."""
+    """Error of an operation that is not possible here or now: try elsewhere or later."""
 
     code = "unavailable"
 
 
 class PeerLostError(Error, ConnectionError):
-    """A peer died, closed its connection or broke the protocol; ``rank`` or ``peer`` says which."""
+    """Error of a peer that died, disconnected or broke the protocol: see ``rank`` or ``peer``."""
 
     code = "peer_lost"
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """A deadline passed; the message names who is missing."""
+    """Error of an expired timeout; the message names the missing ranks or peers."""
 
     code = "timeout"
 
 
 class MismatchError(Error):
-    """Two ranks disagree about one operation: mend the program."""
+    """Error of an operation that differs between ranks: correct the program."""
 
     code = "mismatch"
 
 
 class AbortedError(Error):
-    """Somebody called abort."""
+    """Error of an operation that was aborted or cancelled, or whose group or session closed."""
 
     code = "aborted"
 
 
 class ResourceExhaustedError(Error):
-    """Memory, descriptors or slots ran out: free some or raise the bound."""
+    """Error of exhausted memory, descriptors or slots: free some, or raise the limit."""
 
     code = "resource_exhausted"
 
 
 class InternalError(Error):
-    """A fault of PCCL."""
+    """Error of an internal fault of PCCL."""
 
     code = "internal"
 
@@ -146,7 +145,7 @@ def __getattr__(name: str) -> object:
 
 
 def class_of(code: str) -> type[Error]:
-    """Return the class for a code of the C++ library."""
+    """Return the exception class for an error code of the C++ library."""
     return _CLASSES.get(code, InternalError)
 
 
@@ -155,6 +154,6 @@ def error_of(
 ) -> Error:
     """Return the exception for a status of the C++ library.
 
-    A negative rank blames nobody, a process 0 is not known, and no peer is an empty name.
+    A negative rank, process 0, and an empty peer mean that the value is unknown.
     """
     return class_of(code)(message, None if rank < 0 else rank, host, pid or None, peer or None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records: the last operations of a process, and what those of all ranks say together."""
+"""Flight records: the last operations of a process, and their analysis over all ranks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _FEW = 3
 
 
 def flight_record() -> dict[str, typing.Any]:
-    """Return the last 2000 operations of this process, of all its groups, and what sessions did.
+    """Return the last 2000 operations of this process's groups, and the events of its sessions.
 
-    ``docs/failure.md`` describes the fields. Operations that run while this reads may be missing.
+    ``docs/failure.md`` describes the fields. Operations that run during the call may be missing.
     """
     from pccl import _core
 
@@ -38,7 +38,7 @@ def flight_record() -> dict[str, typing.Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """A collective in a record."""
+    """Collective in a record."""
 
     sequence: int
     text: str
@@ -49,17 +49,17 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Wait:
-    """A kernel that waits for another rank."""
+    """Wait of a kernel for another rank."""
 
     operation: str
-    sequence: int | None  # of a collective that the record still has
+    sequence: int | None  # of a collective that the record still contains
     peer: int
     seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What one process recorded of one group."""
+    """Record of one process for one group."""
 
     source: str
     group: str
@@ -72,18 +72,18 @@ class Record:
 
     @property
     def called(self) -> int:
-        """The sequence number of its last collective; 0 when there was none."""
+        """The sequence number of the last collective; 0 if there was none."""
         return max((operation.sequence for operation in self.operations), default=0)
 
     def at(self, sequence: int) -> Operation | None:
-        """Return one of its collectives, if the record reaches back so far."""
+        """Return the collective with a sequence number; None if the record does not contain it."""
         found = [operation for operation in self.operations if operation.sequence == sequence]
         return found[-1] if found else None
 
 
 @dataclasses.dataclass(frozen=True)
 class SessionRecord:
-    """What one session of a process has lost, refused, or not ended."""
+    """Record of one session: its lost or refused connections, and its pending transfers."""
 
     source: str
     session: str
@@ -93,7 +93,7 @@ class SessionRecord:
 
 @dataclasses.dataclass(frozen=True)
 class SessionEvent:
-    """Of a session: lost, displaced or refused."""
+    """Event of a session: lost, displaced or refused."""
 
     what: str
     seconds: float  # before the record was written
@@ -101,14 +101,14 @@ class SessionEvent:
 
 @dataclasses.dataclass(frozen=True)
 class SessionTransfer:
-    """One that has not ended."""
+    """Transfer that has not ended."""
 
     text: str
     seconds: float  # since it was posted
 
 
 def explain_sessions(records: Iterable[SessionRecord]) -> list[str]:
-    """Say in one paragraph for each session what it waits for, and what went wrong last."""
+    """Describe the pending transfers and last errors of each session, in one paragraph each."""
     return [_explain_session(record) for record in records if record.events or record.under_way]
 
 
@@ -127,7 +127,7 @@ def _explain_session(record: SessionRecord) -> str:
 
 
 def explain(records: Iterable[Record]) -> list[str]:
-    """Say in one paragraph for each group, of CPUs or GPUs, which rank is behind in what."""
+    """Describe the lagging ranks of each group of CPUs or GPUs, in one paragraph each."""
     groups: dict[tuple[str, int, str], dict[int, Record]] = {}
     for record in records:
         groups.setdefault((record.group, record.size, record.device), {})[record.rank] = record
@@ -148,7 +148,7 @@ def _explain_group(name: str, size: int, device: str, ranks: dict[int, Record]) 
 
 
 def _explain_waits(ranks: dict[int, Record]) -> list[str]:
-    """Say what GPUs wait in for whom; nothing where none does."""
+    """Describe the waits of GPUs for other ranks; an empty list if there is none."""
     waiting: dict[tuple[str, int], list[int]] = {}
     for rank, record in sorted(ranks.items()):
         for wait in record.waits:
@@ -188,7 +188,7 @@ def _where_is(awaited: Record | None, wait: Wait) -> str:
 
 
 def _explain_calls(ranks: dict[int, Record], who: str) -> list[str]:
-    """Say who has called what; ``who`` are those with a record."""
+    """Describe the last calls of the ranks; ``who`` names the ranks with a record."""
     last = max(record.called for record in ranks.values())
     if last == 0:
         return ["no collective was called."]
@@ -221,7 +221,7 @@ def _how_far(ranks: dict[int, Record], last: int) -> str:
 
 
 def _different(ranks: dict[int, Record]) -> str:
-    """Say where ranks called different collectives under one number, if they did."""
+    """Describe the first collective that differs between ranks; empty if there is none."""
     recorded = {operation.sequence for record in ranks.values() for operation in record.operations}
     for sequence in sorted(recorded):
         texts: dict[str, list[int]] = {}
@@ -236,7 +236,7 @@ def _different(ranks: dict[int, Record]) -> str:
 
 
 def _without_pairs(text: str) -> str:
-    """Drop the lengths of what only pairs of ranks agree on."""
+    """Drop the lengths of collectives in which only pairs of ranks agree on lengths."""
     return text.split(" (")[0] if text.startswith(("all_to_all", "gather", "scatter")) else text
 
 

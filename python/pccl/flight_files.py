@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of flight records: found, read, and refused in one line that says what is wrong."""
+"""Files of flight records: search, parsing, and one-line errors."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ __all__ = ["Records", "find", "load", "load_raw", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
-_NAMES = "flight-*.json"  # as the library writes them to PCCL_FLIGHT_DIR
+_NAMES = "flight-*.json"  # names of the library's files in PCCL_FLIGHT_DIR
 
 _Json: typing.TypeAlias = dict[str, typing.Any]
 
 
 class Records(typing.NamedTuple):
-    """What one file says: of groups, and of sessions."""
+    """Records of one file, of groups and of sessions."""
 
     groups: list[Record]
     sessions: list[SessionRecord]
 
 
 def find(path: Path) -> list[Path]:
-    """Return the records in the folder ``path``; else ``path`` itself.
+    """Return the records in the folder ``path``; if it is not a folder, ``path`` itself.
 
     Raises
     ------
     ValueError
-        The folder has none.
+        The folder contains no flight records.
     """
     if not path.is_dir():
         return [path]
@@ -53,27 +53,27 @@ def find(path: Path) -> list[Path]:
 
 
 def load(path: Path) -> Records:
-    """Read a file that the library wrote; one record for each group and session.
+    """Read a flight record's file; returns one record for each group and session.
 
     Raises
     ------
     ValueError
-        The file is not a flight record; the message says why.
+        The file is not a flight record; the message contains the reason.
     OSError
-        It cannot be read.
+        The file cannot be read.
     pccl.UnavailableError
-        It is no regular file.
+        The path is not a regular file.
     """
     return _read(path, lambda text: parse(path.name, text))
 
 
 def load_raw(path: Path) -> _Json:
-    """Read the same as it is written: what ``pccl.flight_record()`` gave there.
+    """Read a flight record's file as the dictionary of ``pccl.flight_record()``.
 
     Raises
     ------
     ValueError, OSError
-        As of ``load``.
+        As for ``load``.
     """
 
     def checked(text: bytes) -> _Json:
@@ -94,12 +94,12 @@ def _read(path: Path, of: Callable[[bytes], _Read]) -> _Read:
 
 
 def parse(source: str, text: bytes) -> Records:
-    """Read a flight record of whatever origin, which is named ``source``.
+    """Parse the text of a flight record, which may be untrusted; ``source`` is its name.
 
     Raises
     ------
     ValueError
-        It is not one; the message says why.
+        The text is not a flight record; the message contains the reason.
     """
     try:
         raw = _parsed(text)
@@ -118,7 +118,7 @@ def parse(source: str, text: bytes) -> Records:
 def _parsed(text: bytes) -> _Json:
     try:
         raw = json.loads(text)
-    except ValueError as error:  # of the JSON, or of its encoding
+    except ValueError as error:  # an error of the JSON or of its encoding
         raise ValueError(f"it is not JSON ({error})") from None
     if not isinstance(raw, dict):
         raise ValueError(f"it holds a {type(raw).__name__}, not an object")  # noqa: TRY004

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a function as the ranks of a job on this machine: ``pccl.run``."""
+"""Execution of a function as the ranks of a job on this machine: ``pccl.run``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _Value = TypeVar("_Value")
 
 
 class RankError(RuntimeError):
-    """A rank of ``pccl.run`` has failed; the text ends with its traceback.
+    """Error of a failed rank of ``pccl.run``; the text ends with its traceback.
 
     Attributes
     ----------
     rank
-        Which. The one that is raised is of the first that failed, but for those that failed because
-        they had lost another.
+        The failed rank. ``pccl.run`` raises the error of the first failed rank; ranks that failed
+        only because they lost another rank come last.
     """
 
     rank: int
@@ -50,15 +50,15 @@ class RankError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What a rank raised."""
+    """Exception of a rank."""
 
     error: str  # "ValueError: no such shape"
     traceback: str
-    is_consequence: bool  # of another rank's end
+    is_consequence: bool  # whether it follows from another rank's end
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Describe what a function has raised."""
+        """Return the description of an exception."""
         return cls(
             error="".join(traceback.format_exception_only(error)).strip(),
             traceback="".join(traceback.format_exception(error)),
@@ -101,46 +101,47 @@ def run(
 ) -> list[_Value] | list[_Value | RankError]:
     """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group.
 
-    A rank may end only by returning: one whose process ends before has failed, with exit code 0,
-    too. Then the others have 5 s to end by themselves, in which they raise what they have found;
-    SIGTERM ends them then, and SIGKILL 2 s later. What a rank has started ends with it, but for
-    processes that made a session of their own. Ctrl-C is passed on as SIGINT, and gives ranks the
-    same time.
+    A rank ends successfully only when ``fn`` returns: a process that ends before that has failed,
+    even with exit code 0. After a failure, the other ranks have 5 s to end by themselves and raise
+    their own errors; then they receive SIGTERM, and SIGKILL 2 s later. Processes that a rank has
+    started end with it, unless they created their own session. Ctrl-C is passed on as SIGINT, and
+    gives the ranks the same time.
 
     Parameters
     ----------
     fn
-        Any function, of a notebook's cell, too: it is copied to the ranks, with the globals that it
-        uses. Its first argument is the ``pccl.Communicator`` of all ranks.
+        Any function, also from a notebook's cell. It is copied to the ranks, together with the
+        globals that it uses. Its first argument is the ``pccl.Communicator`` of all ranks.
     args, kwargs
-        The same for all ranks; copied to them. The results are copied back.
+        Arguments, the same for all ranks; they are copied to the ranks, and the results are copied
+        back.
     ranks
-        How many processes to start, 1 or more.
+        Number of processes to start, 1 or more.
     timeout
-        Seconds after which all ranks are ended; None for no limit.
+        Seconds after which all ranks are ended; None: no limit.
     cluster
-        Whose phases the ranks switch, by ``pccl.switch_phase``; each gets a copy.
+        Cluster whose phases the ranks switch by ``pccl.switch_phase``; each rank gets a copy.
     keep_going
-        Whether the others go on for as long as they like when a rank has failed, as after
-        ``comm.shrink()``.
+        Whether the other ranks continue without a time limit after a rank has failed, for example
+        after ``comm.shrink()``.
 
     Returns
     -------
     list
-        What ``fn`` returned, by rank. With ``keep_going``, a rank that failed has its
-        :class:`RankError` there.
+        Results of ``fn``, by rank. With ``keep_going``, the entry of a failed rank is its
+        :class:`RankError`.
 
     Raises
     ------
     RankError
-        ``fn`` raised an exception in a rank, or the rank's process ended; with ``keep_going``, in
-        every rank.
+        ``fn`` raised an exception in a rank, or a rank's process failed; with ``keep_going``,
+        only if all ranks failed.
     pccl.TimeoutError
-        The ranks have taken too long.
+        The ranks did not end within ``timeout``.
     pccl.InvalidArgumentError
-        ``timeout`` is negative, or ``ranks`` less than 1.
+        ``timeout`` is negative, or ``ranks`` is less than 1.
     TypeError
-        ``fn`` is no function, or another argument of a wrong type; nothing was started.
+        ``fn`` is not a function, or another argument has a wrong type; nothing was started.
     pccl.UnavailableError
         This host has no loopback address.
     """
@@ -150,7 +151,7 @@ def run(
     limit = None if timeout is None else limit_of(timeout)
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         Path(folder, "job").write_bytes(copies.dumps((fn, args, kwargs, cluster)))
-        # What can be imported here can be there, whatever has been done to sys.path; nothing else.
+        # The ranks get this process's sys.path, so that they can import exactly the same modules.
         path = [str(entry or Path.cwd()) for entry in sys.path]
         Path(folder, "path").write_text(json.dumps(path))
         with RankProcesses(lambda rank: rank_command("call", folder, str(rank)), ranks) as started:
@@ -198,13 +199,13 @@ def _wait_for_results(
 
 @dataclasses.dataclass(frozen=True)
 class _Returned:
-    """What a function has returned."""
+    """Result of a function."""
 
     value: Any
 
 
 def _outcome_of(result: Path) -> _Returned | Failure | None:
-    """Read what a rank has left; None: nothing."""
+    """Read the result file of a rank; None if there is none."""
     import cloudpickle
 
     if not result.exists():
@@ -216,7 +217,7 @@ def _outcome_of(result: Path) -> _Returned | Failure | None:
 def _values_of(
     outcomes: Sequence[_Returned | Failure | None], ends: dict[int, End], *, keep_going: bool
 ) -> list[Any]:
-    """Give what is returned by rank, or raise what the ranks have failed with."""
+    """Return the results by rank, or raise the error of a failed rank."""
     values = [one.value for one in outcomes if isinstance(one, _Returned)]
     has_failed = any(end.is_failure for end in ends.values())
     if len(values) == len(outcomes) and (keep_going or not has_failed):
@@ -230,7 +231,7 @@ def _values_of(
 
 
 def _why(outcomes: Sequence[_Returned | Failure | None], ends: dict[int, End]) -> RankError:
-    """Choose the rank to blame: one that raised something of its own, else one that just ended."""
+    """Return the error of a rank with its own exception, or else of a rank that just ended."""
     failed = [r for r in ends if ends[r].is_failure or not isinstance(outcomes[r], _Returned)]
     own = [rank for rank in failed if _is_of_its_own(outcomes[rank])]
     silent = [rank for rank in failed if not isinstance(outcomes[rank], Failure)]

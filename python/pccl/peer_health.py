@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the ranks of a group fare."""
+"""State of the ranks of a group."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ __all__ = ["PeerHealth"]
 
 @dataclasses.dataclass(frozen=True)
 class PeerHealth:
-    """How one rank of a group fares, from itself.
+    """State of one rank of a group, as that rank reports it.
 
     Attributes
     ----------
     rank
-        As numbered in the group.
+        The rank, as numbered in the group.
     state
-        ``"here"`` when it answered, ``"silent"`` when it did not (it is stopped, or cut off),
-        ``"gone"`` when its process has ended or has left the group.
+        ``"here"`` if it answered, ``"silent"`` if it did not (it is stopped or disconnected),
+        ``"gone"`` if its process has ended or has left the group.
     detail
-        Why the group cannot be used there any more, or why it did not answer; else empty.
+        The reason why the group is unusable on that rank, or why it did not answer; otherwise
+        empty.
     last_sign_s
-        Seconds since its last sign of life, which is an answer, or an operation of the last 2000
-        that needed it and went well; None when there was none.
+        Seconds since its last sign of life: an answer, or a successful operation, among the last
+        2000, that involved it; None if there was none.
     sequence
-        Collectives that it has called in this group.
+        The number of collectives that it has called in this group.
     operation
-        The collective that it is in, or empty.
+        Its current collective, or empty.
     waits_for
-        The ranks that this waits for.
+        The ranks for which this operation waits.
     gpu_operation
-        What a kernel on its GPU has waited in for more than a millisecond, over NVLink, or empty.
+        The operation whose kernel on its GPU has waited more than 1 ms for peers over NVLink, or
+        empty.
     gpu_waits_for
-        The ranks that this waits for.
+        The ranks for which this operation waits.
     """
 
     rank: int

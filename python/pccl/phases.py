@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases of a job: all ranks finish what they have called, then the network is switched.
+"""Phases of a job: all ranks complete their operations, then the network is switched.
 
 >>> def halves(comm):
 ...     x = numpy.ones(4)
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["current_phase", "phase", "switch_phase"]
 
-_MOST_TOLD = 3072  # bytes of a result that other ranks get (Switching::kLongestReport)
-_joined: list[Cluster] = []  # that groups of this process are on, the latest last
+_MOST_TOLD = 3072  # bytes of a result for other ranks (Switching::kLongestReport)
+_joined: list[Cluster] = []  # clusters of this process's groups, the latest last
 
 
 def switch_phase(
@@ -51,48 +51,51 @@ def switch_phase(
     discard_candidate: bool = False,
     progress: Tell | None = None,
 ) -> Switched:
-    """Switch the network of a job to another phase: a collective call of all of its ranks.
+    """Switch the network of a job to another phase; a collective call of all its ranks.
 
-    Collectives and messages that a rank has called come first; calls of its other threads wait.
-    Rank 0 switches the devices, all or none; then all ranks go on over the links of the new phase.
-    Groups that were split off follow.
+    Collectives and messages that a rank has called before complete first; calls of its other
+    threads wait. Rank 0 switches all devices or none; then all ranks continue over the links of the
+    new phase. Groups that were split off use the same phase.
 
     Parameters
     ----------
     phase
-        Which one, the same on all ranks.
+        Name of the phase, the same on all ranks.
     dry_run
-        Only have the switches check it.
+        Only let the switches check the configuration.
     timeout
-        In seconds: for all ranks to call this and finish what they have called, and for each step
-        on all switches.
+        Maximum seconds until all ranks have called this and completed their operations, and maximum
+        seconds of each step on all switches.
     discard_candidate
-        Of rank 0: throw away edits that somebody has left in the candidate of a switch without
-        committing them. Without it the switch is refused, and the error names the edits.
+        Rank 0 only: discard uncommitted edits of others in the candidate configuration of a switch.
+        Otherwise such edits cause a refusal, and the error lists them.
     progress
-        Of rank 0: called from another thread, about ten times a second once it takes more than a
-        second, with how far each switch is. None shows that on a terminal or in a notebook.
+        Rank 0 only: function that is called with the progress of each switch, from another thread,
+        about ten times per second, if the switch takes more than one second. None displays the
+        progress on a terminal or in a notebook.
 
     Returns
     -------
     Switched
-        How long it took, on each switch; which circuits were read, rank 0 alone knows.
+        Times of each switch; only rank 0's result contains the circuits that were read.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such phase, or it leaves a rank without a way.
+        The phase does not exist, or a rank has no route in it.
     SwitchError
-        It was refused or rolled back: all ranks go on in the old phase. Or it is degraded.
+        The switch was refused or rolled back, and all ranks continue in the old phase; or the
+        cluster is degraded.
     TimeoutError
-        A rank did not come in time: the message says which, and what it does. Nothing is switched.
+        A rank did not call it in time; the message names the rank and its current operation.
+        Nothing is switched.
     MismatchError
-        Ranks ask for different phases, or one of them for a collective. Nothing was switched.
+        Ranks passed different phases, or a rank called a collective instead. Nothing was switched.
     PeerLostError
-        A rank is gone. If that is rank 0, those that are left first find out what has become of the
-        network, and are in one phase then; or in none, if nobody can read the switches.
+        A rank is lost. If it is rank 0, the remaining ranks first read the state of the network,
+        and agree on one phase, or on none if no rank can read the switches.
     UnavailableError
-        There is no group here whose cluster could be switched; or messages are not received yet.
+        This process has no group with a cluster; or messages have not been received yet.
     """
     return _switch(
         _cluster(),
@@ -105,14 +108,14 @@ def switch_phase(
 
 
 def ensure(group: Communicator, phase: str) -> None:
-    """Switch the network of a group to a phase, as ``switch_phase`` does, unless it is there.
+    """Switch the network of a group to a phase, as ``switch_phase`` does, unless it is current.
 
     Parameters
     ----------
     group
-        That has all ranks of its cluster.
+        Group of all ranks of its cluster.
     phase
-        Which one, the same on all ranks.
+        Name of the phase, the same on all ranks.
     """
     (cluster,) = (each for each in _joined if each._network is group._network)
     if cluster._network.phase != phase:
@@ -130,7 +133,7 @@ def _switch(
 ) -> Switched:
     network = _network_of(cluster)
     if phase not in cluster.phases:
-        cluster.plan(None, phase)  # it names the nearest
+        cluster.plan(None, phase)  # its error names the most similar phase
     kept: list[str] = []
     switch = functools.partial(
         cluster._switch_text,
@@ -149,29 +152,29 @@ def _switch(
 
 @contextlib.contextmanager
 def phase(name: str, *, timeout: float | timedelta = 5.0) -> Iterator[Switched]:
-    """Give the job another phase for a block, ``with pccl.phase("pairs"):``, and the old one back.
+    """Switch the phase of the job for the duration of a block, ``with pccl.phase("pairs"):``.
 
-    All ranks must come through it alike. An exception in the block leaves the phase as it is: other
-    ranks may not come to switch back.
+    All ranks must execute the block. At its end, the network is switched back to the old phase. An
+    exception in the block leaves the phase unchanged, because other ranks might not switch back.
 
     Parameters
     ----------
     name
-        Which one.
+        Name of the phase.
     timeout
-        As that of ``switch_phase``, for each way.
+        Timeout of ``switch_phase``, for each of the two switches.
 
     Yields
     ------
     Switched
-        How long it took to get there.
+        Result of the first switch.
 
     Raises
     ------
     InvalidArgumentError
-        No phase was switched to before, to come back to.
+        The job has no current phase to return to.
     SwitchError, TimeoutError, MismatchError, PeerLostError, UnavailableError
-        As ``switch_phase``.
+        As for ``switch_phase``.
     """
     before = current_phase()
     if before is None:
@@ -184,18 +187,18 @@ def phase(name: str, *, timeout: float | timedelta = 5.0) -> Iterator[Switched]:
 
 
 def current_phase() -> str | None:
-    """Return the phase that this job was last switched to; None before, and if nobody knows.
+    """Return the current phase of this job; None before the first switch, or if it is unknown.
 
     Raises
     ------
     UnavailableError
-        There is no group here on a cluster.
+        This process has no group with a cluster.
     """
     return _network_of(_cluster()).phase or None
 
 
 def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
-    """Return a result of which rank 0 has told no more, as when it was interrupted."""
+    """Return a result without details, for a rank 0 that was interrupted before it sent them."""
     done = "prepared" if dry_run else "switched"
     return {
         "outcome": done if is_done else "rolled back",
@@ -211,7 +214,7 @@ def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
 def _transaction(
     switch: Callable[..., str], *, dry_run: bool, kept: list[str]
 ) -> Callable[[Callable[[], None]], tuple[bool, str]]:
-    """Return what rank 0 does once it is its turn; the whole result is kept for it."""
+    """Return the function for the switch on rank 0; it appends the full result to ``kept``."""
 
     def transact(drain: Callable[[], None]) -> tuple[bool, str]:
         try:
@@ -229,7 +232,7 @@ def _transaction(
 def _reader(
     cluster: Cluster, wanted: str, before: str, *, timeout: float | timedelta, dry_run: bool
 ) -> Callable[[], bool]:
-    """Return what the lowest rank that is left does where rank 0 is gone."""
+    """Return the function that the lowest remaining rank executes if rank 0 is lost."""
 
     def read_back() -> bool:
         shown = "" if dry_run else cluster._inherit(timeout)
@@ -241,7 +244,7 @@ def _reader(
 
 
 def _shortened(told: dict[str, Any]) -> str:
-    """Return a result as other ranks get it: times, without what was asked of each switch."""
+    """Return a shortened result for other ranks: the times, without the requests to each switch."""
     steps = ("name", "fault", "steps", "discarded", "startup")
     switches = [{key: each[key] for key in steps} | {"found": []} for each in told["switches"]]
     text = json.dumps({**told, "switches": switches}, separators=(",", ":"))
@@ -267,12 +270,12 @@ def _network_of(cluster: Cluster) -> PhaseNetwork:
 
 
 def network_for(cluster: Cluster | None, world_size: int) -> PhaseNetwork | None:
-    """Return the network of a group to be made; of the cluster of ``PCCL_CLUSTER`` for the first.
+    """Return the network for a new group; the first group uses the cluster of ``PCCL_CLUSTER``.
 
     Raises
     ------
     InvalidArgumentError
-        The cluster is another group's already.
+        Another group already uses the cluster.
     """
     if cluster is None:
         cluster = from_environment()
@@ -292,19 +295,19 @@ def network_for(cluster: Cluster | None, world_size: int) -> PhaseNetwork | None
 
 
 def handle_for(cluster: Cluster | None, world_size: int) -> object | None:
-    """Return what ``network_for`` does, for ``pccl._torch``."""
+    """Return the handle of the network of ``network_for``, for ``pccl._torch``."""
     network = network_for(cluster, world_size)
     return None if network is None else network.handle()
 
 
 @functools.cache
 def from_environment() -> Cluster | None:
-    """Return the cluster that ``PCCL_CLUSTER`` names; None: none.
+    """Return the cluster that ``PCCL_CLUSTER`` names; None if it is not set.
 
     Raises
     ------
     Error
-        What ``Cluster.load`` says, with the variable's name.
+        The error of ``Cluster.load``, with the name of the variable.
     """
     path = os.environ.get("PCCL_CLUSTER", "").strip()
     try:

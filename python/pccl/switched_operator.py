@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective whose program switches phases of the network, run part by part."""
+"""A collective whose program switches phases of the network, executed part by part."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["SwitchedOperator"]
 
 
 class SwitchedOperator(Operator):
-    """What ``Communicator.load`` returns for a capsule that switches phases.
+    """Operator from ``Communicator.load`` for a capsule that switches phases.
 
-    ``run`` is a collective call. At every switch all ranks have done what comes before; then the
-    network goes to the phase, as by ``pccl.switch_phase``, unless it is there. In the end it stays
-    in the last one.
+    ``run`` is a collective call. At every switch, all ranks first complete the preceding part; then
+    the network is switched to the phase, as by ``pccl.switch_phase``, unless it is the current
+    phase. At the end, the network stays in the last phase.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SwitchedOperator(Operator):
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Where the network goes, one after the other."""
+        """The phases of the program, in order."""
         return tuple(phase for phase, _ in self._parts if phase)
 
     def run(
@@ -53,27 +53,27 @@ class SwitchedOperator(Operator):
         op: str = "sum",
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Execute the collective, and return when its buffers are ready.
+        """Execute the collective, and wait until its buffers are ready.
 
-        Where it fails between two parts, because a switch was refused, say, the group goes on in
-        the phase in which it is then, and ``out`` holds neither the old nor the result.
+        If it fails between two parts, for example because a switch was refused, the group remains
+        usable in the phase that is current then, and the content of ``out`` is undefined.
 
         Parameters
         ----------
         x, out, op
             As for ``Operator.execute``.
         timeout
-            In seconds, of each part; None for that of the group. A switch has 5 seconds.
+            Maximum seconds of each part; None for the group's timeout. A switch has 5 seconds.
 
         Raises
         ------
         InvalidArgumentError, PeerLostError, TimeoutError, MismatchError, AbortedError
-            As ``Operator.run``.
+            As for ``Operator.run``.
         UnsupportedError
-            It is an average, or adds halves of more than two ranks, which need the whole sum before
-            they are divided and rounded.
+            ``op`` is an average, or a sum or product of float16 or bfloat16 over more than two
+            ranks; these require the complete result before the division or rounding.
         SwitchError, UnavailableError
-            As ``pccl.switch_phase``.
+            As for ``pccl.switch_phase``.
         """
         x = _aside(x, out)
         for phase, part in self._parts:
@@ -88,7 +88,7 @@ class SwitchedOperator(Operator):
         Raises
         ------
         UnsupportedError
-            Always: what fits is looked at in each phase.
+            Always: the buffers are checked in each phase.
         """
         raise UnsupportedError(f"{self.name} switches phases: give run() its buffers")
 
@@ -98,7 +98,7 @@ class SwitchedOperator(Operator):
         Raises
         ------
         UnsupportedError
-            Always: who switches phases waits.
+            Always: a switch of phases blocks the caller.
         """
         raise UnsupportedError(f"{self.name} switches phases, for which all ranks wait: run() it")
 
@@ -107,9 +107,9 @@ class SwitchedOperator(Operator):
 
 
 def _aside(x: Any, out: Any) -> Any:
-    """Return a copy of an input that lies on the output otherwise than as the same memory.
+    """Return a copy of an input that partially overlaps the output; otherwise the input itself.
 
-    The first part would overwrite what later ones read.
+    Without the copy, the first part would overwrite the input of later parts.
     """
     if x is None or out is None or x is out:
         return x

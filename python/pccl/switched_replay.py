@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program takes that switches phases of the network: each part on a network of its own."""
+"""Simulation of a program that switches phases of the network, each part on its own network."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["PhaseReplay", "SwitchedReplay", "replay_switched"]
 
 @dataclass(frozen=True)
 class PhaseReplay:
-    """What happens between two switches.
+    """Simulated part between two switches.
 
     Attributes
     ----------
     phase
-        Of the network; empty before the first switch.
+        The phase of the network; empty before the first switch.
     seconds
-        Of its messages and sums.
+        The seconds of its messages and reductions.
     rounds, messages, bytes_sent
-        As ``pccl.simulator.Replay`` has them.
+        As in ``pccl.simulator.Replay``.
     """
 
     phase: str
@@ -46,22 +46,23 @@ class PhaseReplay:
 
 @dataclass(frozen=True, repr=False)
 class SwitchedReplay:
-    """A capsule that was played through; shows itself as text, and as a table in notebooks.
+    """Simulated capsule; prints as text, and as a table in notebooks.
 
     Attributes
     ----------
     name, collective, ranks
-        Of the capsule.
+        The properties of the capsule.
     nbytes
-        Of the largest buffer.
+        The bytes of the largest buffer.
     seconds
-        Of all parts and switches, one after the other: at a switch everybody waits for all.
+        The seconds of all parts and switches in sequence; all ranks wait for each other at a
+        switch.
     switches
-        How often the network goes to another phase.
+        The number of switches to another phase.
     reconfiguration
-        Seconds that this takes.
+        The seconds of one switch.
     parts
-        Between the switches.
+        The parts between the switches.
     """
 
     name: str
@@ -75,7 +76,7 @@ class SwitchedReplay:
 
     @property
     def rows(self) -> list[table.Fields]:
-        """A dictionary for each part: ``polars.DataFrame(replay.rows)``."""
+        """The parts as dictionaries, for ``polars.DataFrame(replay.rows)``."""
         return self.parts.rows
 
     def __repr__(self) -> str:
@@ -100,21 +101,22 @@ def replay_switched(
     nbytes: int | str,
     reconfiguration: float,
 ) -> SwitchedReplay:
-    """Play a capsule through; see ``pccl.Capsule.replay``.
+    """Simulate a capsule; see ``pccl.Capsule.replay``.
 
     Parameters
     ----------
     capsule
-        It switches phases, or all of it is before the first switch.
+        Capsule that switches phases; a capsule without switches has one part before the first
+        switch.
     networks
-        By phase; that before the first switch is ``""``.
+        Network of each phase, by name; ``""`` is the network before the first switch.
     nbytes, reconfiguration
         As for ``pccl.Capsule.replay``.
 
     Raises
     ------
     InvalidArgumentError
-        A phase has no network, or ``reconfiguration`` is negative, infinite, or no number.
+        A phase has no network, or ``reconfiguration`` is negative, infinite, or not a number.
     """
     duration_of(reconfiguration, "reconfiguration")
     size = bytes_of(nbytes)

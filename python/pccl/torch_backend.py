@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the backend offers beyond ``torch.distributed``."""
+"""Functions of the backend that ``torch.distributed`` does not have."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if typing.TYPE_CHECKING:
 
 __all__ = ["health", "monitored_barrier", "shrink"]
 
-_LONGEST_S = 60.0  # that ranks look for a list that all of them agree on
+_LONGEST_S = 60.0  # for the ranks to agree on one list
 
 
 def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
-    """Return PCCL's backend of ``group``, None for the default one.
+    """Return PCCL's backend of ``group``; None for the default group.
 
     Raises
     ------
     ValueError
-        It has none; the message says what ``caller`` needs.
+        The group has no backend "pccl"; the message names ``caller``.
     """
     backend = _register.backend_of(group or dist.distributed_c10d._get_default_group())
     if backend is None:
@@ -45,25 +45,26 @@ def monitored_barrier(
     *,
     wait_all_ranks: bool = False,
 ) -> None:
-    """Wait for all ranks, and name those that do not come.
+    """Wait for all ranks; the error names the missing ranks.
 
-    ``torch.distributed.monitored_barrier`` is the same; before torch 2.14 it refuses all but Gloo.
+    ``torch.distributed.monitored_barrier`` is equivalent, but before torch 2.14 it supports only
+    Gloo.
 
     Parameters
     ----------
     group
-        The process group, or None for the default one. Ranks outside it return at once.
+        Process group; None for the default group. Ranks outside the group return at once.
     timeout
-        How long rank 0 waits for the others; None for the timeout of the group.
+        Time that rank 0 waits for the other ranks; None for the group's timeout.
     wait_all_ranks
-        Whether rank 0 names all ranks that are missing, instead of the first.
+        Whether rank 0 names all missing ranks instead of the first one.
 
     Raises
     ------
     ValueError
         ``group`` has no backend "pccl".
     torch.distributed.DistBackendError
-        A rank did not come in time.
+        A rank did not call it in time.
     """
     if dist.distributed_c10d._rank_not_in_group(group):
         return
@@ -77,19 +78,19 @@ def health(
     group: ProcessGroup | None = None,
     timeout: datetime.timedelta | float = datetime.timedelta(seconds=1),
 ) -> Table[PeerHealth]:
-    """Ask every rank of a group how it fares, now; works whatever its user does.
+    """Query the current state of every rank of a group, whose program makes no call.
 
     Parameters
     ----------
     group
-        The process group, or None for the default one. It may be broken, but not destroyed.
+        Process group; None for the default group. It may have failed, but must not be destroyed.
     timeout
-        How long each rank may take to answer.
+        Maximum time to wait for the answer of each rank.
 
     Returns
     -------
     Table of PeerHealth
-        By rank, this one among them: a list, which notebooks show as a table.
+        State of every rank, including this one, by rank: a list, which notebooks show as a table.
 
     Raises
     ------
@@ -113,25 +114,25 @@ def shrink(
     *,
     least: int | None = None,
 ) -> ProcessGroup:
-    """Go on in the same process with the ranks that are left.
+    """Return a group of the remaining ranks, without restarting the processes.
 
-    Every rank that stays must call it, within a minute; it returns when all of them have confirmed
-    that they go on with the same ranks. Operations in flight are aborted, and the old group is
-    destroyed; where it was the default group, the new one takes its place. After an error the old
-    group is still there, and this may be called again, with the same ranks or more. It needs
-    nothing of the ranks that are left out, nor a store, until CUDA tensors come: their GPUs meet
-    through the old group's store.
+    Every remaining rank must call it within a minute. It returns when all of them have confirmed
+    the same list of ranks. Operations in flight are aborted, and the old group is destroyed; if it
+    was the default group, the new group replaces it. After an error the old group still exists, and
+    the call may be repeated, with the same excluded ranks or more. It requires neither the excluded
+    ranks nor a store; only the first collective of CUDA tensors uses the old group's store, where
+    the GPUs meet.
 
     Parameters
     ----------
     group
-        The process group, or None for the default one.
+        Process group; None for the default group.
     ranks_to_exclude
-        Ranks of ``group`` to leave out; None for those that are gone, silent for
-        ``PCCL_PEER_TIMEOUT_MS``, or left out by others.
+        Ranks of ``group`` to exclude; None for the ranks that are lost, silent for
+        ``PCCL_PEER_TIMEOUT_MS``, or excluded by other ranks.
     least
-        The fewest ranks that may go on. None for more than half of the group, or half with its
-        rank 0: when it falls apart, at most one side then goes on.
+        Minimum number of remaining ranks. None: more than half of the group, or half with its rank
+        0, so that at most one side of a partition continues.
 
     Returns
     -------
@@ -141,15 +142,16 @@ def shrink(
     Raises
     ------
     ValueError
-        Nobody is to be left out, or ``group`` has no backend "pccl".
+        No rank is to be excluded, or ``group`` has no backend "pccl".
     pccl.UnavailableError
-        Too few ranks would be left, or others have gone on without this one.
+        Too few ranks would remain, or the other ranks have excluded this rank.
     pccl.TimeoutError
-        A rank that should stay did not call it.
+        A remaining rank did not call it in time.
     pccl.MismatchError
-        A rank leaves out others.
+        A remaining rank excludes other ranks.
     pccl.PeerLostError
-        A rank that should stay is gone. This and the last are raised only where ranks are named.
+        A remaining rank is lost. MismatchError and PeerLostError are raised only if
+        ``ranks_to_exclude`` is given.
     """
     backend = require_backend(group, "shrink")
     whole = group or dist.distributed_c10d._get_default_group()
@@ -157,7 +159,7 @@ def shrink(
         each for each in whole._device_types if isinstance(whole._get_backend(each), type(backend))
     ]
     shrunk = _shrink_to_agreed(backend, group, ranks_to_exclude, least)
-    # torch serves one type of device after that, the one that the group was bound to.
+    # After that, torch's group supports only one type of device, to which it was bound.
     smaller = shrunk._get_backend(shrunk._device_types[0])
     for device in served:
         if device not in shrunk._device_types:
@@ -171,7 +173,7 @@ def _shrink_to_agreed(
     ranks_to_exclude: list[int] | None,
     least: int | None,
 ) -> ProcessGroup:
-    """Shrink, without those who are missing: again where more are found to be meanwhile."""
+    """Shrink without the missing ranks; repeat if more ranks are found missing meanwhile."""
     options = backend.options
     options.least = least
     deadline = time.monotonic() + _LONGEST_S

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations of ``torch.distributed`` raise on PCCL: its own errors, and torch's, in one.
+"""Errors of ``torch.distributed`` on PCCL, which are errors of PCCL and of torch at the same time.
 
 ``except pccl.PeerLostError`` and ``except torch.distributed.DistBackendError`` both catch a lost
-peer. Errors of arguments are those of `pccl.errors` alone, for torch has no class for them.
+peer. Errors of arguments are errors of `pccl.errors` only, because torch has no class for them.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ __all__ = [
 
 
 class UnavailableError(errors.UnavailableError, DistBackendError, DistNetworkError):
-    """Not here or not now, for example because the store of the rendezvous is gone."""
+    """Error of an operation that is not possible now, for example without the rendezvous store."""
 
 
 class PeerLostError(errors.PeerLostError, DistBackendError, DistNetworkError):
-    """A rank died, left or broke the protocol; ``rank``, ``host`` and ``pid`` say which."""
+    """Error of a rank that died, left or broke the protocol: see ``rank``, ``host`` and ``pid``."""
 
 
 class TimeoutError(errors.TimeoutError, DistBackendError):
-    """An operation took longer than its timeout; ``rank`` is what it waited for."""
+    """Error of an operation that exceeded its timeout; ``rank`` is the missing rank."""
 
 
 class MismatchError(errors.MismatchError, DistBackendError):
-    """Two ranks called different operations; the message has both."""
+    """Error of ranks that called different operations; the message contains both."""
 
 
 class AbortedError(errors.AbortedError, DistBackendError):
-    """Somebody called abort on this group."""
+    """Error of an operation whose group was aborted."""
 
 
 class ResourceExhaustedError(errors.ResourceExhaustedError, DistBackendError):
-    """Memory, descriptors or slots ran out."""
+    """Error of exhausted memory, descriptors or slots."""
 
 
 class InternalError(errors.InternalError, DistBackendError):
-    """A fault of PCCL."""
+    """Error of an internal fault of PCCL."""
 
 
 _CLASSES: dict[str, type[errors.Error]] = {
@@ -69,10 +69,10 @@ _CLASSES: dict[str, type[errors.Error]] = {
 
 @functools.lru_cache(maxsize=4096)
 def class_of(code: str, rank: int, host: str, pid: int) -> type[errors.Error]:
-    """Return a class for a status of the C++ library whose instances are made of a message alone.
+    """Return an exception class for a C++ status, with a constructor that takes only a message.
 
-    torch makes exceptions from a class and a text: what they know besides must be in the class. A
-    negative rank blames nobody, and a process 0 is not known.
+    torch creates exceptions from a class and a text, so the class must contain rank, host and pid.
+    A negative rank and process 0 mean that the value is unknown.
     """
     kind = _CLASSES.get(code) or errors.class_of(code)
     blamed = (None if rank < 0 else rank, host, pid or None)

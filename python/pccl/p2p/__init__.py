@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving bytes between processes that are not ranks of one collective.
+"""Point-to-point transfers between processes that need not be ranks of one group.
 
-A session listens, and reaches the registered memory of others by one-sided reads and writes: the
-far side makes no call. Peers have names, come and go. See ``docs/p2p.md``.
+A session listens for peers, and accesses their registered memory by one-sided reads and writes: the
+remote program makes no call. Peers have names, and may connect and disconnect at any time. See
+``docs/p2p.md``.
 """
 
 from pccl.p2p.directory import Directory, KeyStore, TorchStore

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One POST over HTTP whose limits hold for all of it: the time, and the bytes of the answer."""
+"""One HTTP POST with total limits on its time and on the bytes of the answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import urllib.parse
 
 __all__ = ["RefusedError", "is_url", "post"]
 
-_SHORTEST_S = 0.001  # 0 would make a socket non-blocking
+_SHORTEST_S = 0.001  # a timeout of 0 would make a socket non-blocking
 
 
 class RefusedError(Exception):
-    """The server answers with a status other than success; the text is its reason."""
+    """Answer with a status other than success; the text is the server's reason."""
 
 
 def is_url(text: str) -> bool:
-    """Tell whether a text is ``http://host``, or ``https://``, with a port or none."""
+    """Return whether a text is an ``http://`` or ``https://`` URL with a host."""
     try:
         parts = urllib.parse.urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -29,21 +29,21 @@ def is_url(text: str) -> bool:
 
 
 def post(url: str, body: bytes, *, seconds: float, most_bytes: int) -> bytes:
-    """Return what the server answers.
+    """Send a POST, and return the body of the answer.
 
-    ``seconds`` bounds everything but the look-up of the host's name, which has the limits of the
-    system's resolver. No proxy is asked.
+    ``seconds`` limits everything except the look-up of the host's name, which has the limits of the
+    system's resolver. No proxy is used.
 
     Raises
     ------
     RefusedError
-        The status is none of success.
+        The status is not a success.
     OSError
-        Nobody is there, or the answer takes longer.
+        The server is not reachable, or the answer takes longer.
     http.client.HTTPException
-        The answer is no HTTP.
+        The answer is not HTTP.
     ValueError
-        It has more bytes.
+        The answer has more than ``most_bytes`` bytes.
     """
     deadline = time.monotonic() + seconds
     parts = urllib.parse.urlsplit(url)
@@ -69,7 +69,7 @@ def post(url: str, body: bytes, *, seconds: float, most_bytes: int) -> bytes:
 
 
 class _BoundedSocket:
-    """What http.client uses of a socket; each call has the time that is left."""
+    """Socket interface for http.client; each call is limited to the remaining time."""
 
     def __init__(self, plain: socket.socket, deadline: float) -> None:
         self._socket = plain
@@ -87,7 +87,7 @@ class _BoundedSocket:
         return io.BufferedReader(_Incoming(self))
 
     def close(self) -> None:
-        """Do nothing: http.client closes before it reads the answer, whose file keeps no socket."""
+        """Do nothing: http.client closes the socket before it reads the answer."""
 
     def _limit(self) -> None:
         self._socket.settimeout(_left(self._deadline))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where sessions tell each other how to be reached, and of their memory: any store of keys."""
+"""Directory of sessions and their memory, in any key-value store."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Directory", "KeyStore", "TorchStore"]
 
 _VERSION = 1
-_MOST_ENTRY = 1 << 20  # bytes; some thousand memories
+_MOST_ENTRY = 1 << 20  # bytes, for some thousand memories
 _BETWEEN_LOOKS = 0.05  # seconds
 
 
 class KeyStore(Protocol):
-    """What a directory needs.
+    """Key-value store for a directory.
 
-    :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, :class:`~pccl.p2p.RendezvousStore`, or your
-    own. One that can compare and delete in one step may have ``delete_if(key, value)``, as
-    :meth:`~pccl.p2p.EtcdStore.delete_if`; a directory withdraws its entry by that.
+    Use :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, :class:`~pccl.p2p.RendezvousStore`, or
+    your own class. A store with an atomic compare-and-delete may have ``delete_if(key, value)``, as
+    :meth:`~pccl.p2p.EtcdStore.delete_if`; a directory uses it to withdraw its entry.
     """
 
     def put(self, key: str, value: bytes) -> None:
@@ -44,33 +44,33 @@ class KeyStore(Protocol):
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
         value
             Any bytes.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
 
     def get(self, key: str) -> bytes | None:
-        """Return what a key has.
+        """Return the value of a key.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Returns
         -------
         bytes | None
-            None, at once: there is no such key.
+            Value; None, without waiting, if the key does not exist.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
 
     def keys(self) -> list[str]:
@@ -79,26 +79,26 @@ class KeyStore(Protocol):
         Returns
         -------
         list[str]
-            Sorted.
+            Sorted names.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
 
     def delete(self, key: str) -> None:
-        """Take a key out; nothing where there is none.
+        """Delete a key; no effect if it does not exist.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
 
 
@@ -113,17 +113,17 @@ def _told_as_unavailable() -> Iterator[None]:
 
 @of_one_process
 class TorchStore:
-    """Keys in a store of ``torch.distributed``, which has no leases: they outlive their process."""
+    """Keys in a store of ``torch.distributed``; without leases, they outlive their process."""
 
     def __init__(self, store: Any, *, prefix: str = "pccl/p2p/") -> None:
-        """Use a store below a prefix.
+        """Use the keys of a store below a prefix.
 
         Parameters
         ----------
         store
             A ``TCPStore``, ``HashStore`` or ``FileStore``.
         prefix
-            Of all keys; sessions that are to find each other have the same.
+            Prefix of all keys; sessions that find each other use the same prefix.
         """
         self._store = store
         self._prefix = prefix
@@ -134,38 +134,38 @@ class TorchStore:
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
         value
             Any bytes.
 
         Raises
         ------
         UnavailableError
-            The store is not there; torch's own error is its cause.
+            The store is not reachable; torch's error is the ``__cause__``.
         """
         name = self._prefix + key
         with _told_as_unavailable():
             self._store.set(name, value)
-            # A TCPStore sends a value without an answer: also to a server that has gone.
+            # A TCPStore sends a value without waiting for an answer, even if its server has exited.
             self._store.check([name])
 
     def get(self, key: str) -> bytes | None:
-        """Return what a key has.
+        """Return the value of a key.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Returns
         -------
         bytes | None
-            None, at once: there is no such key.
+            Value; None, without waiting, if the key does not exist.
 
         Raises
         ------
         UnavailableError
-            The store is not there; torch's own error is its cause.
+            The store is not reachable; torch's error is the ``__cause__``.
         """
         name = self._prefix + key
         with _told_as_unavailable():
@@ -177,12 +177,12 @@ class TorchStore:
         Returns
         -------
         list[str]
-            Sorted.
+            Sorted names.
 
         Raises
         ------
         UnavailableError
-            The store is not there; torch's own error is its cause.
+            The store is not reachable; torch's error is the ``__cause__``.
         """
         with _told_as_unavailable():
             names = [str(name) for name in self._store.list_keys()]
@@ -191,17 +191,17 @@ class TorchStore:
         )
 
     def delete(self, key: str) -> None:
-        """Take a key out; nothing where there is none.
+        """Delete a key; no effect if it does not exist.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Raises
         ------
         UnavailableError
-            The store is not there; torch's own error is its cause.
+            The store is not reachable; torch's error is the ``__cause__``.
         """
         with _told_as_unavailable():
             self._store.delete_key(self._prefix + key)
@@ -244,41 +244,42 @@ class _Entry:
 
 @of_one_process
 class Directory:
-    """A session's entry in a store of keys, and those of others.
+    """Directory of sessions: the session's own entry in a key-value store, and those of peers.
 
-    An entry holds the session's ``connection_info()``, and so its secret: whoever can read the
-    store can reach what is registered.
+    An entry contains the session's ``connection_info()``, which includes its secret: every reader
+    of the store can access the registered memory.
     """
 
     def __init__(self, session: Session, store: KeyStore) -> None:
-        """Look into a store; nothing is published yet.
+        """Use a store; nothing is published yet.
 
         Parameters
         ----------
         session
-            Whose entry this publishes, and which learns of those that it finds.
+            Session whose entry this publishes, and into which it loads the connection info of
+            peers.
         store
-            Where entries are.
+            Store of the entries.
         """
         self._session = session
         self._store = store
         self._published: bytes | None = None
 
     def publish(self, **memories: Memory) -> None:
-        """Put this session's entry, in the place of its last one.
+        """Publish this session's entry, replacing its previous one.
 
         Parameters
         ----------
         memories
-            Registered memory of this session, by the names that peers find it under.
+            Registered memory of this session, by the names for peers.
 
         Raises
         ------
         InvalidArgumentError
             The entry would take more than 1 MiB.
         UnavailableError
-            The store is not there; or another life of that name has put its entry since this one
-            did, and keeps it.
+            The store is not reachable; or another incarnation of the session has replaced the
+            entry, and its entry remains.
         """
         descriptors = {name: each.descriptor().serialize() for name, each in memories.items()}
         entry = _Entry(self._session.connection_info(), descriptors).serialise()
@@ -291,12 +292,12 @@ class Directory:
         self._published = entry
 
     def withdraw(self) -> None:
-        """Take this session's entry out, unless another life of that name has put one since.
+        """Delete this session's entry, unless another incarnation has replaced it.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         if self._published is not None:
             delete_if = getattr(self._store, "delete_if", self._delete_if)
@@ -304,51 +305,51 @@ class Directory:
         self._published = None
 
     def names(self) -> list[str]:
-        """Return the names of all sessions that have an entry.
+        """Return the names of all sessions with an entry.
 
         Returns
         -------
         list[str]
-            Sorted.
+            Sorted names.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         return self._store.keys()
 
     def find(self, peer: str, timeout: float | timedelta = 10.0) -> dict[str, RemoteMemory]:
-        """Wait for a peer's entry, learn how to reach it, and return its memory by name.
+        """Wait for a peer's entry, load its connection info, and return its memory by name.
 
-        A peer that has come back is found anew; call it again after :class:`~pccl.PeerLostError`.
+        Call it again after :class:`~pccl.PeerLostError`, to find a restarted peer.
 
         Parameters
         ----------
         peer
-            The name of its session.
+            Name of the peer's session.
         timeout
-            Seconds to wait at most.
+            Maximum seconds to wait.
 
         Returns
         -------
         dict[str, RemoteMemory]
-            As the peer has published it.
+            Published memory of the peer, by name.
 
         Raises
         ------
         TimeoutError
-            There is no entry of that name.
+            No entry of that name appeared in time.
         InvalidArgumentError
-            The entry is of something else, or damaged.
+            The entry belongs to another session, is not an entry, or is damaged.
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         entry = _Entry.parse(peer, self._await(peer, timeout))
         name, read = _core._P2pSession.read_entry(entry.info, list(entry.memories.values()))
         if name != peer:
             raise InvalidArgumentError(f'the entry of session "{peer}" is of session "{name}"')
-        self._session.load(entry.info)  # once nothing can be wrong with the entry any more
+        self._session.load(entry.info)  # after all checks of the entry
         return dict(zip(entry.memories, map(RemoteMemory, read), strict=True))
 
     def _check_still_own(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys in etcd, over its v3 gateway: HTTP with JSON, which etcd 3.4 and later serve."""
+"""Keys in etcd, over its v3 gateway (HTTP with JSON), which etcd 3.4 and later serve."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ if TYPE_CHECKING:
 
 __all__ = ["EtcdStore"]
 
-_LONGEST_TIMEOUT = 2e6  # seconds: sockets take some 24 days at most
-_RENEWALS = 3  # in the time of a lease
+_LONGEST_TIMEOUT = 2e6  # seconds; sockets support at most about 24 days
+_RENEWALS = 3  # per lease duration
 
 
 @dataclass
 class _OwnKey:
     value: bytes
     is_put: bool = False  # with success
-    is_missing: bool = False  # its lease has ended, or another value may have come after it
+    is_missing: bool = False  # its lease has ended, or another value may have replaced it
 
 
 @of_one_process
 class EtcdStore:
-    """Keys below a prefix, those that are put here for as long as this process lives.
+    """Keys below a prefix; keys that this store puts last until the process ends.
 
-    They belong to a lease, which a thread renews: when the process dies, or is cut off for longer
-    than ``lease`` seconds, they go; if it comes back later, they do, but for those that another
-    store has put meanwhile. Whoever puts a key first in a store takes it over from the store that
-    had it: that one neither replaces nor deletes it any more. Safe from every thread.
+    These keys belong to a lease, which a thread renews. If the process dies, or is disconnected for
+    longer than ``lease`` seconds, etcd deletes them. If it reconnects later, the store puts them
+    again, except keys that another store has put meanwhile. The first put of a key in a store takes
+    the key over from the store that owned it, which then neither replaces nor deletes it. All
+    methods are thread-safe.
     """
 
     def __init__(
@@ -52,23 +53,23 @@ class EtcdStore:
         lease: float | timedelta = 10.0,
         timeout: float | timedelta = 5.0,
     ) -> None:
-        """Find etcd; nothing is put yet.
+        """Set the parameters of the store; no request is sent yet.
 
         Parameters
         ----------
         endpoint
-            As ``http://10.0.0.1:2379``, or ``https://``.
+            URL of etcd, ``http://10.0.0.1:2379`` or ``https://``.
         prefix
-            Of all keys; sessions that are to find each other have the same.
+            Prefix of all keys; sessions that find each other use the same prefix.
         lease
-            Seconds for which keys outlive their process; at least 1.
+            Seconds for which keys outlive their process; finite, at least 1.
         timeout
-            Seconds that each request to etcd may take, from the connection to the last byte.
+            Maximum seconds of each request to etcd, from the connection to the last byte; above 0.
 
         Raises
         ------
         InvalidArgumentError
-            The endpoint is no address of HTTP, or a number is out of its range.
+            The endpoint is not an HTTP URL, or a number is out of range.
         """
         require(endpoint, str, "endpoint", "a URL")
         if not bounded_post.is_url(endpoint):
@@ -83,7 +84,7 @@ class EtcdStore:
         self._timeout = min(timeout, _LONGEST_TIMEOUT)
         self._gateway = EtcdGateway(self._endpoint, prefix, lambda *asked: self._ask(*asked))
         self._lease = lease
-        self._lock = threading.Lock()  # guards what follows; no request is made under it
+        self._lock = threading.Lock()  # guards the members below; no request is made under it
         self._lease_id: str | None = None
         self._own: dict[str, _OwnKey] = {}
         self._taken_over: set[str] = set()  # by other stores
@@ -91,22 +92,22 @@ class EtcdStore:
         self._keeper = threading.Thread(target=self._keep, name="pccl-etcd", daemon=True)
 
     def put(self, key: str, value: bytes) -> None:
-        """Set a key, for as long as this store and its process live.
+        """Set a key, which lasts until this store closes or its process ends.
 
-        The first put of a store takes the key over from whoever had it.
+        The first put of a key in this store takes the key over from another store.
 
         Parameters
         ----------
         key
-            Its name, behind the prefix.
+            Name of the key, without the prefix.
         value
-            Any bytes, of which etcd takes 1.5 MiB.
+            Any bytes; etcd accepts at most 1.5 MiB.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer, or refuses; another store has taken the key over since this one
-            put it; or this store is closed.
+            etcd does not answer, or refuses the request; another store has taken the key over since
+            this store put it; or this store is closed.
         """
         own = _OwnKey(value)
         with self._lock:
@@ -124,22 +125,22 @@ class EtcdStore:
         self._note_put(key, own)
 
     def get(self, key: str) -> bytes | None:
-        """Return what a key has.
+        """Return the value of a key.
 
         Parameters
         ----------
         key
-            Its name, behind the prefix.
+            Name of the key, without the prefix.
 
         Returns
         -------
         bytes | None
-            None: there is no such key.
+            Value; None if the key does not exist.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer, or refuses.
+            etcd does not answer, or refuses the request.
         """
         return self._gateway.get(key)
 
@@ -149,30 +150,30 @@ class EtcdStore:
         Returns
         -------
         list[str]
-            Sorted, without the prefix.
+            Sorted keys, without the prefix.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer, or refuses.
+            etcd does not answer, or refuses the request.
         """
         return self._gateway.keys()
 
     def delete(self, key: str) -> None:
-        """Take a key out; nothing where there is none.
+        """Delete a key; no effect if it does not exist.
 
-        What this store has put goes only while no other store has taken it over; else whoever put
-        it.
+        A key that this store has put is deleted only if no other store has taken it over. Any other
+        key is deleted regardless of its owner.
 
         Parameters
         ----------
         key
-            Its name, behind the prefix.
+            Name of the key, without the prefix.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer, or refuses.
+            etcd does not answer, or refuses the request.
         """
         with self._lock:
             is_own = self._own.pop(key, None) is not None or key in self._taken_over
@@ -184,24 +185,24 @@ class EtcdStore:
             self._gateway.delete_if(held_by(lease), key)
 
     def delete_if(self, key: str, value: bytes) -> bool:
-        """Take a key out if it has a value, and do not put that again; all in one step.
+        """Delete a key if it has a given value, atomically, and do not put that value again.
 
         Parameters
         ----------
         key
-            Its name, behind the prefix.
+            Name of the key, without the prefix.
         value
-            What it must have.
+            Value that the key must have.
 
         Returns
         -------
         bool
-            Whether it had.
+            Whether the key had the value.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer, or refuses.
+            etcd does not answer, or refuses the request.
         """
         with self._lock:
             own = self._own.get(key)
@@ -210,12 +211,12 @@ class EtcdStore:
         return self._gateway.delete_if(has_value(value), key)
 
     def close(self) -> None:
-        """Take out all keys that were put here.
+        """Delete all keys that this store has put.
 
         Raises
         ------
         UnavailableError
-            etcd does not answer: they go when their lease ends.
+            etcd does not answer; it deletes the keys when their lease ends.
         """
         self._closed.set()
         if self._keeper.is_alive():
@@ -244,7 +245,7 @@ class EtcdStore:
             raise self._lost(key)
 
     def _restore(self, key: str, own: _OwnKey, before: _OwnKey | None) -> None:
-        """Have a key as it was before a put that failed, unless another call has put it since."""
+        """Restore a key's state after a failed put, unless another call has put it since."""
         with self._lock:
             if self._own.get(key) is not own:
                 return
@@ -254,7 +255,7 @@ class EtcdStore:
                 self._own[key] = before
 
     def _note_put(self, key: str, own: _OwnKey) -> None:
-        """Note what etcd has; where another call has put or deleted it meanwhile, mend that."""
+        """Record a successful put; repair the key if another call has changed it meanwhile."""
         with self._lock:
             own.is_put = True
             present = self._own.get(key)
@@ -266,7 +267,7 @@ class EtcdStore:
 
     def _keep(self) -> None:
         while not self._closed.wait(self._lease / _RENEWALS):
-            # Until etcd is back, or answers as it should; the lease may have ended by then.
+            # Retry until etcd answers correctly again; the lease may have ended by then.
             with contextlib.suppress(UnavailableError):
                 self._renew()
 
@@ -283,7 +284,7 @@ class EtcdStore:
             self._put_again(key)
 
     def _forget(self, lease: str) -> None:
-        """Have the next request ask for another lease: this one has ended, with all its keys."""
+        """Forget an ended lease and its keys, so that the next request grants a new lease."""
         with self._lock:
             if self._lease_id == lease:
                 self._lease_id = None
@@ -291,7 +292,7 @@ class EtcdStore:
                     own.is_missing = own.is_put
 
     def _with_lease(self, work: Callable[[str], None]) -> None:
-        """Do what needs a lease, with another one where the present one has just ended."""
+        """Execute work with a lease; repeat it with a new lease if the lease has just ended."""
         lease = self._present_lease()
         try:
             work(lease)
@@ -311,7 +312,7 @@ class EtcdStore:
             return self._lease_id
 
     def _put_again(self, key: str) -> None:
-        """Put a key whose lease has ended, unless another store has put it meanwhile."""
+        """Put a key again whose lease has ended, unless another store has put it meanwhile."""
         with self._lock:
             own = self._own.get(key)
             if own is None:
@@ -322,12 +323,12 @@ class EtcdStore:
         except _TakenOverError:
             return
         except UnavailableError:
-            own.is_missing = True  # as before: the next round tries again
+            own.is_missing = True  # the next round tries again
             raise
         self._note_put(key, own)
 
     def _put_if_own(self, key: str, value: bytes, lease: str) -> None:
-        """Put a key that the lease of this store holds, or that is not there."""
+        """Put a key if this store's lease owns it, or if it does not exist."""
         for condition in (held_by(lease), IS_ABSENT):
             if self._gateway.put_if(condition, key, value, lease):
                 return
@@ -347,4 +348,4 @@ class EtcdStore:
 
 
 class _TakenOverError(UnavailableError):
-    """Another store has a key."""
+    """Error of a key that another store has taken over."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of etcd's v3 gateway that a store of keys needs: HTTP with JSON."""
+"""Calls of etcd's v3 gateway (HTTP with JSON) for a key-value store."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = [
 _MOST_ANSWER = 64 << 20  # bytes
 _LEASE_IS_GONE = "requested lease not found"
 
-# What a key must be for something to be done to it in the same step.
+# Condition on a key for an atomic operation.
 Condition: TypeAlias = "dict[str, str]"
 Asking: TypeAlias = "Callable[[str, dict[str, Any]], dict[str, Any]]"
 IS_ABSENT: Condition = {"target": "CREATE", "result": "EQUAL", "create_revision": "0"}
 
 
 def held_by(lease: str) -> Condition:
-    """Return that a key goes with a lease."""
+    """Return the condition that a key belongs to a lease."""
     return {"target": "LEASE", "result": "EQUAL", "lease": lease}
 
 
 def has_value(value: bytes) -> Condition:
-    """Return that a key has a value."""
+    """Return the condition that a key has a given value."""
     return {"target": "VALUE", "result": "EQUAL", "value": _text(value)}
 
 
 class LeaseIsGoneError(UnavailableError):
-    """The request names a lease that has ended."""
+    """Error of a request with a lease that has ended."""
 
 
 class EtcdGateway:
-    """Keys below a prefix, and leases; every request raises UnavailableError when it fails."""
+    """Client for keys below a prefix, and leases. A failed request raises UnavailableError."""
 
     def __init__(self, endpoint: str, prefix: str, ask: Asking) -> None:
         self._endpoint = endpoint
@@ -58,12 +58,12 @@ class EtcdGateway:
         self._ask = ask
 
     def get(self, key: str) -> bytes | None:
-        """Return the value of a key, if there is one."""
+        """Return the value of a key; None if it does not exist."""
         pairs = self._range({"key": self._name(key)})
         return self._decoded(pairs[0].get("value", "")) if pairs else None
 
     def keys(self) -> list[str]:
-        """Return all keys below the prefix, sorted and without it."""
+        """Return all keys below the prefix, sorted, without the prefix."""
         first = self._prefix
         behind = first[:-1] + bytes([first[-1] + 1]) if first else b"\0"
         wanted = {"key": _text(first or b"\0"), "range_end": _text(behind), "keys_only": True}
@@ -71,30 +71,30 @@ class EtcdGateway:
         return sorted(name.decode(errors="replace") for name in names)
 
     def put(self, key: str, value: bytes, lease: str) -> None:
-        """Set a key for as long as a lease lasts."""
+        """Set a key for the duration of a lease."""
         self._ask("kv/put", self._entry(key, value, lease))
 
     def put_if(self, condition: Condition, key: str, value: bytes, lease: str) -> bool:
-        """Set a key if it is as it must be; tell whether it was."""
+        """Set a key if it meets a condition, and return whether it did."""
         return self._swap(key, condition, {"request_put": self._entry(key, value, lease)})
 
     def delete(self, key: str) -> None:
-        """Take a key out."""
+        """Delete a key."""
         self._ask("kv/deleterange", {"key": self._name(key)})
 
     def delete_if(self, condition: Condition, key: str) -> bool:
-        """Take a key out if it is as it must be; tell whether it was."""
+        """Delete a key if it meets a condition, and return whether it did."""
         return self._swap(key, condition, {"request_delete_range": {"key": self._name(key)}})
 
     def grant(self, seconds: float) -> str:
-        """Return a new lease."""
+        """Create a lease of some seconds, and return its id."""
         granted = self._ask("lease/grant", {"TTL": math.ceil(seconds)}).get("ID")
         if not isinstance(granted, str | int):
             raise self._unavailable("answers lease/grant with what is no lease")
         return str(granted)
 
     def renew(self, lease: str) -> bool:
-        """Have a lease last on; False where it has ended."""
+        """Renew a lease; return False if it has ended."""
         answer = self._ask("lease/keepalive", {"ID": lease}).get("result", {})
         try:
             return int(answer.get("TTL", 0)) > 0
@@ -102,7 +102,7 @@ class EtcdGateway:
             raise self._unavailable("answers lease/keepalive with what is no lease") from error
 
     def revoke(self, lease: str) -> None:
-        """End a lease, and all keys that go with it."""
+        """End a lease and delete its keys."""
         with contextlib.suppress(LeaseIsGoneError):
             self._ask("lease/revoke", {"ID": lease})
 
@@ -137,7 +137,7 @@ class EtcdGateway:
 
 
 def ask(endpoint: str, method: str, question: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """Return the answer to one request, all of which takes so many seconds at most."""
+    """Return the answer to one request; ``timeout`` limits the whole request, in seconds."""
     where = f"etcd at {endpoint}"
     try:
         text = bounded_post.post(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which memory of a GPU an object has, and which stream it is."""
+"""GPU memory and streams of objects of other libraries."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pccl.errors import InvalidArgumentError
 
 __all__ = ["ANY_GPU", "gpu_memory_of", "gpu_named", "stream_named"]
 
-#: The one on which the memory lies.
+#: The GPU on which the memory is located.
 ANY_GPU = -1
 
 
 def gpu_named(device: str | None) -> int | None:
-    """Return the number in ``"cuda:1"``, :data:`ANY_GPU` for ``"cuda"``, None for a CPU."""
+    """Return the index in ``"cuda:1"``, :data:`ANY_GPU` for ``"cuda"``, None for a CPU."""
     if device is None or device == "cpu":
         return None
     found = re.fullmatch(r"cuda(?::(\d{1,4}))?", device)
@@ -26,12 +26,12 @@ def gpu_named(device: str | None) -> int | None:
 
 
 def gpu_memory_of(buffer: Any) -> tuple[int, int] | None:
-    """Return address and bytes of an object on a GPU; None for others.
+    """Return address and bytes of an object on a GPU; None for other objects.
 
     Raises
     ------
     InvalidArgumentError
-        It is strided, read-only, or has no bytes.
+        The memory is strided, read-only, or has no bytes.
     """
     if getattr(buffer, "is_cuda", False) and hasattr(buffer, "data_ptr"):
         if not buffer.is_contiguous():
@@ -57,12 +57,12 @@ def stream_named(stream: Any, device: str) -> tuple[int, int] | None:
     stream
         A ``torch.cuda.Stream``, or the address of a CUstream of ``device``.
     device
-        ``"cpu"`` or ``"cuda:1"``, of the local memory.
+        Device of the local memory, ``"cpu"`` or ``"cuda:1"``.
 
     Raises
     ------
     InvalidArgumentError
-        It is neither, or an address where the memory is of the host.
+        The stream is neither, or it is an address although the memory is host memory.
     """
     if stream is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registered memory, of this session and of its peers, and slices of it."""
+"""Registered memory of a session and of its peers, and slices of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Descriptor", "LocalSlice", "Memory", "RemoteMemory", "RemoteSlice", 
 
 
 def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
-    """Return offset and length; unlike those of a list, slices must lie within the memory."""
+    """Return offset and length of a slice, which must lie within the memory (unlike a list's)."""
     if key.step not in {None, 1}:
         raise InvalidArgumentError(f"slices of memory have no step, not {key.step}")
     begin = 0 if key.start is None else key.start
@@ -31,22 +31,22 @@ def _bounds(key: slice, nbytes: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """Names one registration of one session, for peers of it."""
+    """Descriptor of one memory registration, for peers of the session."""
 
-    _bytes: bytes = field(repr=False)  # with the nonce of the registration
+    _bytes: bytes = field(repr=False)  # contains the nonce of the registration
 
     def __repr__(self) -> str:
-        """Tell its size, as its bytes let peers reach the memory."""
+        """Return the size without the bytes, which grant access to the memory."""
         return f"<pccl.p2p.Descriptor of {len(self._bytes)} bytes>"
 
     def serialize(self) -> bytes:
-        """Return fewer than 256 bytes, versioned and checksummed, the same each time."""
+        """Return at most 255 bytes, versioned and checksummed, the same in every call."""
         return self._bytes
 
 
 @dataclass(frozen=True)
 class LocalSlice:
-    """Bytes of a :class:`Memory`."""
+    """Slice of a :class:`Memory`."""
 
     memory: Memory
     offset: int
@@ -55,7 +55,7 @@ class LocalSlice:
 
 @dataclass(frozen=True)
 class RemoteSlice:
-    """Bytes of a :class:`RemoteMemory`."""
+    """Slice of a :class:`RemoteMemory`."""
 
     memory: RemoteMemory
     offset: int
@@ -63,30 +63,31 @@ class RemoteSlice:
 
 
 class Memory:
-    """Memory that peers reach, from ``Session.register()`` or ``Session.allocate()``.
+    """Registered memory, from ``Session.register()`` or ``Session.allocate()``.
 
-    It stays registered, and alive, until :meth:`deregister`, or until the session closes.
-    ``memory[a:b]`` are its bytes from ``a`` to before ``b``.
+    Peers can read and write it. It stays registered and allocated until :meth:`deregister`, or
+    until the session closes. ``memory[a:b]`` is the slice of the bytes from ``a`` up to, but not
+    including, ``b``.
     """
 
     def __init__(self, core: _P2pMemory, session: _P2pSession) -> None:
-        """Take what a session made."""
+        """Wrap an object that a session created."""
         self._core = core
         self._session = session
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the memory."""
+        """The length in bytes."""
         return self._core.nbytes
 
     @property
     def device(self) -> str:
-        """Where it is: ``"cpu"``, or ``"cuda:1"`` as CUDA numbers GPUs in this process."""
+        """The device: ``"cpu"``, or ``"cuda:1"`` with CUDA's index in this process."""
         device = self._core.device
         return "cpu" if device < 0 else f"cuda:{device}"
 
     def __getitem__(self, key: slice) -> LocalSlice:
-        """Return bytes of it.
+        """Return a slice of the memory.
 
         Raises
         ------
@@ -96,7 +97,7 @@ class Memory:
         return LocalSlice(self, *_bounds(key, self.nbytes))
 
     def descriptor(self) -> Descriptor:
-        """Return what peers hand to ``import_memory()``."""
+        """Return the descriptor that peers pass to ``import_memory()``."""
         return Descriptor(self._core.descriptor())
 
     def array(self) -> NDArray[numpy.uint8]:
@@ -105,59 +106,59 @@ class Memory:
         Raises
         ------
         InvalidArgumentError
-            It is memory of a GPU.
+            The memory is on a GPU.
         """
         return self._core.array()
 
     def deregister(self) -> None:
-        """End the registration: from now on no peer reads or writes the memory. Again: nothing.
+        """End the registration, after which no peer reads or writes the memory; may be repeated.
 
-        A peer that was stopped in the middle of a write makes it take longer, 2 s or the time of a
-        copy, and writes there no more when it goes on; ``docs/p2p.md`` has what that costs, and
-        what is left for memory of GPUs.
+        If a peer was stopped during a write, the call takes longer (2 s, or the time of a copy),
+        and the peer no longer writes there when it continues. ``docs/p2p.md`` describes the costs,
+        and the limitations for GPU memory.
 
         Raises
         ------
         UnavailableError
-            Transfers of this session use it.
+            Transfers of this session use the memory.
         """
         self._session.deregister(self._core)
 
     def __repr__(self) -> str:
-        """Name the size."""
+        """Return the size."""
         return f"<pccl.p2p.Memory of {self.nbytes} bytes>"
 
 
 class RemoteMemory:
-    """Memory of a peer, from ``Session.import_memory()``; ``remote[a:b]`` are bytes of it."""
+    """Memory of a peer, from ``Session.import_memory()``; ``remote[a:b]`` is a slice of it."""
 
     def __init__(self, core: _P2pRemoteMemory) -> None:
-        """Take what a session made."""
+        """Wrap an object that a session created."""
         self._core = core
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the memory."""
+        """The length in bytes."""
         return self._core.nbytes
 
     @property
     def owner(self) -> str:
-        """Name of the session that it is of."""
+        """The name of the session that owns the memory."""
         return self._core.owner[0]
 
     def __getitem__(self, key: slice) -> RemoteSlice:
-        """Return bytes of it, with the errors of ``Memory[a:b]``."""
+        """Return a slice of the memory, with the errors of ``Memory[a:b]``."""
         return RemoteSlice(self, *_bounds(key, self.nbytes))
 
     def __repr__(self) -> str:
-        """Name the owner and the size."""
+        """Return the owner and the size."""
         return f"<pccl.p2p.RemoteMemory of {self.nbytes} bytes of {self.owner}>"
 
 
 def sides_of(
     local: LocalSlice | Memory, remote: RemoteSlice | RemoteMemory
 ) -> tuple[LocalSlice, RemoteSlice]:
-    """Return the bytes of both sides of a transfer, which are as many."""
+    """Return the slices of both sides of a transfer, which have equal lengths."""
     here = local[:] if isinstance(local, Memory) else local
     there = remote[:] if isinstance(remote, RemoteMemory) else remote
     if not isinstance(here, LocalSlice) or not isinstance(there, RemoteSlice):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a peer has sent beside its transfers."""
+"""Notifications from peers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Notification"]
 
 
 class Notification(NamedTuple):
-    """Bytes from a peer; all data of the transfer that they came with is visible.
+    """Payload from a peer; all data of the transfer that carried it is visible.
 
     Attributes
     ----------
     peer
         The name of the session that sent it.
     payload
-        1 byte to 16 KiB.
+        The payload, 1 byte to 16 KiB.
     """
 
     peer: str

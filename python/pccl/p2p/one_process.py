@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are of the process that made them."""
+"""Objects that only the process that created them may use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def of_one_process(kind: _Class) -> _Class:
-    """Have all public methods of a class raise in a child of fork(), where ``close`` does nothing.
+    """Make public methods of a class raise in a child of fork(), where ``close`` has no effect.
 
-    What such an object leads to (keys, leases, sockets) is the parent's, which goes on with it.
+    The resources of such an object (keys, leases, sockets) belong to the parent, which continues to
+    use them.
     """
     for name, method in list(vars(kind).items()):
         if name == "__init__":

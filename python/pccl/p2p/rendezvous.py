@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's own rendezvous store as a store of keys."""
+"""The library's rendezvous store as a key-value store."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["RendezvousStore"]
 
 @of_one_process
 class RendezvousStore:
-    """Keys in the store by which ranks of PCCL find each other: a file, or a server in a process.
+    """Keys in the store that PCCL's ranks use for rendezvous: a file, or a server in a process.
 
-    It has no leases: keys outlive their process. A value has at most 64 KiB, which are the entry of
-    a session with some hundred memories. All methods may be called from every thread.
+    It has no leases: keys outlive their process. A value has at most 64 KiB, enough for the entry
+    of a session with some hundred memories. All methods are thread-safe.
     """
 
     def __init__(
@@ -30,28 +30,29 @@ class RendezvousStore:
         prefix: str = "pccl/p2p/",
         timeout: float | timedelta = 10.0,
     ) -> None:
-        """Make a store, or join it.
+        """Create a store, or connect to it.
 
         Parameters
         ----------
         url
-            ``"tcp://host:port"``, or ``"file:///path"`` of a file that all processes see.
+            ``"tcp://host:port"``, or ``"file:///path"`` of a file that all processes share.
         host
-            True in one process, which serves ``tcp://`` until it ends, or makes the file, which
-            must not exist before. The others wait for it.
+            True in exactly one process, which serves ``tcp://`` until it ends, or creates the file,
+            which must not exist before. The other processes wait for it.
         prefix
-            Of all keys; sessions that are to find each other have the same.
+            Prefix of all keys; sessions that find each other use the same prefix.
         timeout
-            Seconds to wait for the host.
+            Maximum seconds to wait for the hosting process.
 
         Raises
         ------
         InvalidArgumentError
-            The URL is none, or what is there is no store of this job.
+            The URL is invalid, or refers to something other than a store of this job.
         TimeoutError
-            No process hosts it in time.
+            No process hosted the store in time.
         UnavailableError
-            It cannot be hosted there: the port is taken, or the address is of another machine.
+            The store cannot be hosted there: the port is in use, or the address belongs to another
+            machine.
         """
         self._store = _core._RendezvousStore(url, host, timeout)
         self._prefix = prefix
@@ -62,37 +63,37 @@ class RendezvousStore:
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
         value
-            At most 64 KiB.
+            Value of at most 64 KiB.
 
         Raises
         ------
         InvalidArgumentError
-            The value has more bytes, or prefix and key have more than 249.
+            The value is too long, or prefix and key together have more than 249 bytes.
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         self._store.set(self._entry(key), value)
         self._list(key)
 
     def get(self, key: str) -> bytes | None:
-        """Return what a key has.
+        """Return the value of a key.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Returns
         -------
         bytes | None
-            None, at once: there is no such key.
+            Value; None, without waiting, if the key does not exist.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         return self._store.look_up(self._entry(key))
 
@@ -102,31 +103,31 @@ class RendezvousStore:
         Returns
         -------
         list[str]
-            Sorted.
+            Sorted keys.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         count = self._store.add(self._prefix + "count", 0)
         named = [self._store.look_up(self._numbered(number)) for number in range(1, count + 1)]
-        # One that is being put has a number, but no name yet; one that was deleted has no value.
+        # A key that is being put has a number, but no name yet; a deleted key has no value.
         keys = [name.decode() for name in named if name is not None]
         return sorted(key for key in keys if self.get(key) is not None)
 
     def delete(self, key: str) -> None:
-        """Take a key out; nothing where there is none.
+        """Delete a key; no effect if it does not exist.
 
         Parameters
         ----------
         key
-            Its name.
+            Name of the key.
 
         Raises
         ------
         UnavailableError
-            The store is not there.
+            The store is not reachable.
         """
         self._store.remove(self._entry(key))
 
@@ -137,7 +138,7 @@ class RendezvousStore:
         return f"{self._prefix}number/{number}"
 
     def _list(self, key: str) -> None:
-        """Give a key a number, once: the store has no list of its keys, but counts."""
+        """Assign a number to a key, once: the store cannot list its keys, but has counters."""
         if self._store.add(f"{self._prefix}listed/{key}", 1) == 1:
             number = self._store.add(self._prefix + "count", 1)
             self._store.set(self._numbered(number), key.encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session."""
+"""The session: endpoint for one-sided transfers."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Listens from its making on; reaches the memory of peers, and lets them reach its own.
+    """Endpoint for one-sided transfers. It starts listening when it is constructed.
 
-    All methods may be called from every thread. It closes at the end of a ``with`` block, with
-    :meth:`close`, or at the end of the process. In a child of ``fork()`` it, and all that it has
-    handed out, raises :class:`~pccl.UnavailableError`.
+    A session reads and writes the registered memory of peers, and peers read and write its own. All
+    methods are thread-safe. The session closes at the end of a ``with`` block, by :meth:`close`, or
+    at the end of the process. In a child of ``fork()``, the session and all objects that it
+    returned raise :class:`~pccl.UnavailableError`.
 
     Parameters
     ----------
     name
-        What peers call it: 1 to 64 printable characters without blanks.
+        Name of the session for peers: 1 to 64 printable characters without blanks.
     listen
-        Address of this host at which peers of other hosts come (``"10.0.0.4"``), or what
-        ``PCCL_SOCKET_IFNAME`` takes, which is the default.
+        Address of this host at which it listens for peers of other hosts (``"10.0.0.4"``), or a
+        value in the format of ``PCCL_SOCKET_IFNAME``, which is the default.
     transports
         ``"shm"``, ``"tcp"`` or ``"shm,tcp"``; the default is ``PCCL_TRANSPORTS``.
     tcp_sockets
-        Of each stream over TCP that it sends on, 1 to 16: large transfers use all of them. 0 for
-        ``PCCL_TCP_SOCKETS``.
+        Sockets of each TCP stream on which it sends, 1 to 16; large transfers use all of them. 0
+        for ``PCCL_TCP_SOCKETS``.
     connect_timeout
-        Seconds in which a connection must be made.
+        Maximum seconds to establish a connection.
 
     Raises
     ------
     InvalidArgumentError
-        The name, the address, a transport or the number of sockets is wrong.
+        The name, the address, a transport or the number of sockets is invalid.
     UnavailableError
-        No transport is left, nothing listens at that address here, or this is a child of a process
-        that uses PCCL.
+        No transport is available, this host does not have the address, or this process is a fork of
+        a process that uses PCCL.
     """
 
     def __init__(
@@ -69,38 +70,41 @@ class Session:
     ) -> None:
         self._connect_timeout = connect_timeout
         self._core = _core._P2pSession(name, listen, transports, tcp_sockets, connect_timeout)
-        # At the end of the process, too: no thread may carry on what the interpreter has freed.
+        # Close at the end of the process, too: no thread may use memory that the interpreter has
+        # freed.
         self._closing = weakref.finalize(self, self._core.close)
 
     @property
     def name(self) -> str:
-        """What peers call it."""
+        """The name of the session for peers."""
         return self._core.id[0]
 
     @property
     def incarnation(self) -> int:
-        """Random number that tells this session from others of its name."""
+        """The random number that distinguishes this session from others with the same name."""
         return self._core.id[1]
 
     @property
     def refused_requests(self) -> int:
-        """Requests of peers for memory that is not registered here, or beyond it; so far.
+        """The number of refused requests of peers so far.
 
-        Peers of this host that copy by themselves ask for nothing, and are not counted.
+        A request is refused if it exceeds registered memory. Peers of this host that copy directly
+        send no requests and are not counted.
         """
         return self._core.refused_requests
 
     def connection_info(self) -> bytes:
-        """Return what peers need to connect, the same each time.
+        """Return the connection info for peers; every call returns the same bytes.
 
-        It holds the session's secret: whoever has it can connect, and reach what is registered.
+        It contains the session's secret, which permits connections and access to registered memory:
+        exchange it over a trusted channel.
         """
         return self._core.connection_info()
 
     def load(self, info: bytes) -> str:
-        """Learn how to reach a peer.
+        """Load the connection info of a peer.
 
-        A connection to an earlier session of that name is closed.
+        A connection to an earlier session with the same name is closed.
 
         Parameters
         ----------
@@ -115,52 +119,52 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            ``info`` is none, or was damaged.
+            ``info`` is not a connection info, or is damaged.
         UnsupportedError
-            It is of another version.
+            ``info`` has another version.
         """
         return self._core.load(info)[0]
 
     def connect(self, peer: str, timeout: float | timedelta | None = 10.0) -> None:
-        """Wait until there is a connection to a peer; transfers make it by themselves.
+        """Wait until a peer is connected. Transfers connect automatically.
 
-        The peer has answered by then: a connection that is here, and has ended there, does not
-        count, and another one is made.
+        The call waits for an answer of the peer. If the peer has closed an existing connection, a
+        new connection is established.
 
         Parameters
         ----------
         peer
-            Its name.
+            Name of the peer.
         timeout
-            Seconds to wait at most. None: ``connect_timeout`` for a connection that has to be made,
-            and for as long as it takes for an answer on one that is here.
+            Maximum seconds to wait. None: ``connect_timeout`` for a new connection, and no limit
+            for an answer on an existing connection.
 
         Raises
         ------
         InvalidArgumentError
-            The peer is not known: it was not loaded, and has not called here.
+            The peer is unknown: its connection info was not loaded, and it has not connected here.
         PeerLostError
-            Nobody is there any more.
+            The peer has exited.
         TimeoutError
-            ``timeout`` seconds, or those of ``connect_timeout``, passed.
+            ``timeout`` or ``connect_timeout`` expired.
         ResourceExhaustedError
-            256 questions wait for the peer to answer.
+            256 requests already wait for answers of the peer.
         """
         self._core.connect(peer, timeout)
 
     def accept(self, peer: str | None = None, timeout: float | timedelta | None = 10.0) -> str:
-        """Wait until a peer has connected, and say who.
+        """Wait until a peer has connected, and return its name.
 
-        Without a name each peer is told once, in the order in which they came, and again when it
-        has connected anew; one that has gone by then is passed over.
+        Without a name, each connection of a peer is returned once, in the order of connections;
+        peers that have disconnected meanwhile are skipped.
 
         Parameters
         ----------
         peer
-            The name of the one that is awaited, which need not be known yet: at once where there is
-            a connection to it, whoever made that. None: any.
+            Name of the awaited peer, which may be unknown yet. If a connection to it exists, from
+            either side, the call returns at once. None: any peer.
         timeout
-            Seconds to wait at most; None: for as long as it takes.
+            Maximum seconds to wait; None: no limit.
 
         Returns
         -------
@@ -170,9 +174,9 @@ class Session:
         Raises
         ------
         TimeoutError
-            Nobody has connected in time.
+            No peer connected in time.
         InvalidArgumentError
-            No session has such a name.
+            The name is invalid.
         AbortedError
             This session was closed.
         """
@@ -181,51 +185,53 @@ class Session:
         return self._core.accept(peer or "", timeout)
 
     def disconnect(self, peer: str) -> None:
-        """End what is under way with a peer, which hears who has gone. It may connect again.
+        """Close the connection to a peer and end its transfers. The peer may connect again.
 
         Parameters
         ----------
         peer
-            Its name; nothing happens where there is no connection. Notifications that have not left
-            are waited for, for 20 s at most; Ctrl-C ends that, and drops them.
+            Name of the peer, which is notified of the close; no effect if it is not connected. The
+            call waits at most 20 s until queued notifications are sent; Ctrl-C ends the wait and
+            drops them.
         """
         self._core.disconnect(peer)
 
     def peers(self) -> list[str]:
-        """Return the names of those that there is a connection to."""
+        """Return the names of the connected peers."""
         return [name for name, _ in self._core.peers()]
 
     def register(
         self, buffer: object, nbytes: int | None = None, device: str | None = None
     ) -> Memory:
-        """Let peers read and write a memory.
+        """Register memory for reads and writes by peers.
 
-        Transfers know nothing of the streams of CUDA but for the one that they are given:
-        synchronise with the kernels that fill a tensor before peers read it, and with transfers
-        that were given no stream before kernels use what they brought.
+        Transfers are ordered only with a CUDA stream that is passed to them. Synchronise with the
+        kernels that fill a tensor before peers read it, and wait for transfers without a stream
+        before kernels use their data.
 
         Parameters
         ----------
         buffer
             A writable C-contiguous object (numpy array, tensor of torch on a CPU or a GPU,
-            ``bytearray``, anything with ``__cuda_array_interface__``), which is kept as long as the
-            registration; or the address of ``nbytes`` bytes, which the caller keeps.
+            ``bytearray``, or an object with ``__cuda_array_interface__``), to which the
+            registration keeps a reference; or the address of ``nbytes`` bytes, which the caller
+            must keep alive.
         nbytes
-            Of an address alone.
+            Length of the memory; only with an address.
         device
-            Of an address alone: ``"cuda:1"`` or ``"cuda"`` for memory of a GPU.
+            ``"cuda:1"`` or ``"cuda"`` for GPU memory; only with an address.
 
         Returns
         -------
         Memory
-            Registered until its ``deregister()``, or the end of the session.
+            Memory that is registered until its ``deregister()`` or the end of the session.
 
         Raises
         ------
         InvalidArgumentError
             The memory is strided, read-only, not on that device, or has no bytes.
         UnsupportedError
-            It is on a GPU, and this build or machine has no CUDA.
+            The memory is on a GPU, and this build or machine has no CUDA.
         """
         if isinstance(buffer, int):
             if nbytes is None or nbytes <= 0 or buffer <= 0:
@@ -241,23 +247,23 @@ class Session:
         return Memory(self._core.register(buffer), self._core)
 
     def allocate(self, nbytes: int) -> Memory:
-        """Return zeroed memory, registered, that peers of this host map.
+        """Return zeroed, registered host memory that peers of this host map.
 
-        Pages are taken from the machine when they are touched. Peers copy from and to them with no
-        system call, which no other memory allows. ``memory.array()`` shows it.
+        Pages are allocated when they are first touched. Only this kind of memory lets peers of this
+        host copy without a system call. ``memory.array()`` returns it as an array.
 
         Parameters
         ----------
         nbytes
-            How much, more than 0.
+            Length in bytes, more than 0.
 
         Raises
         ------
         InvalidArgumentError
             ``nbytes`` is 0 or less.
         ResourceExhaustedError
-            That is more than can be had now: of the machine, of the limit of a control group, or of
-            the process, beside what this session has allocated and nobody has touched yet.
+            The machine, the control group or the limits of the process do not have enough memory
+            now. Memory that this session has allocated but that is not touched yet counts as used.
         """
         require_int(nbytes, "nbytes")
         if nbytes <= 0:
@@ -265,87 +271,88 @@ class Session:
         return Memory(self._core.allocate(nbytes), self._core)
 
     def import_memory(self, peer: str, descriptor: bytes) -> RemoteMemory:
-        """Return memory that a peer has registered.
+        """Return a peer's registered memory for a descriptor.
 
         Parameters
         ----------
         peer
-            Its name.
+            Name of the peer.
         descriptor
-            What the ``descriptor().serialize()`` of that memory gave there.
+            Result of ``descriptor().serialize()`` of that memory on the peer.
 
         Raises
         ------
         InvalidArgumentError
-            The peer is not known, or the bytes are no descriptor.
+            The peer is unknown, or the bytes are not a descriptor.
         UnavailableError
-            The descriptor is of another session, or of an earlier one of that name.
+            The descriptor belongs to another session, or to an earlier one with the same name.
         """
         return RemoteMemory(self._core.import_memory(peer, descriptor))
 
     def publish(self, name: str, memory: Memory) -> None:
-        """Tell peers that ask, by ``fetch()``, of a memory of this session.
+        """Publish memory of this session under a name, for ``fetch()`` by peers.
 
-        Until ``withdraw()``, ``memory.deregister()``, or the end of the session.
+        It stays published until ``withdraw()``, ``memory.deregister()``, or the end of the session.
 
         Parameters
         ----------
         name
-            What they ask for: 1 to 64 printable characters without blanks. It may have stood for
-            another memory before.
+            Name of the memory: 1 to 64 printable characters without blanks. A name that is already
+            published is replaced.
         memory
-            From ``register()`` or ``allocate()``.
+            Memory from ``register()`` or ``allocate()``.
 
         Raises
         ------
         InvalidArgumentError
-            It is no such name, or the memory is not registered with this session.
+            The name is invalid, or the memory is not registered with this session.
         ResourceExhaustedError
-            4096 names are published.
+            4096 names are already published.
         """
         require(memory, Memory, "memory", "a pccl.p2p.Memory")
         self._core.publish(name, memory._core)
 
     def withdraw(self, name: str) -> None:
-        """Tell peers of a memory no more; those that have fetched it still reach it.
+        """Withdraw a published name; peers that have fetched the memory keep access to it.
 
         Parameters
         ----------
         name
-            As it was published; nothing happens where it was not.
+            Published name; no effect if it is not published.
         """
         self._core.withdraw(name)
 
     def fetch(self, peer: str, name: str, timeout: float | timedelta | None = 10.0) -> RemoteMemory:
-        """Ask a peer itself for memory that it has published; its program makes no call.
+        """Fetch memory that a peer has published; the peer's program makes no call.
 
         Parameters
         ----------
         peer
-            Its name.
+            Name of the peer.
         name
-            Of the memory, from the peer's ``publish()``.
+            Name of the memory in the peer's ``publish()``.
         timeout
-            Seconds to wait for a connection and the answer; None: ``connect_timeout`` for a
-            connection that has to be made, and for as long as it takes for the answer.
+            Maximum seconds to wait for a connection and the answer; None: ``connect_timeout`` for a
+            new connection, and no limit for the answer.
 
         Returns
         -------
         RemoteMemory
-            As ``import_memory()`` gives it.
+            Memory, as from ``import_memory()``.
 
         Raises
         ------
         UnavailableError
-            The peer has published nothing of that name; says what it has. Ask again later.
+            The peer has not published that name; the message lists its names. The call may be
+            repeated.
         TimeoutError
-            It has not answered in time.
+            The peer did not answer in time.
         PeerLostError
-            Nobody is there, or ``connect_timeout`` has passed.
+            The peer is not reachable, or ``connect_timeout`` expired.
         InvalidArgumentError
-            The peer is not known, or no memory has such a name.
+            The peer is unknown, or the name is invalid.
         ResourceExhaustedError
-            256 questions wait for the peer to answer.
+            256 requests already wait for answers of the peer.
         """
         return RemoteMemory(self._core.fetch(peer, name, timeout))
 
@@ -357,41 +364,43 @@ class Session:
         notify: bytes = b"",
         stream: object | None = None,
     ) -> Work:
-        """Begin to copy ``remote`` to ``local``, of as many bytes.
+        """Start to copy ``remote`` to ``local``; both have the same length.
 
         Parameters
         ----------
         local, remote
             Slices, or whole memories.
         notify
-            At most 16 KiB, which the peer gets once all bytes have been read.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been read; empty:
+            no notification.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU, whose
-            order the copies keep: they begin when it has done what it has got by now, and what it
-            gets after this call finds the bytes, with no wait of the host. If the transfer fails,
-            which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
-            by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
-            on its way at once: ``cancel()`` gives nothing up.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. The
+            copies are in stream order: they begin after the work that is already queued on the
+            stream, and work that is queued after this call reads the copied bytes, without a wait
+            of the host. If the transfer fails, ``wait()`` raises, but the stream continues with
+            undefined data. A stream is supported only between GPUs by CUDA IPC. The first call with
+            a peer waits for the connection. The whole transfer is issued at once, so ``cancel()``
+            has no effect.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         InvalidArgumentError
-            The sides differ in length, the local memory is not registered any more, or the stream
-            is none of a GPU that is known.
+            The sides differ in length, the local memory is no longer registered, or the stream does
+            not belong to a visible GPU.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         PeerLostError
-            The peer was not loaded here, and has gone since it called.
+            The peer has disconnected, and its connection info was not loaded here.
         UnsupportedError
-            There is a stream, and it is being captured, or bytes pass through memory of the host.
-            Then synchronise the stream, read without it, and ``wait()``.
+            A stream is given, but it is being captured, or the path uses host memory. Synchronise
+            the stream, read without it, and ``wait()`` instead.
         TimeoutError, PeerLostError
-            There is a stream, and no connection in ``connect_timeout``.
+            A stream is given, and no connection was established within ``connect_timeout``.
         """
         here, there = sides_of(local, remote)
         if stream is not None:
@@ -406,36 +415,37 @@ class Session:
         notify: bytes = b"",
         stream: object | None = None,
     ) -> Work:
-        """Begin to copy ``local`` to ``remote``, of as many bytes.
+        """Start to copy ``local`` to ``remote``; both have the same length.
 
         Parameters
         ----------
         local, remote
             Slices, or whole memories.
         notify
-            At most 16 KiB, which the peer gets once all bytes are there.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been written;
+            empty: no notification.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer,
-            by whatever path. The stream does not wait for the transfer: what changes the local
-            memory has to, by ``wait()``.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. The
+            transfer, and later transfers with this peer on any path, start after the work that is
+            already queued on the stream. The stream does not wait for the transfer: call ``wait()``
+            before the local memory is changed.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         InvalidArgumentError
-            The sides differ in length, the local memory is not registered any more, or the stream
-            is none of a GPU that is known.
+            The sides differ in length, the local memory is no longer registered, or the stream does
+            not belong to a visible GPU.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         PeerLostError
-            The peer was not loaded here, and has gone since it called.
+            The peer has disconnected, and its connection info was not loaded here.
         UnsupportedError
-            The stream is being captured.
+            The stream is being captured into a graph.
         """
         return self._transfer(True, *sides_of(local, remote), notify, stream)
 
@@ -465,27 +475,28 @@ class Session:
         remote: RemoteMemory,
         remote_blocks: Blocks,
     ) -> Plan:
-        """Check many pairs of blocks once, to be posted as often as one likes.
+        """Check many pairs of blocks once, for repeated posts.
 
-        Blocks that touch on both sides go as one piece.
+        Blocks that are adjacent on both sides are merged into one piece.
 
         Parameters
         ----------
         local, remote
-            The memory here, and that of the peer.
+            The local memory, and the memory of the peer.
         local_blocks, remote_blocks
-            Of each side an integer array of shape (n, 2), offset and length in bytes; or
-            ``(base, length, stride, count)``, which takes the same space for any count.
+            For each side, an integer array of shape (n, 2) with offset and length in bytes, or
+            ``(base, length, stride, count)`` in bytes, whose size is independent of the count.
 
         Returns
         -------
         Plan
-            For ``post_read()`` and ``post_write()``.
+            Plan for ``post_read()`` and ``post_write()``.
 
         Raises
         ------
         InvalidArgumentError
-            Names the first block that is out of bounds, or of another length on the other side.
+            A block is out of bounds, or its lengths on both sides differ; the message names the
+            first such block.
         """
         return Plan(local, local_blocks, remote, remote_blocks)
 
@@ -497,43 +508,45 @@ class Session:
         notify: bytes = b"",
         stream: object | None = None,
     ) -> Work:
-        """Begin to read blocks of a plan.
+        """Start to read blocks of a plan.
 
         Parameters
         ----------
         plan
-            From ``prepare()``.
+            Plan from ``prepare()``.
         indices
-            Which of its blocks, by number, one or more; None: all.
+            Numbers of the plan's blocks to transfer, one or more; None: all blocks.
         notify
-            At most 16 KiB, which the peer gets once all bytes have been read.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been read; empty:
+            no notification.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU, whose
-            order the copies keep: they begin when it has done what it has got by now, and what it
-            gets after this call finds the bytes, with no wait of the host. If the transfer fails,
-            which ``wait()`` tells, the stream goes on, and finds anything there. So from GPU to GPU
-            by CUDA IPC alone. The first time, the call waits for the connection, and all of it is
-            on its way at once: ``cancel()`` gives nothing up.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. The
+            copies are in stream order: they begin after the work that is already queued on the
+            stream, and work that is queued after this call reads the copied bytes, without a wait
+            of the host. If the transfer fails, ``wait()`` raises, but the stream continues with
+            undefined data. A stream is supported only between GPUs by CUDA IPC. The first call with
+            a peer waits for the connection. The whole transfer is issued at once, so ``cancel()``
+            has no effect.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such block, the local memory is not registered any more, or the stream is
-            none of a GPU that is known.
+            A block does not exist, the local memory is no longer registered, or the stream does not
+            belong to a visible GPU.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         PeerLostError
-            The peer was not loaded here, and has gone since it called.
+            The peer has disconnected, and its connection info was not loaded here.
         UnsupportedError
-            There is a stream, and it is being captured, or bytes pass through memory of the host.
-            Then synchronise the stream, read without it, and ``wait()``.
+            A stream is given, but it is being captured, or the path uses host memory. Synchronise
+            the stream, read without it, and ``wait()`` instead.
         TimeoutError, PeerLostError
-            There is a stream, and no connection in ``connect_timeout``.
+            A stream is given, and no connection was established within ``connect_timeout``.
         """
         require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         chosen = indices_of(indices, plan)
@@ -549,38 +562,39 @@ class Session:
         notify: bytes = b"",
         stream: object | None = None,
     ) -> Work:
-        """Begin to write blocks of a plan.
+        """Start to write blocks of a plan.
 
         Parameters
         ----------
         plan
-            From ``prepare()``.
+            Plan from ``prepare()``.
         indices
-            Which of its blocks, by number, one or more; None: all.
+            Numbers of the plan's blocks to transfer, one or more; None: all blocks.
         notify
-            At most 16 KiB, which the peer gets once all bytes are there.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been written;
+            empty: no notification.
         stream
-            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
-            moves before it has done what it has got by now, nor do later transfers with this peer,
-            by whatever path. The stream does not wait for the transfer: what changes the local
-            memory has to, by ``wait()``.
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. The
+            transfer, and later transfers with this peer on any path, start after the work that is
+            already queued on the stream. The stream does not wait for the transfer: call ``wait()``
+            before the local memory is changed.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         InvalidArgumentError
-            There is no such block, the local memory is not registered any more, or the stream is
-            none of a GPU that is known.
+            A block does not exist, the local memory is no longer registered, or the stream does not
+            belong to a visible GPU.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         PeerLostError
-            The peer was not loaded here, and has gone since it called.
+            The peer has disconnected, and its connection info was not loaded here.
         UnsupportedError
-            The stream is being captured.
+            The stream is being captured into a graph.
         """
         require(plan, Plan, "plan", "a pccl.p2p.Plan of prepare()")
         after = stream_named(stream, plan.device)
@@ -596,29 +610,29 @@ class Session:
         )
 
     def transfer(self, peer: str, *, window: int = 16, chunk: int = 4 << 20) -> Transfer:
-        """Return what moves bytes to and from a peer, at most so many transfers at a time.
+        """Return a queue of messages and transfers with a peer, limited by a window.
 
         Parameters
         ----------
         peer
-            Its name.
+            Name of the peer.
         window
-            How many sends, receives, reads and writes may be under way, of each: posting waits for
-            room.
+            Maximum number in flight of each kind (sends, receives, reads, writes), 1 or more. A
+            post waits for room in the window.
         chunk
-            Bytes of the pieces in which a send, a read or a write goes, 4 KiB to 4 MiB. A piece
-            that has begun is not given up; memory is written piece by piece. How many sockets these
-            go over is the session's: ``Session(tcp_sockets=)``.
+            Bytes of the pieces of a send, read or write, 4 KiB to 4 MiB. A cancel does not stop a
+            piece that has started; memory is written piece by piece. ``Session(tcp_sockets=)`` sets
+            the number of sockets.
 
         Returns
         -------
         Transfer
-            It connects at its first post.
+            Queue that connects at its first post.
 
         Raises
         ------
         InvalidArgumentError
-            The peer is not known, the window is less than 1, or the chunk is out of its range.
+            The peer is unknown, the window is less than 1, or the chunk is out of range.
         """
         require_int(window, "window")
         require_int(chunk, "chunk")
@@ -630,49 +644,49 @@ class Session:
 
     @argument_under_former_name("word", "payload")
     def notify(self, peer: str, payload: bytes) -> None:
-        """Send a payload to a peer, which gets it from ``notifications()``.
+        """Send a payload to a peer, which receives it by ``notifications()``.
 
         Parameters
         ----------
         peer
-            Its name.
+            Name of the peer.
         payload
-            1 byte to 16 KiB.
+            Payload of 1 byte to 16 KiB.
 
         Raises
         ------
         InvalidArgumentError
-            The peer is not known, or the payload is too long, or empty.
+            The peer is unknown, or the payload is too long or empty.
         ResourceExhaustedError
-            8192 of them are waiting for the peer to take them.
+            8192 notifications are already queued for the peer.
         """
         self._core.notify(peer, payload)
 
     def notifications(self, timeout: float | timedelta | None = 0.0) -> list[Notification]:
-        """Return those that have come since the last call.
+        """Return the notifications that have arrived since the last call.
 
         Parameters
         ----------
         timeout
-            Seconds to wait for the first one; None: for as long as it takes.
+            Maximum seconds to wait for the first notification; None: no limit.
 
         Returns
         -------
         list of Notification
-            In the order in which they came; of one peer, that in which it sent them. In a child of
-            ``fork()`` none; to wait for some raises there.
+            Notifications in order of arrival; those of one peer are in the order in which it sent
+            them. In a child of ``fork()`` the list is empty, and a call with a wait raises.
         """
         return [Notification(*each) for each in self._core.notifications(timeout)]
 
     def close(self) -> None:
-        """End everything, and tell the peers. Again: nothing.
+        """Close the session and its connections; repeated calls have no effect.
 
-        Waits as :meth:`disconnect` does.
+        Peers are notified. The call waits for queued notifications, as :meth:`disconnect` does.
         """
         self._closing()
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the session."""
         return self
 
     def __exit__(
@@ -681,9 +695,9 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
+        """Close the session."""
         self.close()
 
     def __repr__(self) -> str:
-        """Name it."""
+        """Return the name and state of the session."""
         return f"<pccl.p2p.Session {self.name}{'' if self._closing.alive else ', closed'}>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes to and from one peer within a window: messages with tags, reads and writes."""
+"""Tagged messages, reads and writes with one peer, limited by a window."""
 
 from __future__ import annotations
 
@@ -33,89 +33,91 @@ def _number(what: str, value: int) -> int:
 
 
 class Message:
-    """A send or a receive that was posted. It goes on when this object is dropped."""
+    """Posted send or receive. It continues if this object is dropped."""
 
     def __init__(self, core: _P2pMessage) -> None:
-        """Take what a transfer made."""
+        """Wrap an object that a transfer created."""
         self._core = core
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the message once it is done, which may be fewer than a receive has room for."""
+        """The bytes of the completed message, at most those of the receive buffer; 0 before."""
         return self._core.nbytes
 
     @property
     def tag(self) -> int:
-        """As it was posted."""
+        """The tag with which it was posted."""
         return self._core.tag
 
     @property
     def stage(self) -> MessageStage:
-        """How far it has come: a look, which does not carry it on.
+        """The stage of the message. Reading it does not make progress.
 
-        ``"posted"``; ``"arrived"``: all bytes are in this process, some in pinned memory on their
-        way to a GPU, which is so of receives by messages alone; ``"unpacked"``: all are where they
-        belong, of a send at the peer; ``"consumed"``: and ``done()``, ``nbytes`` or a wait has told
-        the program, or its place in the window has gone to another. One that fails stays where it
-        was.
+        ``"posted"``: not complete. ``"arrived"`` (only for receives by messages): all bytes are in
+        this process, and some are still in pinned memory before their copy to a GPU.
+        ``"unpacked"``: all bytes are in the destination memory, which for a send is the peer's.
+        ``"consumed"``: also, ``done()``, ``nbytes`` or a wait has reported the completion, or
+        another message has taken its place in the window. A message that fails keeps its stage.
         """
         return cast("MessageStage", self._core.stage)
 
     def done(self) -> bool:
-        """Tell whether it has ended, at once.
+        """Return whether the message has ended, without blocking.
 
         Raises
         ------
         PeerLostError, InvalidArgumentError, UnavailableError, AbortedError
-            It has failed, as ``wait()`` tells.
+            The message has failed, as for ``wait()``.
         """
         return self._core.done()
 
     def wait(self, timeout: float | timedelta | None = None) -> None:
-        """Wait until it has ended, and raise if it failed.
+        """Wait until the message has ended; raise its error if it failed.
 
         Parameters
         ----------
         timeout
-            Seconds to wait at most. The message goes on if they pass.
+            Maximum seconds to wait; None: no limit. The message continues after a timeout.
 
         Raises
         ------
         TimeoutError
-            ``timeout`` passed, and the message goes on.
+            ``timeout`` expired; the message continues.
         InvalidArgumentError
-            The message is longer than its receive; both sides hear that.
+            The message is longer than its receive buffer; both sides raise this.
         PeerLostError
-            The peer has gone, or was not connected in ``connect_timeout``.
+            The peer has exited, or no connection was established within ``connect_timeout``.
         AbortedError
-            It was given up, here or there, or one of the two sessions closed.
+            The message was cancelled on either side, or one of the two sessions closed.
         """
         self._core.wait(timeout)
 
     def cancel(self) -> None:
-        """Give it up, and return at once.
+        """Cancel the message, without blocking.
 
-        It ends soon, done or with :class:`~pccl.AbortedError`, and only then is its memory free.
+        The message ends soon, successfully or with :class:`~pccl.AbortedError`; its memory must not
+        be reused before.
         """
         self._core.release()
 
     release = method_under_former_name("release", cancel)
 
     def __repr__(self) -> str:
-        """Say what it is."""
+        """Return a description of the message."""
         return f"<pccl.p2p.Message: {self._core}>"
 
 
 class Transfer:
-    """What goes to and from one peer, at most so much at a time, from ``Session.transfer()``.
+    """Queue of messages and transfers with one peer, from ``Session.transfer()``.
 
-    A send goes into the first receive of its tag that the peer has posted; its bytes move once,
-    from memory to memory. Tags are those of the two sessions, whichever of their transfers posts.
-    Of reads and writes the peer's program knows nothing.
+    A window limits the number in flight. A send matches the first posted receive with its tag on
+    the peer; its bytes are copied once, from memory to memory. Tags are matched between the two
+    sessions, independent of the transfer object that posts. Reads and writes are invisible to the
+    peer's program.
     """
 
     def __init__(self, core: _P2pTransfer) -> None:
-        """Take what a session made."""
+        """Wrap an object that a session created."""
         self._core = core
 
     def post_send(
@@ -127,32 +129,32 @@ class Transfer:
         tag: int = 0,
         timeout: float | timedelta | None = 10.0,
     ) -> Message:
-        """Begin to send bytes of a memory.
+        """Start to send bytes of a memory.
 
         Parameters
         ----------
         memory, offset, nbytes
-            The bytes, which must not change until the message is done.
+            Bytes to send, which must not change until the message is done.
         tag
-            0 to 2**64 - 1: which receive of the peer it goes into.
+            Tag of the peer's receive, 0 to 2**64 - 1.
         timeout
-            Seconds to wait for room in the window; None: for as long as it takes.
+            Maximum seconds to wait for room in the window; None: no limit.
 
         Returns
         -------
         Message
-            Done once the peer's memory has the bytes.
+            Message that is done when the bytes are in the peer's memory.
 
         Raises
         ------
         TimeoutError
-            As many sends as the window has did not end in time; nothing is posted.
+            The window of sends was full until ``timeout`` expired; nothing is posted.
         InvalidArgumentError
-            The bytes are not within the memory, or that is not registered any more.
+            The bytes are not within the memory, or the memory is no longer registered.
         PeerLostError
-            Nobody is there.
+            The peer is not reachable.
         ResourceExhaustedError
-            1024 sends of the two sessions wait already.
+            1024 sends between the two sessions are already waiting.
         """
         require(memory, Memory, "memory", "a pccl.p2p.Memory")
         return Message(
@@ -174,32 +176,32 @@ class Transfer:
         tag: int = 0,
         timeout: float | timedelta | None = 10.0,
     ) -> Message:
-        """Begin to receive a message, of ``nbytes`` bytes or fewer.
+        """Start to receive a message of at most ``nbytes`` bytes.
 
         Parameters
         ----------
         memory, offset, nbytes
-            Where it goes; these bytes are the peer's until the message is done.
+            Receive buffer; the peer may write these bytes until the message is done.
         tag
-            0 to 2**64 - 1: which sends of the peer it takes.
+            Tag of the peer's send, 0 to 2**64 - 1.
         timeout
-            Seconds to wait for room in the window; None: for as long as it takes.
+            Maximum seconds to wait for room in the window; None: no limit.
 
         Returns
         -------
         Message
-            Done once the bytes are here; its ``nbytes`` says how many.
+            Message that is done when the bytes have arrived; its ``nbytes`` is their number.
 
         Raises
         ------
         TimeoutError
-            As many receives as the window has did not end in time; nothing is posted.
+            The window of receives was full until ``timeout`` expired; nothing is posted.
         InvalidArgumentError
-            The bytes are not within the memory, or that is not registered any more.
+            The bytes are not within the memory, or the memory is no longer registered.
         PeerLostError
-            Nobody is there.
+            The peer is not reachable.
         ResourceExhaustedError
-            1024 receives of the two sessions wait already.
+            1024 receives between the two sessions are already waiting.
         """
         require(memory, Memory, "memory", "a pccl.p2p.Memory")
         return Message(
@@ -220,31 +222,32 @@ class Transfer:
         notify: bytes = b"",
         timeout: float | timedelta | None = 10.0,
     ) -> Work:
-        """Begin to copy ``remote`` to ``local``, of as many bytes, as ``Session.read()``.
+        """Start to copy ``remote`` to ``local``, of equal length, as ``Session.read()`` does.
 
         Parameters
         ----------
         local, remote
-            Slices, or whole memories; the remote one is this peer's.
+            Slices, or whole memories; the remote memory belongs to this peer.
         notify
-            At most 16 KiB, which the peer gets once all bytes have been read.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been read; empty:
+            no notification.
         timeout
-            Seconds to wait for room in the window; None: for as long as it takes.
+            Maximum seconds to wait for room in the window; None: no limit.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         TimeoutError
-            As many reads as the window has did not end in time; nothing is posted.
+            The window of reads was full until ``timeout`` expired; nothing is posted.
         InvalidArgumentError
-            The sides differ in length, the remote memory is another peer's, or the local one is not
-            registered any more.
+            The sides differ in length, the remote memory belongs to another peer, or the local
+            memory is no longer registered.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         """
         return self._post_one_sided(self._core.post_read, local, remote, notify, timeout)
 
@@ -256,31 +259,32 @@ class Transfer:
         notify: bytes = b"",
         timeout: float | timedelta | None = 10.0,
     ) -> Work:
-        """Begin to copy ``local`` to ``remote``, of as many bytes, as ``Session.write()``.
+        """Start to copy ``local`` to ``remote``, of equal length, as ``Session.write()`` does.
 
         Parameters
         ----------
         local, remote
-            Slices, or whole memories; the remote one is this peer's.
+            Slices, or whole memories; the remote memory belongs to this peer.
         notify
-            At most 16 KiB, which the peer gets once all bytes are there.
+            Payload of at most 16 KiB, delivered to the peer after all bytes have been written;
+            empty: no notification.
         timeout
-            Seconds to wait for room in the window; None: for as long as it takes.
+            Maximum seconds to wait for room in the window; None: no limit.
 
         Returns
         -------
         Work
-            The transfer, which has begun.
+            The started transfer.
 
         Raises
         ------
         TimeoutError
-            As many writes as the window has did not end in time; nothing is posted.
+            The window of writes was full until ``timeout`` expired; nothing is posted.
         InvalidArgumentError
-            The sides differ in length, the remote memory is another peer's, or the local one is not
-            registered any more.
+            The sides differ in length, the remote memory belongs to another peer, or the local
+            memory is no longer registered.
         UnavailableError
-            The peer has come back as another incarnation since its memory was imported.
+            The peer has restarted as another incarnation since its memory was imported.
         """
         return self._post_one_sided(self._core.post_write, local, remote, notify, timeout)
 
@@ -297,28 +301,28 @@ class Transfer:
         return Work(post(mine, theirs, here.nbytes, notify, timeout))
 
     def is_complete(self) -> bool:
-        """Tell whether all that were posted have ended, well or not."""
+        """Return whether all posted operations have ended, successfully or not."""
         return self._core.is_complete()
 
     def wait(self, timeout: float | timedelta | None = None) -> None:
-        """Wait until all have ended; raise the first error of those that ended since the last wait.
+        """Wait until all posted operations have ended; raise the first error since the last wait.
 
         Parameters
         ----------
         timeout
-            Seconds to wait at most. Messages go on if they pass.
+            Maximum seconds to wait; None: no limit. The operations continue after a timeout.
 
         Raises
         ------
         TimeoutError
-            ``timeout`` passed; says what has not ended.
+            ``timeout`` expired; the message lists the operations that have not ended.
         PeerLostError, InvalidArgumentError, UnavailableError, AbortedError
-            As ``Message.wait()``.
+            As for ``Message.wait()``.
         """
         self._core.wait(timeout)
 
     def cancel(self) -> None:
-        """Give up all that have not ended, and return at once, as ``Message.cancel()``."""
+        """Cancel all operations that have not ended; does not block, as ``Message.cancel()``."""
         self._core.release()
 
     release = method_under_former_name("release", cancel)

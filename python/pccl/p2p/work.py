@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers that are under way, and plans of many blocks."""
+"""Transfers in flight, and plans of many blocks."""
 
 from __future__ import annotations
 
@@ -27,76 +27,76 @@ __all__ = ["Blocks", "Plan", "Work", "WorkStats", "indices_of", "whole_plan"]
 #: Rows of offset and length, or (base, length, stride, count).
 Blocks: TypeAlias = "NDArray[Any] | tuple[int, int, int, int]"
 
-_STRIDED = 4  # numbers
+_STRIDED = 4  # numbers in a strided description
 
 
 @dataclass(frozen=True)
 class WorkStats:
-    """What became of a transfer so far."""
+    """Statistics of a transfer."""
 
-    #: Bytes asked for, in how many blocks, and as how many pieces these have gone.
+    #: Requested bytes, their blocks, and the pieces that were transferred for these.
     nbytes: int
     blocks: int
     pieces: int
-    #: From its begin until now, or until its end.
+    #: Seconds from the start until now, or until the end.
     seconds: float
     #: ``"shm, mapped"``, ``"shm, by the kernel"``, ``"shm, by CUDA IPC"``, ``"shm, through pinned
-    #: memory"``, ``"shm, by messages"``, ``"tcp, by messages"``; empty: not connected.
+    #: memory"``, ``"shm, by messages"``, ``"tcp, by messages"``; empty if not connected.
     path: str
-    #: Why not by a faster path; empty where there is none.
+    #: Reasons against a faster path; empty if there is no faster path.
     reasons: str
 
 
 class Work:
-    """One transfer. It goes on when this object is dropped."""
+    """One-sided transfer. It continues if this object is dropped."""
 
     def __init__(self, core: _core._P2pWork) -> None:
-        """Take what a session made."""
+        """Wrap an object that a session created."""
         self._core = core
 
     def done(self) -> bool:
-        """Tell whether the transfer has ended, and go on with it for a moment if not.
+        """Return whether the transfer has ended; makes some progress if it has not.
 
         Raises
         ------
         PeerLostError, UnavailableError, AbortedError
-            It has failed, as ``wait()`` tells.
+            The transfer has failed, as for ``wait()``.
         """
         return self._core.done()
 
     def wait(self, timeout: float | timedelta | None = None) -> None:
-        """Wait until the transfer has ended, and raise if it failed.
+        """Wait until the transfer has ended; raise its error if it failed.
 
         Parameters
         ----------
         timeout
-            Seconds to wait at most. The transfer goes on if they pass.
+            Maximum seconds to wait; None: no limit. The transfer continues after a timeout.
 
         Raises
         ------
         TimeoutError
-            ``timeout`` passed, and the transfer goes on.
+            ``timeout`` expired; the transfer continues.
         PeerLostError
-            The peer has gone, or was not connected in ``connect_timeout``.
+            The peer has exited, or no connection was established within ``connect_timeout``.
         UnavailableError
-            The peer has ended the registration, or come back as another incarnation.
+            The peer has ended the registration, or has restarted as another incarnation.
         AbortedError
-            The transfer was given up, or one of the two sessions closed.
+            The transfer was cancelled, or one of the two sessions closed.
         """
         self._core.wait(timeout)
 
     def cancel(self) -> None:
-        """Give up what is not on its way yet, and return at once.
+        """Cancel the parts that have not started yet, without blocking.
 
-        The transfer ends soon, with :class:`~pccl.AbortedError` unless all had been done, and only
-        then is its memory free. Its notification does not come.
+        The transfer ends soon, with :class:`~pccl.AbortedError` unless it was already complete; its
+        memory must not be reused before. Its notification is not delivered.
         """
         self._core.release()
 
     release = method_under_former_name("release", cancel)
 
     def stats(self) -> WorkStats:
-        """Return bytes, seconds, and the path that was taken, and why."""
+        """Return the bytes, the seconds, the path, and the reasons for the path."""
         return WorkStats(**self._core.stats())
 
 
@@ -115,17 +115,17 @@ class Plan:
         self._device = local.device
 
     def __len__(self) -> int:
-        """Count the blocks."""
+        """Return the number of blocks."""
         return len(self._core)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all blocks."""
+        """The total bytes of all blocks."""
         return self._core.nbytes
 
     @property
     def device(self) -> str:
-        """Where the local memory is: ``"cpu"`` or ``"cuda:1"``."""
+        """The device of the local memory: ``"cpu"`` or ``"cuda:1"``."""
         return self._device
 
 
@@ -148,7 +148,7 @@ def _checked(blocks: Blocks) -> Blocks:
 
 
 def whole_plan(here: LocalSlice, there: RemoteSlice) -> Plan:
-    """Return the plan of one block, of as many bytes on both sides."""
+    """Return the plan of one block, of equal length on both sides."""
     one = (here.nbytes, 0, 1)
     return Plan(here.memory, (here.offset, *one), there.memory, (there.offset, *one))
 
@@ -156,7 +156,7 @@ def whole_plan(here: LocalSlice, there: RemoteSlice) -> Plan:
 def indices_of(
     indices: Sequence[int] | NDArray[Any] | None, plan: Plan
 ) -> NDArray[np.uint32] | None:
-    """Return which blocks of ``plan`` are meant, checked; None: all."""
+    """Return the checked numbers of blocks of ``plan``; None: all blocks."""
     if indices is None:
         return None
     chosen = np.asarray(indices)
