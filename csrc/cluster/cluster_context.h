@@ -6,7 +6,7 @@
 //     register_transform     sets the circuits that carry them, coming from another phase
 //     pre_commit             makes all switches lock and check the change; no light moves
 //     commit                 all switches perform it, are read and confirm, or none does
-//     switch_phase           both, with the caller's drain in between
+//     switch_phase           both, with a drain by the caller in between
 //     Switch: command        queues a change of one switch, for a commit of that, or of all
 #pragma once
 

@@ -3,7 +3,7 @@
 // Transaction that switches many devices from some circuits to others: all of them, or none.
 //
 //     connect, lock, read, prepare      while traffic continues; a failure changes nothing
-//     drain                             the caller's action
+//     drain                             the action of the caller
 //     commit                            dark from here; switches without rollback come last
 //     settle, read, light               until here; proof is the reading, not an <ok/>
 //     confirm, save, release
