@@ -2289,7 +2289,7 @@ class Capsule:
         """The preferred protocol of messages between GPUs; usually empty."""
     @staticmethod
     def parse(data: bytes) -> Capsule:
-        """Parse the bytes of a capsule, as ``pccl.Capsule.parse`` does.
+        """Return the capsule that the bytes hold, as ``pccl.Capsule.parse`` does.
 
         Parameters
         ----------

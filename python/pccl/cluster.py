@@ -131,7 +131,7 @@ class Cluster:
         return self._degraded or None
 
     def plan(self, source: str | None, target: str) -> Plan:
-        """Plan a switch from one phase to another, without contacting the switches.
+        """Return the plan of a switch from one phase to another, without contacting the switches.
 
         Parameters
         ----------
