@@ -114,5 +114,5 @@ def test_it_switches_under_a_job_and_shows_what_is_refused(shown: Any) -> None:
 def test_it_loses_a_server_and_reads_from_its_successor(shown: Any) -> None:
     printed = [now["printed"] for _, now in shown if now["printed"]]
     assert printed[-2] == "True True\n"  # the error names session and process
-    assert "another life" in printed[-1]
+    assert "another incarnation" in printed[-1]
     assert [now["text"] for _, now in shown].count("True") == 3  # of the comparisons of bytes

@@ -151,7 +151,9 @@ def test_an_earlier_life_does_not_replace_its_successors_entry(store):
         old.publish(keys=first.register(stamps(1)))
         new.publish()
         entry = store.get("prefill-0")
-        with pytest.raises(pccl.UnavailableError, match='another life of session "prefill-0"'):
+        with pytest.raises(
+            pccl.UnavailableError, match='another incarnation of session "prefill-0"'
+        ):
             old.publish()
         old.withdraw()
         assert store.get("prefill-0") == entry
