@@ -66,9 +66,7 @@ def test_a_collective_is_given_where_none_is_named_alone(tmp_path: Path) -> None
     algo = msccl_xml.ring_all_reduce(3)
     file = tmp_path / "algo.xml"
     file.write_text(custom(algo))
-    with pytest.raises(
-        pccl.UnsupportedError, match=r"algo\.xml:1: .* names no collective: import"
-    ):
+    with pytest.raises(pccl.UnsupportedError, match=r"algo\.xml:1: .* names no collective: import"):
         pccl.Capsule.from_msccl(file)
     with pytest.raises(
         pccl.InvalidArgumentError, match=r"algo\.xml:1: the root given is 3; it must"

@@ -358,8 +358,8 @@ class Directory:
         present = self._store.get(self._session.name)
         if present is not None and present != self._published:
             raise UnavailableError(
-                f'another incarnation of session "{self._session.name}" has put its entry since this one '
-                "did: it is the one that peers find"
+                f'another incarnation of session "{self._session.name}" has put its entry since '
+                "this one did: it is the one that peers find"
             )
 
     def _delete_if(self, key: str, value: bytes) -> None:
