@@ -453,14 +453,16 @@ class LibcudaDriver final : public Driver {
     /// Copies 2 * `bytes`. Drivers use a copy engine for two rows of any size.
     Status copy_two_rows(DeviceAddress to, const std::byte* from, std::size_t bytes,
                          Stream stream) {
-        const CUDA_MEMCPY2D rows{.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                 .srcHost = from,
-                                 .srcPitch = bytes,
-                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                 .dstDevice = to,
-                                 .dstPitch = bytes,
-                                 .WidthInBytes = bytes,
-                                 .Height = 2};
+        // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): both kinds are set below.
+        CUDA_MEMCPY2D rows{};
+        rows.srcMemoryType = CU_MEMORYTYPE_HOST;
+        rows.srcHost = from;
+        rows.srcPitch = bytes;
+        rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        rows.dstDevice = to;
+        rows.dstPitch = bytes;
+        rows.WidthInBytes = bytes;
+        rows.Height = 2;
         PCCL_CUDA(cuMemcpy2DAsync, &rows, static_cast<CUstream>(stream));
         return Status::ok();
     }
