@@ -97,7 +97,7 @@ WAYS = {
 }
 
 _TYPE = re.compile(
-    r"\b(?:class|struct|union|enum(?:\s+class)?)\s+(?:PCCL_API\s+|alignas\([^)]*\)\s*|\[\[nodiscard\]\]\s*)*(\w+)[^;(){}]*\{"
+    r"\b(?:class|struct|union|enum(?:\s+class)?)\s+(?:PCCL_API\s+|alignas\([^)]*\)\s*|\[\[nodiscard\]\]\s*)*(\w+)(?:\s+final)?(?:\s*:(?!:)[^;(){}]*)?\s*\{"
     r"|\busing\s+(\w+)\s*="
 )
 _FOREIGN = re.compile(r"\b(?:at|c10|c10d|torch|std)::\w+")
