@@ -27,6 +27,9 @@
 
 namespace pccl {
 
+/// A code is chosen by the caller's next action. kMismatch covers ranks that disagree about one
+/// operation, a rank that cannot take part in one as the others can, and a peer, switch or store
+/// whose state or identity is not the expected one. The message names both sides.
 enum class StatusCode {
     kOk,
     kInvalidArgument,    // the caller passed an invalid argument: correct the call
@@ -34,7 +37,7 @@ enum class StatusCode {
     kUnavailable,        // not here or not now: try elsewhere or later
     kPeerLost,           // a peer died, closed or broke the protocol: shrink or stop
     kTimeout,            // the deadline passed: the message names the missing rank
-    kMismatch,           // two ranks disagree about one operation: correct the program
+    kMismatch,           // two sides disagree (below): correct the program or the setting
     kAborted,            // abort was called
     kResourceExhausted,  // memory, descriptors, slots: free some or raise the bound
     kInternal,           // a bug of the library

@@ -102,7 +102,7 @@ struct Sides {
     Rank self = 0;
     Rank peer = 0;
 };
-/// Advice at the end of every mismatch message.
+/// Advice of mismatch messages about the order of calls.
 inline constexpr std::string_view kCallAlike =
     "call the same collectives in the same order on all ranks";
 /// Returns the error for two headers that differ: kMismatch naming the difference and both sides,

@@ -3,16 +3,15 @@
 // Endpoint for transfers between processes that are not ranks of one collective. The processes come
 // and go, and access each other's registered memory without a call by the peer.
 //
-//     auto a = Session::create({.name = "prefill-0"});        // listens from here on
-//     auto memory = a->register_memory({data, bytes});
+//     auto a = Session::create({.name = "prefill-0"}).value();  // listens from here on
+//     auto memory = a->register_memory({data, bytes}).value();
 //     hand_over(a->connection_info(), memory->serialised_descriptor());
 //
-//     auto b = Session::create({.name = "decode-3"});         // in another process
+//     auto b = Session::create({.name = "decode-3"}).value();   // in another process
 //     b->load_remote_conn_info(info);
-//     auto theirs = b->import_memory("prefill-0", descriptor);
-//     auto work = b->read({mine, {0, n}}, {theirs, {0, n}});  // connects at its first use
-//     work->wait(Deadline::after(2s));
-//
+//     auto theirs = b->import_memory("prefill-0", descriptor).value();
+//     auto work = b->read({mine, {0, n}}, {theirs, {0, n}}).value();  // connects if needed
+//     work.wait(Deadline::after(2s));
 //
 // All sessions are equal, and no call waits for the peer's program: the progress threads of both
 // processes do the work. Everything here is thread-safe.

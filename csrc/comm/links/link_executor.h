@@ -176,7 +176,8 @@ class LinkExecutor {
     std::size_t rounds_ = 0;
     std::size_t windows_at_once_ = 1;
     std::size_t scratch_stride_ = 0;  // bytes
-    /// Elements of a block that no step names: this rank's own block.
+    /// Elements of the block whose chunks scratch memory holds: the only output block, or the
+    /// longest block.
     std::size_t scratch_count_ = 0;
     std::size_t scratch_bytes_ = 0;  // bytes of one window
     std::size_t window_round_ = 0;   // first window that not all lanes have finished

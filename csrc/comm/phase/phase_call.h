@@ -5,8 +5,10 @@
 //
 //     others                                       rank 0, the controller
 //     kCalled  drains                              kCalled  the transaction prepares all switches
-//     kReady   requests the result from rank 0     drains; polls the others until all are ready
-//                                                  commits, settles, reads, confirms
+//                                                           drains
+//     kReady   requests the result from rank 0     kReady   polls the others until all are ready
+//                                                           commits, waits for light, reads,
+//                                                           confirms
 //     kDone    acts on the result                  kDone    publishes it; polls until all have it
 //
 // A ready rank may give up only while rank 0 has not called: it publishes that first, and then

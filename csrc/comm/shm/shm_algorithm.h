@@ -19,8 +19,8 @@ struct ShmPlan {
     bool is_direct = false;       // ranks read each other's memory
     // Results bypass the caches, because they would be evicted before they are read.
     bool streams_results = false;
-    // Elements of a block (two_shot: of a rank's part) that a round moves; all of them if it is
-    // direct.
+    // Elements of a block that a round moves, or of a rank's part if scatters_first; all of them
+    // if it is direct.
     std::size_t window = 1;
     // If it is direct and only two ranks have the length of their exchange: up to this many bytes
     // still go through the segment.
@@ -61,8 +61,8 @@ struct Round {
     }
 };
 
-/// Returns a round of a collective. The rounds repeat for each window: one, or two for a two-shot
-/// all_reduce.
+/// Returns a round of a collective. The rounds repeat for each window: two if scatters_first(),
+/// otherwise one.
 [[nodiscard]] Round round_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
                              std::size_t round);
 

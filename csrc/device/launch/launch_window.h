@@ -40,8 +40,8 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
         sys::cuda::Stream stream = nullptr;
         int blocks = 0;
     };
-    /// Permit for one launch. Until its end no other launch begins on the device, except where no
-    /// limit applies: few groups, or a capture.
+    /// Permit for one launch. Until its end this process begins no other launch on the device,
+    /// except where no limit applies: few groups, or a capture.
     class LaunchPermit {
        public:
         LaunchPermit() = default;
