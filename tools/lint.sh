@@ -6,7 +6,7 @@
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh changed   with clang-tidy and documentation for what this branch changes
-#   tools/lint.sh ci        without what compiles every C++ file anew (each alone, clang-tidy)
+#   tools/lint.sh ci        without the compilation of each C++ file alone
 #   tools/lint.sh quick     without what needs a build either, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
@@ -54,11 +54,13 @@ if [ "${1:-}" != quick ]; then
     step stubtest .venv/bin/python tools/check_stubs.py build/dev
     step documentation .venv/bin/python tools/build_docs.py ${changed:+--changed}
 fi
-if [ "${1:-}" != quick ] && [ "${1:-}" != ci ]; then
+if [ "${1:-}" != quick ]; then
     cmake --preset lint >/dev/null
+    step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
+fi
+if [ "${1:-}" != quick ] && [ "${1:-}" != ci ]; then
     step "headers of tests" cmake --build build/lint --target CMakeFiles/pccl_base_test.dir/cmake_pch.hxx.gch
     step alone .venv/bin/python tools/check_alone.py build/lint
-    step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/lint
 fi
 
 if [ ${#failed[@]} -ne 0 ]; then

@@ -174,6 +174,7 @@ template <typename Integer, typename Wide>
 void widen_integers(std::byte* dst, const std::byte* src, std::size_t count) {
     auto* const out = loose<Wide>(dst);
     const auto* const in = loose<Integer>(src);
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 keeps its sign.
     for (std::size_t i = 0; i < count; ++i) out[i].value = static_cast<Wide>(in[i].value);
 }
 
