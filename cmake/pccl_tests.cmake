@@ -7,6 +7,7 @@ find_package(GTest REQUIRED)
 
 # Stands in for NVIDIA's library: opened by name, as that is.
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
+target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR})
 
 # In a file of its own, as no other then differs between clones (tests/fakes/places.h).
 set(places ${PROJECT_BINARY_DIR}/tests/places.cc)
