@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,29 +15,41 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def build(folder: Path) -> Path:
-    """Build the wheel, with the flags of the dev preset so that ccache has its objects."""
-    flags = {
-        "cmake.build-type": "RelWithDebInfo",
-        "build-dir": str(REPOSITORY / "build" / "wheel-test"),
-        "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O2 -g1",
-        "cmake.define.PCCL_DEVELOPER": "ON",
-        "cmake.define.PCCL_WITH_CUDA": "ON" if Path("/dev/nvidiactl").exists() else "OFF",
-    }
+    """Build the wheel, of the modules of build/dev where they are."""
+    if (REPOSITORY / "build" / "dev" / "cmake_install.cmake").exists():
+        flags = {
+            "build-dir": str(folder / "build"),
+            "cmake.define.PCCL_PREBUILT": str(_installed(folder / "prefix") / "pccl"),
+        }
+    else:
+        flags = {
+            "build-dir": str(REPOSITORY / "build" / "wheel-test"),
+            "cmake.define.PCCL_WITH_CUDA": "ON" if Path("/dev/nvidiactl").exists() else "OFF",
+        }
     options = [f"--config-settings={name}={value}" for name, value in flags.items()]
     pip = [sys.executable, "-m", "pip", "wheel", REPOSITORY, "--no-build-isolation", "--no-deps"]
-    # The tools of make dev: others give the same flags in another order, or g++ another name.
-    tools = {"CMAKE_EXECUTABLE": shutil.which("cmake") or "", "CXX": "c++"}
+    _run([*pip, *options, "-w", folder])
+    (path,) = folder.glob("pccl_collectives-*.whl")
+    return path
+
+
+def _installed(prefix: Path) -> Path:
+    """Install the package of build/dev, with the run paths of an installed one."""
+    install = ["cmake", "--install", REPOSITORY / "build" / "dev", "--component", "python"]
+    _run([*install, "--prefix", prefix])
+    return prefix
+
+
+def _run(command: list[object]) -> None:
     done = subprocess.run(
-        [*pip, *options, "-w", folder],
-        env=os.environ | tools | {"CMAKE_BUILD_PARALLEL_LEVEL": "2"},
+        [str(part) for part in command],
+        env=os.environ | {"CMAKE_BUILD_PARALLEL_LEVEL": "2"},
         capture_output=True,
         text=True,
         check=False,
         cwd="/",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("pccl_collectives-*.whl")
-    return path
 
 
 @dataclass(frozen=True)
