@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# libplugin_PCCL.so, by which NIXL's agents reach each other over sessions (docs/nixl.md). It holds
-# all of PCCL that it needs, and no symbol of NIXL: it works with every NIXL from 1.0 on.
+# libplugin_PCCL.so, by which NIXL's agents reach each other over sessions (docs/guide/nixl.md). It
+# holds all of PCCL that it needs, and no symbol of NIXL: it works with every NIXL from 1.0 on.
 
 # Where nothing else is said, those of tools/setup_nixl.sh, for the tests.
 set(nixl ${PROJECT_SOURCE_DIR}/build/nixl/src)

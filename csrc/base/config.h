@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Settings from the environment: the only file that reads it. docs/configuration.md lists every
-// key.
+// Settings from the environment: the only file that reads it. docs/reference/configuration.md
+// lists every key.
 //
 // The settings are read once, at the first use in a process; later changes of the environment have
 // no effect.

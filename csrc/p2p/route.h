@@ -19,7 +19,7 @@ struct Route {
     std::string reasons{};
 };
 
-/// Returns the path that the blocks of a plan take; docs/p2p.md lists all of them.
+/// Returns the path that the blocks of a plan take; docs/reference/p2p.md lists all of them.
 [[nodiscard]] runtime::SessionPath route_of(const Route& route, const Plan& plan);
 
 }  // namespace pccl::p2p

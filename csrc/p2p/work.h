@@ -21,7 +21,7 @@ struct WorkStats {
     std::uint64_t blocks = 0;
     std::uint64_t pieces = 0;  // into which the blocks were joined or cut
     Duration taken{};          // so far, or from begin to end
-    std::string path{};        // "shm, mapped", "tcp, by messages", ... (docs/p2p.md)
+    std::string path{};        // "shm, mapped", "tcp, by messages", ... (docs/reference/p2p.md)
     std::string reasons{};     // why no faster path was taken; empty: there is none
 };
 

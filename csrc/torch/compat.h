@@ -4,7 +4,7 @@
 //
 // Only virtual functions that have the same name in all of them are overridden: from 2.14 on, those
 // of collectives are aliases. Later releases treat additional ones (reconfigure, windows, hooks) as
-// absent; docs/frameworks.md lists the consequences.
+// absent; docs/reference/torch.md lists the consequences.
 #pragma once
 
 #include <dlfcn.h>

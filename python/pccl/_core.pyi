@@ -94,7 +94,8 @@ def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta
     Returns
     -------
     bytes
-        JSON: a part of a flight record (docs/failure.md), or ``"members"``; and ``"next"``.
+        JSON: a part of a flight record (docs/reference/failure.md), or ``"members"``; and
+        ``"next"``.
 
     Raises
     ------
@@ -317,7 +318,7 @@ class Communicator:
         addresses of that host), ``"file:///path"`` (on a file system that all ranks share), or a
         store object. A single process needs none. Groups with the same name may meet there one
         after the other, also after a restart of the job: entries of earlier groups do no harm.
-        docs/security.md describes its protection.
+        docs/reference/security.md describes its protection.
     timeout
         Maximum seconds of an operation or of the rendezvous; above 0. Infinite: no limit.
     name
@@ -1163,8 +1164,8 @@ class Communicator:
         """Receive an object from another rank's ``send_object``.
 
         **pickle runs code that the sender chooses.** Use it only if you trust all ranks as you
-        trust this program; docs/security.md describes how a group is protected from strangers. Only
-        one thread at a time may receive objects of one peer and tag.
+        trust this program; docs/reference/security.md describes how a group is protected from
+        strangers. Only one thread at a time may receive objects of one peer and tag.
 
         Parameters
         ----------
@@ -1197,7 +1198,7 @@ class Communicator:
         """Copy the root's object to all ranks, by pickle.
 
         **pickle runs code that the root chooses.** Use it only if you trust all ranks as you trust
-        this program; docs/security.md describes how a group is protected from strangers.
+        this program; docs/reference/security.md describes how a group is protected from strangers.
 
         Parameters
         ----------
@@ -2398,7 +2399,7 @@ class TopologyWarning:
 
     @property
     def name(self) -> str:
-        """The name of the warning, which is stable; docs/topology.md lists all names."""
+        """The name of the warning, which is stable; docs/reference/topology.md lists all names."""
     @property
     def subject(self) -> str:
         """The device concerned (``"gpu3"`` or a bus id), or a line of a file."""
@@ -2464,7 +2465,7 @@ class TopologyPath:
 
     @property
     def type(self) -> _PathType:
-        """The worst link type on the path; docs/topology.md lists the types."""
+        """The worst link type on the path; docs/reference/topology.md lists the types."""
     @property
     def bandwidth(self) -> float:
         """The bandwidth of the narrowest link, in GB/s."""

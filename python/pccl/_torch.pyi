@@ -36,9 +36,9 @@ class Options(Backend.Options):
         ``ValueError``.
     protocol
         Preferred protocol of collectives of CUDA tensors: ``"ll"``, ``"ll128"``, ``"direct"``,
-        ``"staggered"`` or ``"copy_engine"`` (docs/gpus.md); it is used for collectives that support
-        it. Empty for the fastest. ``pccl.explain`` shows the effect. Another name raises
-        ``ValueError``.
+        ``"staggered"`` or ``"copy_engine"`` (docs/reference/gpus.md); it is used for collectives
+        that support it. Empty for the fastest. ``pccl.explain`` shows the effect. Another name
+        raises ``ValueError``.
     least
         Minimum number of ranks that ``torch.distributed.shrink_group``, which also takes these
         options, may leave in the group; None for the default of ``pccl.shrink``.

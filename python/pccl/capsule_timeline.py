@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["recorded"]
 
-GPU_STEP_S = 3e-6  # between fenced slots, see docs/capsules.md
+GPU_STEP_S = 3e-6  # between fenced slots, see docs/reference/capsules.md
 
 
 def recorded(data: bytes, size: int, device: Literal["cpu", "cuda"] = "cpu") -> Recorded:

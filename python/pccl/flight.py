@@ -28,7 +28,8 @@ _FEW = 3
 def flight_record() -> dict[str, typing.Any]:
     """Return the last 2000 operations of this process's groups, and the events of its sessions.
 
-    ``docs/failure.md`` describes the fields. Operations that run during the call may be missing.
+    ``docs/reference/failure.md`` describes the fields. Operations that run during the call may be
+    missing.
     """
     from pccl import _core
 

@@ -42,7 +42,8 @@ class GpuLaunch(NamedTuple):
         a group of one; or ``"program of ring"``, where the group was requested to run that
         schedule.
     protocol
-        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``; see docs/gpus.md.
+        ``"ll"``, ``"ll128"``, ``"direct"``, ``"staggered"`` or ``"copy_engine"``; see
+        docs/reference/gpus.md.
     blocks
         Thread blocks of the kernel on each GPU.
     threads

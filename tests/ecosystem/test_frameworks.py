@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of docs/frameworks.md, beside Gloo: the same weights, and the backend that was asked.
+"""The recipes of docs/guide/frameworks.md, beside Gloo: the same weights, and the right backend.
 
 They run where Lightning and accelerate are installed, which the tools of this project do not bring.
 """
@@ -19,7 +19,7 @@ import pytest
 from support.markdown import blocks_of
 
 pytestmark = pytest.mark.multiproc
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "frameworks.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "frameworks.md"
 PATIENCE_S = 180
 
 DATA = """

@@ -39,7 +39,7 @@ def torch_records_what_is_called(rank: int, world_size: int) -> None:
     first, second = recorded()[-2:]
     assert first["profiling_name"] == "pccl:all_reduce"
     assert first["input_sizes"] == [[5]]
-    # docs/frameworks.md: when it was issued; nobody tells torch when it is done.
+    # docs/reference/torch.md: when it was issued; nobody tells torch when it is done.
     assert (first["state"], first["retired"]) == ("scheduled", True)
     assert second["profiling_name"] == "pccl:broadcast"
     assert second["input_dtypes"] == ["Long"]

@@ -58,7 +58,7 @@ def test_examples_of_help(command: str, fresh: Environment, tmp_path: Path) -> N
 def test_examples_of_the_page_on_topologies(fresh: Environment, tmp_path: Path) -> None:
     lines = [
         line
-        for block in blocks_of(DOCS / "topology.md", "sh")
+        for block in blocks_of(DOCS / "guide" / "topology.md", "sh")
         for line in block.text.splitlines()
         if "--meet" not in line  # two hosts: tests/multiproc has them
     ]

@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = REPOSITORY / "README.md"
-PAGES = [README, *sorted((REPOSITORY / "docs").glob("*.md"))]
-PROGRAMS = [block for page in PAGES for block in blocks_of(page, "python")]
+PAGES = [README, *sorted((REPOSITORY / "docs").glob("*/*.md"))]
+PROGRAMS = [(page, block) for page in PAGES for block in blocks_of(page, "python")]
 SHELL = [line for block in blocks_of(README, "sh") for line in block.text.splitlines()]
 
 
-def identity(block: Block) -> str:
-    return f"{block.file}:{block.line}"
+def identity(page: Path, block: Block) -> str:
+    return f"{page.relative_to(REPOSITORY)}:{block.line}"
 
 
 def write_programs(folder: Path, page: Path, port: int) -> None:
@@ -55,15 +55,17 @@ def test_the_first_things_shown_are_a_program_and_how_to_start_it(
     assert sorted(said) == ["0", "1"]
 
 
-@pytest.mark.parametrize("block", PROGRAMS, ids=identity)
-def test_a_block_runs_as_it_is(block: Block, fresh: Environment, tmp_path: Path, port: int) -> None:
+@pytest.mark.parametrize(
+    ("page", "block"), PROGRAMS, ids=[identity(*program) for program in PROGRAMS]
+)
+def test_a_block_runs_as_it_is(
+    page: Path, block: Block, fresh: Environment, tmp_path: Path, port: int
+) -> None:
     """Without torch, alone; with torch, as torchrun starts it, which README shows."""
-    compile(block.text, identity(block), "exec")
+    compile(block.text, identity(page, block), "exec")
     if block.excuse:
-        pytest.skip(f"{identity(block)}: {block.excuse}")
-    write_programs(
-        tmp_path, REPOSITORY / ("docs" if block.file != "README.md" else "") / block.file, port
-    )
+        pytest.skip(f"{identity(page, block)}: {block.excuse}")
+    write_programs(tmp_path, page, port)
     torchrun = ["torchrun", "--nproc-per-node", "2"] if "init_process_group" in block.text else []
     command = [*torchrun, block.name] if torchrun else [fresh.python, block.name]
     done = fresh.run(*command, cwd=tmp_path, PET_MASTER_PORT=str(port))

@@ -80,9 +80,10 @@ def test_programs_are_typed_and_mistakes_are_found(
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "mistakes.py").write_text(MISTAKES)
-    for block in PROGRAMS:
+    for page, block in PROGRAMS:
         if not block.excuse.startswith("a fragment"):
-            (tmp_path / f"{block.file.split('.')[0]}_{block.line}.py").write_text(block.text)
+            place = "_".join(page.relative_to(REPOSITORY).with_suffix("").parts)
+            (tmp_path / f"{place}_{block.line}.py").write_text(block.text)
     mypy = [fresh.python, "-m", "mypy", "--config-file=", "--strict", f"--cache-dir={CACHE}"]
     files = sorted(path.name for path in tmp_path.glob("*.py"))
     done = fresh.run(*mypy, "--python-version", version, *files, cwd=tmp_path, timeout_s=900)

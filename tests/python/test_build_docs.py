@@ -54,7 +54,7 @@ def copy(tmp_path: Path) -> Path:
 
 def test_links_that_lead_nowhere_are_told_and_fail(copy: Path) -> None:
     pytest.importorskip("sphinx")
-    links = ["docs/nowhere.md", "docs/gpus.md#nowhere", "tools/nowhere.sh"]
+    links = ["docs/nowhere.md", "docs/reference/gpus.md#nowhere", "tools/nowhere.sh"]
     page = copy / "CONTRIBUTING.md"
     page.write_text("".join([page.read_text(), *(f"\n[link]({link})\n" for link in links)]))
     done = subprocess.run(

@@ -42,7 +42,7 @@ def wait(sequence: int, peer: int, seconds: float) -> dict[str, typing.Any]:
 def record_of(
     rank: int, entries: list[dict[str, typing.Any]], waits: list[dict[str, typing.Any]] | None
 ) -> dict[str, typing.Any]:
-    """One group of three GPUs, as docs/failure.md describes it."""
+    """One group of three GPUs, as docs/reference/failure.md describes it."""
     group = {"id": 7, "name": "tp", "rank": rank, "size": 3, "global_ranks": [0, 1, 2]}
     group |= {"device": "cuda", "waits": waits or []}
     return {

@@ -68,7 +68,7 @@ def test_figures_are_up_to_date(tools: ModuleType, name: str, tmp_path: Path) ->
 def test_every_picture_is_shown_by_some_page() -> None:
     pages = [
         REPOSITORY / "README.md",
-        *REPOSITORY.glob("docs/*.md"),
+        *REPOSITORY.glob("docs/**/*.md"),
         *REPOSITORY.glob("benchmarks/*.md"),
     ]
     text = "\n".join(page.read_text() for page in pages)

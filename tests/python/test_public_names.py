@@ -44,7 +44,7 @@ def test_a_module_offers_what_it_is_for_alone(name: str) -> None:
 
 
 def test_names_in_documents_are_there_after_import_pccl() -> None:
-    pages = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    pages = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("**/*.md"))]
     text = "\n".join(page.read_text() for page in pages)
     names = sorted(set(re.findall(r"`(pccl(?:\.[a-z]\w*)+)[`(]", text)))
     assert "pccl.bench.tune.run" in names

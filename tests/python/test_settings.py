@@ -119,7 +119,7 @@ def test_settings_are_found_and_documented() -> None:
 
 
 def configuration() -> str:
-    return (ROOT / "docs/configuration.md").read_text()
+    return (ROOT / "docs/reference/configuration.md").read_text()
 
 
 def test_without_settings_it_starts(tmp_path: Path) -> None:

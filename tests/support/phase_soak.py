@@ -119,7 +119,7 @@ class Disturbance:
             return ""
         fault = self._dice.choice(_FAULTS)
         # Who only says that it has confirmed takes the commit back later, when nobody looks: no ok
-        # can tell (docs/phases.md): the next switch finds it.
+        # can tell (docs/reference/phases.md): the next switch finds it.
         if fault == "lie" and (operation == "get-config" or self._device.is_unsure):
             return ""
         self.seen[f"{operation} {fault}"] += 1

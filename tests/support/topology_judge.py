@@ -2,7 +2,7 @@
 """Whether a plan is legal, found out without the search.
 
 Works on what ``pccl.topology`` shows of the machine: nodes, links, and the way each path takes. The
-rules are those of docs/topology.md.
+rules are those of docs/reference/topology.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Store that rank 0 serves over TCP. Where the job has a secret (PCCL_SECRET_FILE), clients must
-// prove it; otherwise any process that reaches the port has access (docs/security.md).
+// prove it; otherwise any process that reaches the port has access (docs/reference/security.md).
 //
 // Rank 0's store must outlive the use by the other ranks. A process sends its requests over one
 // connection, one at a time; a child of fork() opens its own connection.

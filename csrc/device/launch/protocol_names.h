@@ -11,7 +11,8 @@
 
 namespace pccl::device {
 
-/// Returns "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/gpus.md explains them.
+/// Returns "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/reference/gpus.md
+/// explains them.
 [[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
 
 /// Returns the name by which ranks exchange a protocol. These names were formerly those of users.

@@ -13,8 +13,8 @@
 namespace pccl::runtime {
 
 /// Returns {"version": 1, "host", "pid", "wall_ms", "steady_ns", "reason", "groups": [...],
-/// "entries": [...], "sessions": {...}}. Times of entries are on the steady clock. docs/failure.md
-/// describes the fields.
+/// "entries": [...], "sessions": {...}}. Times of entries are on the steady clock.
+/// docs/reference/failure.md describes the fields.
 [[nodiscard]] PCCL_API std::string flight_record_json(const std::string& reason);
 
 /// Writes the record atomically to PCCL_FLIGHT_DIR/flight-<host>-<pid>.json. Does nothing where the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Groups and operations of the flight recorder as JSON; docs/failure.md describes the fields.
+// Groups and operations of the flight recorder as JSON; docs/reference/failure.md describes
+// the fields.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sessions of the flight record as JSON; docs/failure.md describes the fields.
+// Sessions of the flight record as JSON; docs/reference/failure.md describes the fields.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

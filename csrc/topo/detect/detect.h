@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Topology of this machine: it is detected, merged with the file of PCCL_TOPO_FILE, and written to
-// that of PCCL_TOPO_DUMP_FILE (docs/configuration.md).
+// that of PCCL_TOPO_DUMP_FILE (docs/reference/configuration.md).
 //
 // For each attribute, the source with the higher precedence wins (Source): the user's file, the
 // vendor's, NVML, sysfs, hwloc, the user's assumptions, usual values.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Checks for impossible or costly settings, and repairs of them where possible. Each finding is a
-// warning with a name; docs/topology.md lists them.
+// warning with a name; docs/reference/topology.md lists them.
 #pragma once
 
 #include "csrc/topo/machine/machine.h"

@@ -9,7 +9,7 @@
 namespace pccl::topo {
 
 struct Warning {
-    std::string name;     // "slow_switch_link": stable, documented in docs/topology.md
+    std::string name;     // "slow_switch_link": stable, documented in docs/reference/topology.md
     std::string subject;  // "gpu3", "net1 (mlx5_2)", a bus id, a line of a file
     std::string message;  // the fault and its cost
     std::string repair;   // the value assumed instead; empty: no repair

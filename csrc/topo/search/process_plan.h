@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Plan of a process: the plan in PCCL_GRAPH_FILE or the result of a search, which goes to
-// PCCL_GRAPH_DUMP_FILE (docs/configuration.md).
+// PCCL_GRAPH_DUMP_FILE (docs/reference/configuration.md).
 #pragma once
 
 #include "csrc/base/config.h"

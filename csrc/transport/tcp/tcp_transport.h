@@ -30,7 +30,8 @@ struct TcpOptions {
     /// blocks let paths of different speeds share the work.
     std::size_t block_bytes = 256 * kKiB;
     /// Block size within a host, where all sockets have one path: more than a buffer holds, because
-    /// one long call of the kernel takes less time than several short ones (docs/gotchas.md).
+    /// one long call of the kernel takes less time than several short ones
+    /// (docs/internals/gotchas.md).
     std::size_t near_block_bytes = 4 * kMiB - kCacheLine;
     /// Options of both ends: ControlOptions::stream must have them, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};

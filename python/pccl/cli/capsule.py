@@ -37,8 +37,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object inste
 def capsule() -> None:
     """Look at capsules: algorithms of collectives in files.
 
-    pccl.lang writes them, pccl.load_capsule and PCCL_CAPSULES use them; docs/capsules.md says
-    how. Programs are proven whenever a file is read.
+    pccl.lang writes them, pccl.load_capsule and PCCL_CAPSULES use them;
+    docs/guide/capsules.md describes how. Programs are proven whenever a file is read.
     """
 
 

@@ -38,7 +38,8 @@ def plugin() -> Path:
     path = Path(__file__).parents[1] / PLUGIN
     if not path.exists():
         raise ValueError(
-            "this build of pccl has no plugin for NIXL: build with PCCL_NIXL_INCLUDE (docs/nixl.md)"
+            "this build of pccl has no plugin for NIXL: build with PCCL_NIXL_INCLUDE "
+            "(docs/guide/nixl.md)"
         )
     return path
 

@@ -65,8 +65,8 @@ def topo(
 ) -> None:
     """Show a machine, what looks wrong with it, and its best channels.
 
-    Bandwidths are in 10^9 bytes a second, one way. docs/topology.md explains types of paths and
-    warnings.
+    Bandwidths are in 10^9 bytes a second, one way. docs/reference/topology.md explains types of
+    paths and warnings.
     """
     from pccl.cli import topo_run  # not above: it needs the extension module
 

@@ -114,8 +114,8 @@ class Memory:
         """End the registration, after which no peer reads or writes the memory; may be repeated.
 
         If a peer was stopped during a write, the call takes longer (2 s, or the time of a copy),
-        and the peer no longer writes there when it continues. ``docs/p2p.md`` describes the costs,
-        and the limitations for GPU memory.
+        and the peer no longer writes there when it continues. ``docs/reference/p2p.md`` describes
+        the costs, and the limitations for GPU memory.
 
         Raises
         ------

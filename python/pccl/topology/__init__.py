@@ -8,8 +8,8 @@ PIX, 12 GB/s, 3 hops
 >>> t.search("ring", nodes=2)
 ring for 2 nodes: 4 channels, 48 GB/s, NVL / PIX, optimal
 
-docs/topology.md explains paths, plans and warnings. Bandwidths are in GB/s (10^9 bytes per second)
-in one direction.
+docs/reference/topology.md explains paths, plans and warnings. Bandwidths are in GB/s (10^9
+bytes per second) in one direction.
 """
 
 from pccl.topology.host import Host
