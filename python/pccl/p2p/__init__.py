@@ -3,7 +3,7 @@
 
 A session listens for peers, and accesses their registered memory by one-sided reads and writes: the
 remote program makes no call. Peers have names, and may connect and disconnect at any time. See
-``docs/reference/p2p.md``.
+``docs/guide/p2p.md``.
 """
 
 from pccl.p2p.directory import Directory, KeyStore, TorchStore
