@@ -647,8 +647,8 @@ class _Collectives:
         """Receive an object from another rank's ``send_object``.
 
         **pickle runs code that the sender chooses.** Use it only if you trust all ranks as you
-        trust this program; docs/security.md describes how a group is protected from strangers. Only
-        one thread at a time may receive objects of one peer and tag.
+        trust this program; docs/reference/security.md describes how a group is protected from
+        strangers. Only one thread at a time may receive objects of one peer and tag.
 
         Parameters
         ----------
@@ -681,7 +681,7 @@ class _Collectives:
         """Copy the root's object to all ranks, by pickle.
 
         **pickle runs code that the root chooses.** Use it only if you trust all ranks as you trust
-        this program; docs/security.md describes how a group is protected from strangers.
+        this program; docs/reference/security.md describes how a group is protected from strangers.
 
         Parameters
         ----------

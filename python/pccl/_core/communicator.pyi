@@ -51,7 +51,7 @@ class Communicator(_Collectives):
         addresses of that host), ``"file:///path"`` (on a file system that all ranks share), or a
         store object. A single process needs none. Groups with the same name may meet there one
         after the other, also after a restart of the job: entries of earlier groups do no harm.
-        docs/security.md describes its protection.
+        docs/reference/security.md describes its protection.
     timeout
         Maximum seconds of an operation or of the rendezvous; above 0. Infinite: no limit.
     name

@@ -26,7 +26,8 @@ def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta
     Returns
     -------
     bytes
-        JSON: a part of a flight record (docs/failure.md), or ``"members"``; and ``"next"``.
+        JSON: a part of a flight record (docs/reference/failure.md), or ``"members"``; and
+        ``"next"``.
 
     Raises
     ------

@@ -15,7 +15,7 @@ class TopologyWarning:
 
     @property
     def name(self) -> str:
-        """The name of the warning, which is stable; docs/topology.md lists all names."""
+        """The name of the warning, which is stable; docs/reference/topology.md lists all names."""
     @property
     def subject(self) -> str:
         """The device concerned (``"gpu3"`` or a bus id), or a line of a file."""
@@ -81,7 +81,7 @@ class TopologyPath:
 
     @property
     def type(self) -> _PathType:
-        """The worst link type on the path; docs/topology.md lists the types."""
+        """The worst link type on the path; docs/reference/topology.md lists the types."""
     @property
     def bandwidth(self) -> float:
         """The bandwidth of the narrowest link, in GB/s."""
