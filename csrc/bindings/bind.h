@@ -18,7 +18,6 @@ void bind_device(extension::Module& module);
 void bind_device_memory(extension::Module& module);
 void bind_schedule(extension::Module& module);
 void bind_topology(extension::Module& module);
-void bind_cluster(extension::Module& module);
 void bind_job(extension::Module& module);  // call after bind_topology()
 void bind_capsule(extension::Module& module);
 void bind_p2p(extension::Module& module);

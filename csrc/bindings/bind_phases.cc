@@ -1,34 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Bindings of a job's network, which its groups share and pccl.phases switches. Python passes the
-// transaction on the switches as a function.
+// Bindings of clusters and of a job's network: pccl.Cluster holds the controller of the switches,
+// and pccl.switch_phase passes it to the network that the groups share.
 
 #include <pybind11/stl.h>
 
-#include <exception>
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/scope_exit.h"
 #include "csrc/bindings/bind.h"
+#include "csrc/bindings/cluster_values.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
+#include "csrc/cluster/controller.h"
+#include "csrc/cluster/file/cluster_file.h"
 #include "csrc/comm/phase/phase_network.h"
+#include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
 namespace py = pybind11;
+using cluster::ClusterContext;
+using cluster::Controller;
 using comm::PhaseLinks;
 using comm::PhaseNetwork;
 using py::arg;
 
 namespace {
 
+/// Progress of a transaction, which another thread may read. The switching thread never waits for
+/// readers.
+class ProgressBoard {
+   public:
+    void write(const cluster::Progress& progress) {
+        const std::lock_guard lock(mutex_);
+        progress_ = progress;
+    }
+    [[nodiscard]] cluster::Progress read() const {
+        const std::lock_guard lock(mutex_);
+        return progress_;
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    cluster::Progress progress_;
+};
+
+using BoardPtr = std::shared_ptr<ProgressBoard>;
+using ControllerPtr = std::shared_ptr<Controller>;
 using NetworkPtr = std::shared_ptr<PhaseNetwork>;
 /// Name, links, and whether ranks forward data of others.
 using PhaseTuple = std::tuple<std::string, std::vector<std::pair<Rank, Rank>>, bool>;
+
+cluster::Watch watch_by(const BoardPtr& board) {
+    if (board == nullptr) return {};
+    return [board](const cluster::Progress& now) { board->write(now); };
+}
+
+/// Returns the time limit of a step. A switch that needs an hour for one is considered lost.
+Duration time_limit(double seconds) {
+    return std::min<Duration>(positive_duration_of(seconds), std::chrono::hours(1));
+}
+
+/// Calls `work` without the GIL, and returns its result. Ctrl-C takes effect afterwards, once
+/// everything that was begun has ended.
+template <typename Work>
+auto uninterrupted(const Work& work) {
+    auto result = [&] {
+        const py::gil_scoped_release released;
+        return work();
+    }();
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return value_or_throw(std::move(result));
+}
+
+ControllerPtr open_cluster(const std::string& text, const std::string& name) {
+    return std::make_shared<Controller>(released([&]() -> Result<std::unique_ptr<ClusterContext>> {
+        PCCL_ASSIGN_OR_RETURN(auto description, cluster::parse_cluster_file(text, name));
+        return ClusterContext::open(std::move(description));
+    }));
+}
+
+py::tuple state_of(const Controller& self) {
+    const cluster::ClusterState state = self.state();
+    return py::make_tuple(state.phase, state.generation, state.degraded);
+}
+
+/// Arguments of Controller.switch_phase besides the phase.
+struct Wanted {
+    bool dry_run = false;
+    bool adopt = false;
+    bool discard_candidate = false;
+};
+
+py::dict switch_cluster(Controller& self, const std::string& phase, Seconds timeout,
+                        const Wanted& wanted, const BoardPtr& progress) {
+    const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
+                                         .dry_run = wanted.dry_run,
+                                         .adopt = wanted.adopt,
+                                         .discard_candidate = wanted.discard_candidate,
+                                         .interrupted = &extension::check_signals,
+                                         .watch = watch_by(progress)};
+    return to_python(
+        network_report(uninterrupted([&] { return self.switch_phase(phase, options); })));
+}
+
+py::dict inspect(Controller& self, Seconds timeout) {
+    const Duration longest = time_limit(timeout);
+    return to_python(
+        uninterrupted([&] { return self.inspect(longest, &extension::check_signals); }));
+}
+
+void adopt(Controller& self, Seconds timeout) {
+    const Duration longest = time_limit(timeout);
+    uninterrupted([&]() -> Result<bool> {
+        PCCL_TRY(self.adopt(longest, &extension::check_signals));
+        return true;
+    });
+}
 
 NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool has_hosts) {
     PhaseNetwork::Settings settings{.ranks = ranks, .phases = {}, .has_hosts = has_hosts};
@@ -40,71 +136,18 @@ NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool h
     return std::make_shared<PhaseNetwork>(std::move(settings));
 }
 
-/// Python functions that are called without the GIL. Their exceptions are kept, and raised at the
-/// end.
-class PythonSwitches {
-   public:
-    PythonSwitches(py::object transact, py::object read_back)
-        : transact_(std::move(transact)), read_back_(std::move(read_back)) {}
-
-    comm::Transacted transact(const std::function<Status()>& drain) {
-        const py::gil_scoped_acquire gil;
-        try {
-            const auto [is_switched, report] = transact_(py::cpp_function([&drain] {
-                                                   wait_for_all(drain);
-                                               })).cast<std::pair<bool, std::string>>();
-            return {.is_switched = is_switched, .report = report};
-        } catch (...) {
-            raised_ = std::current_exception();
-            return {};
-        }
-    }
-    /// An Exception of Python means that no answer is available. Other exceptions, such as Ctrl-C,
-    /// are also kept.
-    Result<bool> read_back() {
-        const py::gil_scoped_acquire gil;
-        try {
-            return read_back_().cast<bool>();
-        } catch (py::error_already_set& error) {
-            if (!error.matches(PyExc_Exception)) raised_ = std::current_exception();
-            return Status::unavailable(std::string(py::str(error.value())));
-        }
-    }
-    void rethrow() const {
-        if (raised_ != nullptr) std::rethrow_exception(raised_);
-    }
-
-   private:
-    static void wait_for_all(const std::function<Status()>& drain) {
-        const Status drained = [&] {
-            const py::gil_scoped_release released;
-            return drain();
-        }();
-        throw_unless_ok(drained);
-    }
-
-    py::object transact_;
-    py::object read_back_;
-    std::exception_ptr raised_;
-};
-
-std::pair<bool, std::string> switch_phase(PhaseNetwork& self, const std::string& phase,
-                                          Seconds timeout, bool dry_run, py::object transact,
-                                          py::object read_back) {
-    PythonSwitches switches(std::move(transact), std::move(read_back));
-    const comm::PhaseRequest request{
-        .phase = phase,
-        .dry_run = dry_run,
-        .timeout = positive_duration_of(timeout),
-        .transact = [&](const std::function<Status()>& drain) { return switches.transact(drain); },
-        .read_back = [&] { return switches.read_back(); }};
-    const auto done = [&] {
-        const py::gil_scoped_release released;
-        return self.switch_phase(request);
-    }();
-    switches.rethrow();
-    throw_unless_ok(done.status());
-    return {done->is_switched, done->report};
+py::dict switch_network(PhaseNetwork& self, const std::string& phase, Seconds timeout,
+                        const ControllerPtr& controller, const Wanted& wanted,
+                        const BoardPtr& progress) {
+    const comm::PhaseRequest request{.phase = phase,
+                                     .dry_run = wanted.dry_run,
+                                     .timeout = positive_duration_of(timeout),
+                                     .controller = controller.get(),
+                                     .discard_candidate = wanted.discard_candidate,
+                                     .interrupted = &extension::check_signals};
+    controller->set_watch(watch_by(progress));
+    const ScopeExit unwatched([&] { controller->set_watch({}); });
+    return to_python(uninterrupted([&] { return self.switch_phase(request); }));
 }
 
 constexpr const char* kHandle = "pccl.PhaseNetwork";
@@ -118,18 +161,62 @@ py::capsule handle(const NetworkPtr& self) {
     return py::capsule(new NetworkPtr(self), kHandle, &release);
 }
 
-}  // namespace
+void bind_controller(extension::Module& module) {
+    extension::Class<ProgressBoard, BoardPtr>(module, "ProgressBoard")
+        .def_init([] { return std::make_shared<ProgressBoard>(); })
+        .def("read", [](const ProgressBoard& self) { return to_python(self.read()); });
 
-void bind_phases(extension::Module& module) {
+    extension::Class<Controller, ControllerPtr>(module, "Controller")
+        .def_init(&open_cluster, arg("text"), arg("name"))
+        .def_property_readonly("description",
+                               [](const Controller& self) { return to_python(self.description()); })
+        .def_property_readonly("state", &state_of)
+        .def(
+            "plan",
+            [](Controller& self, const std::string& source, const std::string& target) {
+                return to_python(value_or_throw(self.plan(source, target)));
+            },
+            arg("source"), arg("target"))
+        .def(
+            "switch_phase",
+            [](Controller& self, const std::string& phase, Seconds timeout, bool dry_run,
+               bool adopt, bool discard_candidate, const BoardPtr& progress) {
+                return switch_cluster(self, phase, timeout, {dry_run, adopt, discard_candidate},
+                                      progress);
+            },
+            arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"), arg("discard_candidate"),
+            arg("progress") = py::none())
+        .def("inspect", &inspect, arg("timeout"))
+        .def("adopt", &adopt, arg("timeout"))
+        .def("audit", [](Controller& self) { return value_or_throw(self.audit()); });
+}
+
+void bind_network(extension::Module& module) {
     extension::Class<PhaseNetwork, NetworkPtr>(module, "PhaseNetwork")
         .def_init(&make_network, arg("ranks"), arg("phases"), arg("has_hosts"))
         .def_property_readonly("phase", &PhaseNetwork::phase)
         .def_property_readonly("generation", &PhaseNetwork::generation)
         .def_property_readonly("is_in_use", &PhaseNetwork::is_in_use)
         .def_property_readonly("is_controller", &PhaseNetwork::is_controller)
-        .def("switch_phase", &switch_phase, arg("phase"), arg("timeout"), arg("dry_run"),
-             arg("transact"), arg("read_back"))
+        .def(
+            "switch_phase",
+            [](PhaseNetwork& self, const std::string& phase, Seconds timeout,
+               const ControllerPtr& controller, bool dry_run, bool discard_candidate,
+               const BoardPtr& progress) {
+                return switch_network(self, phase, timeout, controller,
+                                      {.dry_run = dry_run, .discard_candidate = discard_candidate},
+                                      progress);
+            },
+            arg("phase"), arg("timeout"), arg("controller").none(false), arg("dry_run"),
+            arg("discard_candidate"), arg("progress") = py::none())
         .def("handle", &handle);
+}
+
+}  // namespace
+
+void bind_phases(extension::Module& module) {
+    bind_controller(module);
+    bind_network(module);
 }
 
 }  // namespace pccl::bindings

@@ -20,7 +20,6 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_schedule(module);
     pccl::bindings::bind_topology(module);
     pccl::bindings::bind_job(module);
-    pccl::bindings::bind_cluster(module);
     pccl::bindings::bind_capsule(module);
     pccl::bindings::bind_p2p(module);
     pccl::bindings::bind_bare_socket(module);

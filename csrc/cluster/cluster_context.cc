@@ -273,22 +273,30 @@ Result<std::unique_ptr<Transaction>> ClusterContext::begin(const Goal& goal,
     return std::make_unique<Transaction>(std::move(members), options);
 }
 
-Status ClusterContext::prepare(Goal goal, const SwitchOptions& options) {
+Result<Report> ClusterContext::prepare(Goal goal, const SwitchOptions& options) {
     PCCL_ASSIGN_OR_RETURN(auto transaction, begin(goal, options));
     const Status why = transaction->prepare();
     if (why.is_ok()) {
+        transaction->begin_drain();
         prepared_ = Prepared{std::move(goal), std::move(transaction)};
-        return why;
+        Report report;
+        report.ending = Ending::kPrepared;
+        return report;
     }
     Report report = transaction->leave(why);
     conclude(goal, report);
-    return why;
+    return report;
 }
 
-Status ClusterContext::pre_commit(const std::string& phase, const SwitchOptions& options) {
+Result<Report> ClusterContext::prepare(const std::string& phase, const SwitchOptions& options) {
     PCCL_TRY(check_nothing_prepared());
     PCCL_ASSIGN_OR_RETURN(Goal goal, goal_of(phase, options));
     return prepare(std::move(goal), options);
+}
+
+Status ClusterContext::pre_commit(const std::string& phase, const SwitchOptions& options) {
+    PCCL_ASSIGN_OR_RETURN(const Report report, prepare(phase, options));
+    return report.reason;
 }
 
 Status ClusterContext::pre_commit(const SwitchOptions& options) {
@@ -297,7 +305,8 @@ Status ClusterContext::pre_commit(const SwitchOptions& options) {
     all.reserve(switches_.size());
     for (const auto& each : switches_) all.push_back(each.get());
     PCCL_ASSIGN_OR_RETURN(Goal goal, goal_of(all, options));
-    return prepare(std::move(goal), options);
+    PCCL_ASSIGN_OR_RETURN(const Report report, prepare(std::move(goal), options));
+    return report.reason;
 }
 
 Result<Report> ClusterContext::commit() {
@@ -309,12 +318,14 @@ Result<Report> ClusterContext::commit() {
     return report;
 }
 
-Status ClusterContext::discard() {
+Status ClusterContext::discard() { return leave(Status::aborted("it was discarded")).status(); }
+
+Result<Report> ClusterContext::leave(const Status& why) {
     if (!prepared_) return Status::invalid_argument("nothing is prepared that could be discarded");
     const Prepared prepared = *std::exchange(prepared_, std::nullopt);
-    Report report = prepared.transaction->leave(Status::aborted("it was discarded"));
+    Report report = prepared.transaction->leave(why);
     conclude(prepared.goal, report);
-    return Status::ok();
+    return report;
 }
 
 Result<Report> ClusterContext::switch_phase(const std::string& phase,

@@ -85,11 +85,17 @@ class PCCL_API ClusterContext {
     [[nodiscard]] Status pre_commit(const std::string& phase, const SwitchOptions& options = {});
     /// Prepares the commands that are queued at switches; at least one must be queued.
     [[nodiscard]] Status pre_commit(const SwitchOptions& options = {});
+    /// Prepares as pre_commit() does, and returns the report: kPrepared, or kRefused after an error
+    /// of a switch. Returns an error if no transaction was begun.
+    [[nodiscard]] Result<Report> prepare(const std::string& phase, const SwitchOptions& options);
     /// Commits the prepared transaction on all switches, or rolls it back on all. kInvalidArgument:
     /// nothing is prepared.
     [[nodiscard]] Result<Report> commit();
     /// Discards the prepared transaction. kInvalidArgument: nothing is prepared.
     [[nodiscard]] Status discard();
+    /// Discards it for the reason `why`, and returns the report: kPrepared if `why` is ok,
+    /// otherwise kRefused.
+    [[nodiscard]] Result<Report> leave(const Status& why);
 
     /// Switches from the current phase or, if there is none, from the phase that the switches show.
     /// If `phase` is the current one, reads and proves it. Returns an error if no transaction was
@@ -142,7 +148,7 @@ class PCCL_API ClusterContext {
     /// switches.
     [[nodiscard]] Result<std::unique_ptr<Transaction>> begin(const Goal& goal,
                                                              const SwitchOptions& options);
-    [[nodiscard]] Status prepare(Goal goal, const SwitchOptions& options);
+    [[nodiscard]] Result<Report> prepare(Goal goal, const SwitchOptions& options);
     [[nodiscard]] Result<Report> carry_out(const Goal& goal, const SwitchOptions& options);
     [[nodiscard]] Result<Report> commit_alone(Switch& commanded, const SwitchOptions& options);
     /// Checks that all switches show these circuits.

@@ -60,9 +60,11 @@ class Transaction::Steps {
         return run_step(Step::kPrepare, everybody_);
     }
 
+    void begin_drain() { teller_.begin_part("drain"); }
+
     Status drain() {
         if (!options_.drain) return Status::ok();
-        teller_.begin_part("drain");
+        begin_drain();
         return options_.drain();
     }
 
@@ -437,6 +439,8 @@ Report Transaction::run() {
 }
 
 Status Transaction::prepare() { return steps_->prepare(); }
+
+void Transaction::begin_drain() { steps_->begin_drain(); }
 
 Report Transaction::commit() { return steps_->commit(); }
 

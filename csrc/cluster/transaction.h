@@ -95,6 +95,8 @@ class PCCL_API Transaction {
     /// Connects, locks, reads and prepares all; no light moves. An error contains the switch; then
     /// call leave().
     [[nodiscard]] Status prepare();
+    /// Publishes the progress "drain": the caller acts until commit() or leave().
+    void begin_drain();
     /// Commits after a successful prepare(); call it once.
     [[nodiscard]] Report commit();
     /// Ends the transaction without a commit; all switches keep their circuits. The ending is

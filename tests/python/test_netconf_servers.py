@@ -457,20 +457,21 @@ def test_a_candidate_that_was_left_edited_is_told_and_cleared_on_demand(bed: Tes
 def test_what_a_controller_had_prepared_when_it_died_is_in_nobodys_way(bed: TestBed) -> None:
     cluster = cluster_of(bed)
     cluster.switch("ring")
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(BaseException):  # it ends before it commits
-            other = cluster_of(bed)
-            other._switch_text(
-                "pairs",
-                timeout=5.0,
-                dry_run=False,
-                adopt=True,
-                discard_candidate=False,
-                drain=lambda: os.kill(os.getpid(), signal.SIGKILL),
-            )
-        os._exit(1)
-    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+
+    def body(comm: pccl.Communicator) -> None:
+        """Rank 0 prepares and waits for the others, which do not call; then it dies."""
+        if comm.rank != 0:
+            time.sleep(60)
+        pccl.phases.switching._cluster().adopt()
+        pccl.switch_phase("pairs", timeout=30.0, progress=die)
+
+    def die(progress: Any) -> None:
+        if progress.part == "drain":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(pccl.launch.RankError) as caught:
+        pccl.run(body, ranks=4, cluster=cluster_of(bed), timeout=60)
+    assert caught.value.rank == 0
     assert _once_unlocked(lambda: cluster.switch("pairs")).outcome == "switched"
     assert others_read(bed) == PAIRS
 

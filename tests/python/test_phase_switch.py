@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ import pytest
 import pccl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 RANKS = 4
@@ -151,9 +153,9 @@ def test_a_dry_run_changes_nothing() -> None:
     assert run(body) == [["prepared", "ring", expected([0, 1, 2, 3])]] * RANKS
 
 
-def failure_of(phase: str, timeout: float = 20.0) -> tuple[str, str]:
+def failure_of(phase: str, timeout: float = 20.0, progress: Any = None) -> tuple[str, str]:
     try:
-        pccl.switch_phase(phase, timeout=timeout)
+        pccl.switch_phase(phase, timeout=timeout, progress=progress)
     except pccl.Error as error:
         return type(error).__name__, str(error)
     return "", "switched"
@@ -251,6 +253,29 @@ def named(outcome: list[Any], killed: int) -> None:
     assert f"rank {killed}" in reason
 
 
+def slow_cluster() -> pccl.Cluster:
+    """A fabric whose light takes longer than the first second, after which progress is shown."""
+    return pccl.Cluster(
+        {
+            "switches": [{"name": name, "settle_ms": 2500} for name in ("one", "two")],
+            "devices": [{"ports": {"one": n, "two": n}} for n in range(1, RANKS + 1)],
+            "phases": PHASES,
+        }
+    )
+
+
+def when_committed(act: Callable[[], None]) -> Callable[[Any], None]:
+    """Act once, as soon as the switches have been told to commit, on the thread of the progress."""
+    is_due = [True]
+
+    def look(progress: Any) -> None:
+        if progress.part == "commit" and is_due:
+            is_due.clear()
+            act()
+
+    return look
+
+
 @pytest.mark.parametrize(("killed", "left_in"), [(0, "pairs"), (2, "passed_on")])
 def test_those_who_are_left_are_in_one_phase(killed: int, left_in: str) -> None:
     """A rank dies once all switches have changed, and before anybody hears of it.
@@ -264,24 +289,15 @@ def test_those_who_are_left_are_in_one_phase(killed: int, left_in: str) -> None:
         pids = np.zeros(RANKS, dtype=np.int64)
         comm.all_gather(pids, np.array([os.getpid()]))
         pccl.switch_phase("pairs")
-        cluster = pccl.phases.switching._cluster()
-        real = cluster._switch_text
-
-        def switch_and_kill(phase: str, **options: Any) -> str:
-            text = real(phase, **options)
-            os.kill(int(pids[killed]), signal.SIGKILL)
-            time.sleep(0.5)  # others find out meanwhile
-            return text
-
-        cluster._switch_text = switch_and_kill  # type: ignore[method-assign]
-        kind, reason = failure_of("passed_on", timeout=20.0)
+        kill = when_committed(lambda: os.kill(int(pids[killed]), signal.SIGKILL))
+        kind, reason = failure_of("passed_on", timeout=20.0, progress=kill)
         assert killed != 0 or (kind == "PeerLostError" and "rank 0" in reason), (kind, reason)
         assert pccl.phases.current_phase() == left_in
         if comm.rank in {1, 3}:
             assert total(part) == expected([0, 1])
 
     with pytest.raises(pccl.launch.RankError) as caught:
-        run(body)
+        pccl.run(body, ranks=RANKS, cluster=slow_cluster(), timeout=60)
     assert caught.value.rank == killed, str(caught.value)
 
 
@@ -443,54 +459,45 @@ def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int, tmp_path
 def test_an_interrupt_between_the_switches_steps_rolls_back() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
-        cluster = pccl.phases.switching._cluster()
-        real = cluster._switch_text
-
-        def interrupt(phase: str, *, drain: Any, **options: Any) -> str:
-            def drain_and_interrupt() -> None:
-                drain()
-                os.kill(os.getpid(), signal.SIGINT)
-
-            return real(phase, drain=drain_and_interrupt, **options)
-
-        cluster._switch_text = interrupt  # type: ignore[method-assign, assignment]
+        interrupt = when_committed(lambda: os.kill(os.getpid(), signal.SIGINT))
         try:
-            kind, reason = failure_of("both_ways")
+            kind, reason = failure_of("both_ways", progress=interrupt)
         except KeyboardInterrupt:
             kind, reason = "KeyboardInterrupt", ""
-        cluster._switch_text = real  # type: ignore[method-assign]
         phase = pccl.phases.current_phase()
         if comm.rank == 0:
-            assert cluster.phase_shown() == "ring"
+            assert pccl.phases.switching._cluster().phase_shown() == "ring"
         return [kind, reason, phase, total(comm)]
 
-    for rank, (kind, reason, phase, summed) in enumerate(run(body)):
+    results = pccl.run(body, ranks=RANKS, cluster=slow_cluster(), timeout=60)
+    for rank, (kind, reason, phase, summed) in enumerate(results):
         assert kind == ("KeyboardInterrupt" if rank == 0 else "SwitchError")
-        assert rank == 0 or "rolled back: rank 0 was interrupted" in reason
+        assert rank == 0 or "rolled back: a signal interrupted this rank" in reason
         assert phase == "ring"
         assert summed == expected([0, 1, 2, 3])
 
 
-def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
+def test_a_switch_that_refuses_is_an_error_on_all_ranks(tmp_path: Path) -> None:
+    """Rank 0 may not begin what it cannot write to its audit log."""
+    audit = tmp_path / "audit.jsonl"
+
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
-        cluster = pccl.phases.switching._cluster()
-        real = cluster._switch_text
-
-        def refuse(phase: str, **options: Any) -> str:
-            raise pccl.UnavailableError("switch ocs: its lock is held by session 7")
-
-        cluster._switch_text = refuse  # type: ignore[method-assign, assignment]
-        try:
-            pccl.switch_phase("both_ways")
-        except pccl.phases.SwitchError as error:
-            found = [error.result.outcome, error.code, str(error)]
-        cluster._switch_text = real  # type: ignore[method-assign]
+        with audit.open() as file:
+            if comm.rank == 0:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                pccl.switch_phase("both_ways")
+            except pccl.phases.SwitchError as error:
+                found = [error.result.outcome, error.code, str(error)]
         return [*found, pccl.phases.current_phase(), total(comm)]
 
-    for outcome, code, reason, phase, summed in run(body):
+    cluster = pccl.Cluster({"devices": [{}] * RANKS, "phases": PHASES, "audit": str(audit)})
+    for outcome, code, reason, phase, summed in pccl.run(
+        body, ranks=RANKS, cluster=cluster, timeout=60
+    ):
         assert (outcome, code) == ("refused", "unavailable")
-        assert "its lock is held by session 7" in reason
+        assert f"{audit}: another process has it locked" in reason
         assert (phase, summed) == ("ring", expected([0, 1, 2, 3]))
 
 

@@ -72,20 +72,57 @@ Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& 
     return switch_result;
 }
 
-/// Leads the switch on rank 0. All its ranks have called before anything is switched.
-Switching::SwitchResult lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
+/// Returns the options of the controller. A switch that needs an hour for one step is considered
+/// lost.
+NetworkOptions options_of(const PhaseRequest& request) {
+    return {.step_timeout = std::min<Duration>(request.timeout, std::chrono::hours(1)),
+            .discard_candidate = request.discard_candidate,
+            .interrupted = request.interrupted};
+}
+
+/// Runs the two-phase commit over the switches. Calls `drain` before the commit; a dry run calls it
+/// after it has released the switches.
+NetworkReport transact(const PhaseRequest& request, const std::function<Status()>& drain) {
+    NetworkController& controller = *request.controller;
+    NetworkReport report = controller.prepare(request.phase, options_of(request));
+    if (report.outcome != NetworkOutcome::kPrepared) return report;
+    if (request.dry_run) {
+        report = controller.discard(Status::ok());
+        static_cast<void>(drain());
+        return report;
+    }
+    const Status drained = drain();
+    return drained.is_ok() ? controller.commit() : controller.discard(drained);
+}
+
+/// Returns the report of a switch whose coordinator has sent none.
+NetworkReport report_of(Outcome outcome, bool dry_run) {
+    if (outcome == Outcome::kSwitched)
+        return {.outcome = dry_run ? NetworkOutcome::kPrepared : NetworkOutcome::kSwitched};
+    return {.outcome = NetworkOutcome::kRolledBack,
+            .reason = Status::aborted("rank 0 was interrupted or failed, and reports the reason")};
+}
+
+/// Leads the switch on rank 0, and fills in `report`. All its ranks have called before anything is
+/// switched.
+Switching::SwitchResult lead(PhaseCall& call, const Status& own, const PhaseRequest& request,
+                             NetworkReport& report) {
     if (!own.is_ok()) return {.why = own};
-    std::optional<Status> gathered;
-    const auto drain = [&] {
-        gathered = call.gather();
-        return *gathered;
-    };
-    Transacted done = request.transact(drain);
-    // A dry run ends before the switches' commit; it must also be called by all ranks or by none.
-    if (done.is_switched && !gathered) static_cast<void>(drain());
-    return {.outcome = done.is_switched ? Outcome::kSwitched : Outcome::kStayed,
-            .why = gathered.value_or(Status::ok()),
-            .report = std::move(done.report)};
+    Status gathered;
+    report = transact(request, [&] { return gathered = call.gather(); });
+    return {.outcome = report.is_done() ? Outcome::kSwitched : Outcome::kStayed,
+            .why = gathered,
+            .report = encode(report, Switching::kLongestReport)};
+}
+
+/// Reads the switches after the loss of rank 0. Returns whether they have the requested phase.
+Result<bool> read_back(const PhaseRequest& request, const std::string& before) {
+    if (request.dry_run) return false;
+    PCCL_ASSIGN_OR_RETURN(const std::string shown,
+                          request.controller->read_back(options_of(request)));
+    if (shown == request.phase) return true;
+    if (shown.empty() || shown == before) return false;
+    return Status::unavailable(concat("the switches show phase ", shown));
 }
 
 }  // namespace
@@ -255,13 +292,15 @@ void PhaseNetwork::enter(const std::string& name, const Status& doubt,
     for (const Living& each : groups) each.group->enter(phase_of(*each.group, each.ranks));
 }
 
-Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
+Result<NetworkReport> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     const std::unique_lock turn(switching_, std::try_to_lock);
     if (!turn.owns_lock())
         return Status::unavailable("another thread of this process switches phases");
     const auto group = switching_group();
     if (group == nullptr) return Status::unavailable("no group of this cluster is there to switch");
     PCCL_TRY(group->health());
+    if (group->rank() == 0 && request.controller == nullptr)
+        return Status::invalid_argument("rank 0 has no controller of the network's switches");
     const std::vector<Living> groups = living();
     PhaseCallOptions options{
         .group = *group,
@@ -271,7 +310,9 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
         .own = check(request.phase, groups),
         .deadline = Deadline::after(request.timeout),
         .answer_timeout = process_config().peer_timeout,
-        .read_back = request.read_back};
+        .read_back = {}};
+    if (request.controller != nullptr)
+        options.read_back = [&request, before = phase()] { return read_back(request, before); };
     for (const Living& each : groups) {
         each.group->hold();
         options.groups.push_back(each.group);
@@ -281,8 +322,10 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     });
     const Status own = options.own;
     PhaseCall call(std::move(options));
-    Result<Switching::SwitchResult> switch_result =
-        group->rank() == 0 ? lead(call, own, request) : follow_to_the_end(call, *group);
+    std::optional<NetworkReport> report;
+    Result<Switching::SwitchResult> switch_result = group->rank() == 0
+                                                        ? lead(call, own, request, report.emplace())
+                                                        : follow_to_the_end(call, *group);
     const Status why = why_of(switch_result);
     calls_ = group->switching().told().number;
     if (switch_result.is_ok()) follow(*switch_result, request, groups);
@@ -290,8 +333,9 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     group->note_ended_switch(why);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;
-    return Transacted{.is_switched = switch_result->outcome == Outcome::kSwitched,
-                      .report = std::move(switch_result->report)};
+    if (report) return *std::move(report);
+    const auto sent = decode_report(switch_result->report);
+    return sent.is_ok() ? *sent : report_of(switch_result->outcome, request.dry_run);
 }
 
 }  // namespace pccl::comm

@@ -3,8 +3,8 @@
 // The network of a job that switches between phases. All groups of a process share it.
 //
 // The group that is created with it has all ranks of the network, and switches; groups that are
-// split off it, or made of its ranks, follow. This module does not contain the controller of the
-// switches: rank 0 passes in the transaction.
+// split off it, or made of its ranks, follow. Rank 0 drives the controller of the switches through
+// NetworkController.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "csrc/base/export.h"
 #include "csrc/comm/phase/coordinator_failover.h"
+#include "csrc/comm/phase/network_controller.h"
 #include "csrc/comm/phase/phased_group.h"
 
 namespace pccl::comm {
@@ -27,23 +28,17 @@ struct PhaseLinks {
     bool forwards = false;
 };
 
-/// Result of a transaction.
-struct Transacted {
-    bool is_switched = false;  // also: prepared, in a dry run
-    std::string report;
-};
-/// Transaction on the switches: prepares all of them, calls `drain` when all are prepared, and
-/// continues only if that returns ok.
-using Transact = std::function<Transacted(const std::function<Status()>& drain)>;
-
 struct PhaseRequest {
     std::string phase;
     bool dry_run = false;
-    /// Time for all ranks to call and drain.
+    /// Time for all ranks to call and drain, and for each step of the switches.
     Duration timeout = std::chrono::seconds(5);
-    Transact transact{};  // on rank 0
-    /// Reads the switches on other ranks after the loss of rank 0; null: they cannot.
-    ReadBack read_back{};
+    /// Drives the switches on rank 0. Another rank reads them with it after the loss of rank 0;
+    /// null there: it cannot.
+    NetworkController* controller = nullptr;
+    bool discard_candidate = false;
+    /// As in NetworkOptions.
+    std::function<Status()> interrupted = {};
 };
 
 class PCCL_API PhaseNetwork {
@@ -76,9 +71,10 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] Result<std::shared_ptr<const schedule::LinkGraph>> links_in(
         const std::string& phase, const PhasedGroup& group) const;
     /// Switches the phase. All ranks of the group that may switch must call it, as a collective.
-    /// All ranks get the same result or error: an invalid call, or the rank that did not call or is
-    /// gone. kInvalidArgument: there is no such phase, or it disconnects a rank.
-    [[nodiscard]] Result<Transacted> switch_phase(const PhaseRequest& request);
+    /// All ranks get the same outcome or error: an invalid call, or the rank that did not call or
+    /// is gone. Only rank 0's report contains the circuits that were read. kInvalidArgument: there
+    /// is no such phase, or it disconnects a rank.
+    [[nodiscard]] Result<NetworkReport> switch_phase(const PhaseRequest& request);
 
    private:
     /// A group that follows the network; the pointer is weak in storage and shared in use.

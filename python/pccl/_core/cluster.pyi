@@ -1,8 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases of a network, and the controller of its switches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import TypeAlias, TypedDict
+
+_Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+# Part of one switch in a ``_NetworkReport``; ``SwitchTimes`` has its fields.
+class _SwitchReport(TypedDict):
+    name: str
+    fault: str
+    found: _Pairs
+    discarded: str
+    startup: str
+    steps: tuple[tuple[str, float], ...]
+
+# Report of a switch of phases by the C++ core; ``Switched`` has its fields.
+class _NetworkReport(TypedDict):
+    outcome: str
+    code: str
+    reason: str
+    total_ms: float
+    dark_ms: float
+    unrecorded: str
+    switches: tuple[_SwitchReport, ...]
+
+# Phase of a cluster file.
+class _PhaseDescription(TypedDict):
+    name: str
+    links: _Pairs
+    forward: bool
+
+# Device of a cluster file; ``ports`` are names of switches and numbers of their ports.
+class _DeviceDescription(TypedDict):
+    name: str
+    rank: int
+    ports: tuple[tuple[str, int], ...]
+
+# Switch of a cluster file; ``host`` is empty for an emulated fabric.
+class _SwitchDescription(TypedDict):
+    name: str
+    dialect: str
+    host: str
+    port: int
+    settle_ms: int
+
+# Content of a cluster file.
+class _ClusterDescription(TypedDict):
+    devices: tuple[_DeviceDescription, ...]
+    switches: tuple[_SwitchDescription, ...]
+    phases: tuple[_PhaseDescription, ...]
+
+# Changes on one switch; ``SwitchPlan`` has its fields.
+class _PlannedSwitch(TypedDict):
+    name: str
+    remove: _Pairs
+    add: _Pairs
+    xml: str
+
+# Changes between two phases; ``Plan`` has its fields.
+class _PlannedNetwork(TypedDict):
+    switches: tuple[_PlannedSwitch, ...]
+    moved: _Pairs
+    lost: _Pairs
+    gained: _Pairs
+    seconds: float
+
+# Reading of one switch; ``Sight`` has its fields.
+class _SwitchReading(TypedDict):
+    name: str
+    fault: str
+    circuits: _Pairs
+    dark: tuple[int, ...]
+
+# Reading of all switches; ``phase`` is empty if their circuits match none.
+class _NetworkReading(TypedDict):
+    phase: str
+    switches: tuple[_SwitchReading, ...]
+
+# Progress of one switch: the step, whether it has ended, and its error.
+class _SwitchState(TypedDict):
+    name: str
+    doing: str
+    done: bool
+    fault: str
+
+# Progress of a transaction; ``PhaseProgress`` has its fields.
+class _NetworkProgress(TypedDict):
+    part: str
+    switches: tuple[_SwitchState, ...]
 
 class PhaseNetwork:
     """Switched network of a job, shared by the groups of this process; see ``pccl.phases``."""
@@ -40,10 +127,11 @@ class PhaseNetwork:
         self,
         phase: str,
         timeout: float | timedelta,
+        controller: Controller,
         dry_run: bool,
-        transact: Callable[[Callable[[], None]], tuple[bool, str]],
-        read_back: Callable[[], bool],
-    ) -> tuple[bool, str]:
+        discard_candidate: bool,
+        progress: ProgressBoard | None = None,
+    ) -> _NetworkReport:
         """Switch the network to another phase, with all other ranks.
 
         Parameters
@@ -51,20 +139,22 @@ class PhaseNetwork:
         phase
             Name of the phase.
         timeout
-            Maximum seconds until all ranks have called it and no operation is in flight.
+            Maximum seconds until all ranks have called it and no operation is in flight, and
+            maximum seconds of each step of the switches.
+        controller
+            Controller of the switches. Rank 0 switches with it; another rank reads the switches
+            with it if rank 0 is lost.
         dry_run
             Only prepare the switch, and stay in the old phase.
-        transact
-            Function that reconfigures the switches, on rank 0. It calls its argument when all
-            switches are prepared.
-        read_back
-            Function for another rank if rank 0 is lost: returns whether the switches have that
-            phase.
+        discard_candidate
+            As in ``Controller.switch_phase``, on rank 0.
+        progress
+            Object that receives the progress, on rank 0.
 
         Returns
         -------
-        tuple
-            Whether the network was switched (or, in a dry run, prepared), and rank 0's report.
+        dict
+            Rank 0's report; other ranks get it without the circuits that were read.
 
         Raises
         ------
@@ -80,12 +170,11 @@ class ProgressBoard:
     """Progress of a switch of phases, written by the switching thread."""
 
     def __init__(self) -> None: ...
-    @property
-    def text(self) -> str:
-        """The progress as JSON: the current step, and the state of each switch."""
+    def read(self) -> _NetworkProgress:
+        """Return the progress: the current step, and the state of each switch."""
 
 class Controller:
-    """Controller of the switches of a cluster file. ``pccl.Cluster`` reads its results, JSON."""
+    """Controller of the switches of a cluster file; it admits one call at a time."""
 
     def __init__(self, text: str, name: str) -> None:
         """Read a cluster file, and open its audit log, without connecting to a switch.
@@ -103,18 +192,16 @@ class Controller:
             The file has an error; the message names the place and a correct value.
         """
     @property
-    def description(self) -> str:
-        """The devices, switches and phases, as JSON."""
+    def description(self) -> _ClusterDescription:
+        """The devices, switches and phases."""
     @property
-    def current(self) -> str:
-        """The phase that was last verified; empty before the first."""
-    @property
-    def generation(self) -> int:
-        """The number of changes of circuits."""
-    @property
-    def degraded(self) -> str:
-        """The switch that could not be verified, and the remedy; empty if there is none."""
-    def plan(self, source: str, target: str) -> str:
+    def state(self) -> tuple[str, int, str]:
+        """The state after the last call: the phase, the changes so far, and the doubt.
+
+        The phase is the last that was verified; empty before the first. The doubt is the switch
+        that could not be verified, and the remedy; empty if there is none.
+        """
+    def plan(self, source: str, target: str) -> _PlannedNetwork:
         """Return the changes between two phases.
 
         Parameters
@@ -128,18 +215,19 @@ class Controller:
         ------
         InvalidArgumentError
             The phase does not exist.
+        UnavailableError
+            Another call is under way.
         """
-    def switch_to(
+    def switch_phase(
         self,
         phase: str,
         timeout: float | timedelta,
         dry_run: bool,
         adopt: bool,
         discard_candidate: bool,
-        drain: Callable[[], None] | None = None,
         progress: ProgressBoard | None = None,
-    ) -> str:
-        """Switch all devices or none, and return the outcome.
+    ) -> _NetworkReport:
+        """Switch all devices or none, and return the report.
 
         Parameters
         ----------
@@ -153,15 +241,13 @@ class Controller:
             Accept the current circuits of the switches as the old state, whatever they are.
         discard_candidate
             Discard changes that others have left in the candidate configurations of switches.
-        drain
-            Function that is called when all switches are prepared. Its exception ends the switch.
         progress
             Object that receives the progress.
 
         Returns
         -------
-        str
-            Outcome, reason, and the actions of each switch, as JSON.
+        dict
+            Outcome, reason, and the actions of each switch.
 
         Raises
         ------
@@ -170,9 +256,9 @@ class Controller:
         MismatchError
             The circuits of the switches match no phase.
         UnavailableError
-            A switch is degraded, or cannot be reached.
+            A switch is degraded, or cannot be reached; or another call is under way.
         """
-    def inspect(self, timeout: float | timedelta) -> str:
+    def inspect(self, timeout: float | timedelta) -> _NetworkReading:
         """Read all switches, and return their circuits.
 
         Parameters
@@ -184,6 +270,8 @@ class Controller:
         ------
         InvalidArgumentError
             The timeout is not above 0.
+        UnavailableError
+            Another call is under way.
         """
     def adopt(self, timeout: float | timedelta) -> None:
         """Set the current phase to the phase that all switches have.
@@ -197,27 +285,14 @@ class Controller:
         ------
         MismatchError
             The circuits of the switches match no phase.
+        UnavailableError
+            Another call is under way.
         """
-    def inherit(self, timeout: float | timedelta) -> str:
-        """Adopt the phase of the switches after they have rolled back a lost controller's changes.
-
-        Parameters
-        ----------
-        timeout
-            Maximum seconds of each step, at most one hour. The switches determine the time of the
-            wait before it.
-
-        Returns
-        -------
-        str
-            Adopted phase; empty: nothing is connected.
+    def audit(self) -> list[str]:
+        """Return the audit log, one JSON object in each line.
 
         Raises
         ------
-        MismatchError
-            The circuits of the switches match no phase.
-        UnavailableError, PeerLostError, TimeoutError
-            A switch cannot be read.
+        UnavailableError
+            Another call is under way.
         """
-    def audit(self) -> list[str]:
-        """Return the audit log, one JSON object in each line."""

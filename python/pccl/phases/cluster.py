@@ -19,9 +19,7 @@ ring -> pairs: 1 switch, dark for about 0.0 ms
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +33,6 @@ from pccl.phases.results import (
     Switched,
     SwitchPlan,
     count_of,
-    pairs_of,
     raise_unless_done,
 )
 from pccl.phases.watch import (
@@ -48,7 +45,7 @@ from pccl.results.table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import timedelta
 
     from pccl.phases.progress import Tell
@@ -76,16 +73,14 @@ class Cluster:
     def __init__(self, description: Mapping[str, object], *, name: str = "cluster") -> None:
         self._description, self._name = description, name
         self._controller = Controller(json.dumps(description), name)
-        self._turn = threading.Lock()
-        self._current, self._generation, self._degraded = "", 0, ""
-        told = json.loads(self._controller.description)
-        self._phases = {each["name"]: pairs_of(each["links"]) for each in told["phases"]}
+        told = self._controller.description
+        self._phases = {each["name"]: each["links"] for each in told["phases"]}
         self._ranks = len(told["devices"])
         self._switches = [each["name"] for each in told["switches"]]
         self._has_addresses = any(each["host"] for each in told["switches"])
         self._network = PhaseNetwork(
             self._ranks,
-            [(each["name"], pairs_of(each["links"]), each["forward"]) for each in told["phases"]],
+            [(each["name"], list(each["links"]), each["forward"]) for each in told["phases"]],
             has_hosts=self.has_addresses,
         )
 
@@ -123,17 +118,17 @@ class Cluster:
     @property
     def current(self) -> str | None:
         """The phase that was last verified; None before the first."""
-        return self._current or None
+        return self._controller.state[0] or None
 
     @property
     def generation(self) -> int:
         """The number of changes of circuits since the cluster was created."""
-        return self._generation
+        return self._controller.state[1]
 
     @property
     def degraded(self) -> str | None:
         """The switch that could not be verified, and the remedy; None if there is none."""
-        return self._degraded or None
+        return self._controller.state[2] or None
 
     def plan(self, source: str | None, target: str) -> Plan:
         """Return the plan of a switch from one phase to another, without contacting the switches.
@@ -149,23 +144,23 @@ class Cluster:
         ------
         InvalidArgumentError
             The phase does not exist.
+        UnavailableError
+            Another thread switches or reads the cluster.
         """
-        told = json.loads(self._controller.plan(source or "", target))
-        lost, moved = pairs_of(told["lost"]), pairs_of(told["moved"])
+        told = self._controller.plan(source or "", target)
+        lost, moved = told["lost"], told["moved"]
         before = self._phases.get(source or "", ())
         return Plan(
             source=source or "",
             target=target,
             switches=Table(
-                SwitchPlan(
-                    each["name"], pairs_of(each["remove"]), pairs_of(each["add"]), each["xml"]
-                )
+                SwitchPlan(each["name"], each["remove"], each["add"], each["xml"])
                 for each in told["switches"]
             ),
             kept=tuple(link for link in before if link not in {*lost, *moved}),
             moved=moved,
             lost=lost,
-            gained=pairs_of(told["gained"]),
+            gained=told["gained"],
             seconds=told["seconds"],
         )
 
@@ -225,35 +220,11 @@ class Cluster:
             raise UnavailableError(
                 "a job is on this cluster: all of its ranks call pccl.switch_phase"
             )
-        text = self._switch_text(
-            phase,
-            timeout=timeout,
-            dry_run=dry_run,
-            adopt=adopt,
-            discard_candidate=discard_candidate,
-            progress=progress,
-        )
-        return raise_unless_done(phase, json.loads(text))
-
-    def _switch_text(
-        self,
-        phase: str,
-        *,
-        timeout: float | timedelta,
-        dry_run: bool,
-        adopt: bool,
-        discard_candidate: bool,
-        drain: Callable[[], None] | None = None,
-        progress: Tell | None = None,
-    ) -> str:
-        """Switch as ``switch`` does, and return the outcome as JSON.
-
-        ``drain`` is called when all switches are prepared; its exception ends the switch.
-        """
-        with self._alone() as controller, watched(phase, progress) as board:
-            return controller.switch_to(
-                phase, timeout, dry_run, adopt, discard_candidate, drain, board
+        with watched(phase, progress) as board:
+            report = self._controller.switch_phase(
+                phase, timeout, dry_run, adopt, discard_candidate, board
             )
+        return raise_unless_done(phase, report)
 
     def show(self, *, timeout: float | timedelta = 5.0) -> Table[Sight]:
         """Read the circuits of each switch.
@@ -270,8 +241,8 @@ class Cluster:
             The timeout is not above 0.
         """
         return Table(
-            Sight(each["name"], pairs_of(each["circuits"]), each["fault"], tuple(each["dark"]))
-            for each in self._inspect(timeout)["switches"]
+            Sight(each["name"], each["circuits"], each["fault"], each["dark"])
+            for each in self._controller.inspect(timeout)["switches"]
         )
 
     def phase_shown(self, *, timeout: float | timedelta = 5.0) -> str | None:
@@ -288,7 +259,7 @@ class Cluster:
         InvalidArgumentError
             The timeout is not above 0.
         """
-        return self._inspect(timeout)["phase"] or None
+        return self._controller.inspect(timeout)["phase"] or None
 
     def adopt(self, *, timeout: float | timedelta = 5.0) -> str:
         """Set the current phase to the phase that all switches have, and return its name.
@@ -308,9 +279,8 @@ class Cluster:
         MismatchError
             The circuits of the switches match no phase.
         """
-        with self._alone() as controller:
-            controller.adopt(timeout)
-        return self._current
+        self._controller.adopt(timeout)
+        return self._controller.state[0]
 
     def watch(
         self,
@@ -379,30 +349,7 @@ class Cluster:
 
     def audit(self) -> list[dict[str, Any]]:
         """Return the actions of this process on the switches, oldest first."""
-        with self._alone() as controller:
-            return [json.loads(line) for line in controller.audit()]
-
-    def _inherit(self, timeout: float | timedelta) -> str:
-        """Adopt the state that a controller left when it died during a switch."""
-        with self._alone() as controller:
-            return controller.inherit(timeout)
-
-    def _inspect(self, timeout: float | timedelta) -> Any:
-        with self._alone() as controller:
-            return json.loads(controller.inspect(timeout))
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[Controller]:
-        """Exclude other threads, and signal handlers that call during a switch."""
-        if not self._turn.acquire(blocking=False):
-            raise UnavailableError("another call of this cluster is under way: call it again later")
-        try:
-            yield self._controller
-        finally:
-            self._current = self._controller.current
-            self._generation = self._controller.generation
-            self._degraded = self._controller.degraded
-            self._turn.release()
+        return [json.loads(line) for line in self._controller.audit()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments of a copy: each rank of ``pccl.run`` gets its own cluster."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
-import json
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from pccl.results.table import Table, html_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pccl._core.cluster import _NetworkProgress, _SwitchState
     from pccl.results.table import Fields
 
 __all__ = ["PhaseProgress", "SwitchProgress", "Tell", "watched"]
@@ -170,8 +170,8 @@ def _viewer_for(tell: Tell | None) -> contextlib.AbstractContextManager[Tell] | 
     return _Terminal() if sys.stderr.isatty() else None
 
 
-def _progress_of(phase: str, seconds: float, told: Any) -> PhaseProgress:
-    def state_of(each: Any) -> str:
+def _progress_of(phase: str, seconds: float, told: _NetworkProgress) -> PhaseProgress:
+    def state_of(each: _SwitchState) -> str:
         state = _WORDS[each["doing"]][each["done"]]
         return "read back" if state == "read" and told["part"] != "prepare" else state
 
@@ -225,6 +225,6 @@ def _show(
     with viewer as tell:
         while True:
             is_over = over.wait(_PAUSE_S)
-            tell(_progress_of(phase, time.monotonic() - began, json.loads(board.text)))
+            tell(_progress_of(phase, time.monotonic() - began, board.read()))
             if is_over:
                 return

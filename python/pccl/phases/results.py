@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pccl.errors import Error
 from pccl.results.table import Table, html_table
@@ -13,6 +13,7 @@ from pccl.results.table import Table, html_table
 if TYPE_CHECKING:
     import matplotlib.figure
 
+    from pccl._core.cluster import _NetworkReport
     from pccl.results.table import Fields
 
 __all__ = [
@@ -26,9 +27,8 @@ __all__ = [
     "Switched",
     "arrows",
     "count_of",
-    "pairs_of",
     "raise_unless_done",
-    "switched_as_told",
+    "switched_of",
 ]
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -205,48 +205,43 @@ class Switched:
         return html_table(self.switches.rows, caption=repr(self))
 
 
-def pairs_of(told: Any) -> Pairs:
-    """Return the pairs of a JSON list."""
-    return tuple((first, second) for first, second in told)
-
-
-def switched_as_told(phase: str, told: Any) -> Switched:
-    """Return the result of a JSON object."""
+def switched_of(phase: str, report: _NetworkReport) -> Switched:
+    """Return the result of a report of the controller."""
     return Switched(
         phase=phase,
-        outcome=told["outcome"],
-        reason=told["reason"],
-        total_ms=told["total_ms"],
-        dark_ms=told["dark_ms"],
-        unrecorded=told["unrecorded"],
+        outcome=report["outcome"],
+        reason=report["reason"],
+        total_ms=report["total_ms"],
+        dark_ms=report["dark_ms"],
+        unrecorded=report["unrecorded"],
         switches=Table(
             SwitchTimes(
                 each["name"],
-                tuple(StepTime(step["step"], step["ms"]) for step in each["steps"]),
-                pairs_of(each["found"]),
+                tuple(StepTime(*step) for step in each["steps"]),
+                each["found"],
                 each["fault"],
                 each["discarded"],
                 each["startup"],
             )
-            for each in told["switches"]
+            for each in report["switches"]
         ),
     )
 
 
-def raise_unless_done(phase: str, told: Any) -> Switched:
-    """Return the result of a JSON object if the switch was successful.
+def raise_unless_done(phase: str, report: _NetworkReport) -> Switched:
+    """Return the result of a report if the switch was successful.
 
     Raises
     ------
     SwitchError
         The switch was not successful.
     """
-    result = switched_as_told(phase, told)
+    result = switched_of(phase, report)
     if result.outcome in {"switched", "prepared"}:
         return result
     lost = f"; {result.unrecorded}" if result.unrecorded else ""
     message = f"phase {phase}: {result.outcome}: {result.reason}{lost}"
-    raise SwitchError(message, told["code"], result)
+    raise SwitchError(message, report["code"], result)
 
 
 class SwitchError(Error):

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pccl.errors import Error, InvalidArgumentError, UnavailableError
 from pccl.phases.cluster import Cluster
+from pccl.phases.progress import watched
 from pccl.phases.results import raise_unless_done
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import timedelta
 
     from pccl._core import Communicator, PhaseNetwork
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["current_phase", "phase", "switch_phase"]
 
-_MOST_TOLD = 3072  # bytes of a result for other ranks (Switching::kLongestReport)
 _joined: list[Cluster] = []  # clusters of this process's groups, the latest last
 
 
@@ -118,20 +117,13 @@ def _switch(
     network = _network_of(cluster)
     if phase not in cluster.phases:
         cluster.plan(None, phase)  # its error names the most similar phase
-    kept: list[str] = []
-    switch = functools.partial(
-        cluster._switch_text,
-        phase,
-        timeout=timeout,
-        dry_run=dry_run,
-        discard_candidate=discard_candidate,
-        progress=progress,
-    )
-    transact = _transaction(switch, dry_run=dry_run, kept=kept)
-    read_back = _reader(cluster, phase, network.phase, timeout=timeout, dry_run=dry_run)
-    is_done, told = network.switch_phase(phase, timeout, dry_run, transact, read_back)
-    text = kept[0] if kept else told
-    return raise_unless_done(phase, json.loads(text) if text else _untold(is_done, dry_run))
+    # Other ranks only follow: rank 0 drives the switches and displays their progress.
+    shown = watched(phase, progress) if network.is_controller else contextlib.nullcontext()
+    with shown as board:
+        report = network.switch_phase(
+            phase, timeout, cluster._controller, dry_run, discard_candidate, board
+        )
+    return raise_unless_done(phase, report)
 
 
 @contextlib.contextmanager
@@ -179,63 +171,6 @@ def current_phase() -> str | None:
         This process has no group with a cluster.
     """
     return _network_of(_cluster()).phase or None
-
-
-def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
-    """Return a result without details, for a rank 0 that was interrupted before it sent them."""
-    done = "prepared" if dry_run else "switched"
-    return {
-        "outcome": done if is_done else "rolled back",
-        "code": "ok" if is_done else "aborted",
-        "reason": "" if is_done else "rank 0 was interrupted, or failed: it says why",
-        "total_ms": 0.0,
-        "dark_ms": 0.0,
-        "unrecorded": "",
-        "switches": [],
-    }
-
-
-def _transaction(
-    switch: Callable[..., str], *, dry_run: bool, kept: list[str]
-) -> Callable[[Callable[[], None]], tuple[bool, str]]:
-    """Return the function for the switch on rank 0; it appends the full result to ``kept``."""
-
-    def transact(drain: Callable[[], None]) -> tuple[bool, str]:
-        try:
-            text = switch(adopt=False, drain=drain)
-        except Error as error:
-            failed = {"outcome": "refused", "code": error.code, "reason": str(error)}
-            text = json.dumps({**_untold(is_done=False, dry_run=dry_run), **failed})
-        kept.append(text)
-        told = json.loads(text)
-        return told["outcome"] in {"switched", "prepared"}, _shortened(told)
-
-    return transact
-
-
-def _reader(
-    cluster: Cluster, wanted: str, before: str, *, timeout: float | timedelta, dry_run: bool
-) -> Callable[[], bool]:
-    """Return the function that the lowest remaining rank executes if rank 0 is lost."""
-
-    def read_back() -> bool:
-        shown = "" if dry_run else cluster._inherit(timeout)
-        if shown not in {"", before, wanted}:
-            raise UnavailableError(f"the switches show phase {shown}")
-        return shown == wanted
-
-    return read_back
-
-
-def _shortened(told: dict[str, Any]) -> str:
-    """Return a shortened result for other ranks: the times, without the requests to each switch."""
-    steps = ("name", "fault", "steps", "discarded", "startup")
-    switches = [{key: each[key] for key in steps} | {"found": []} for each in told["switches"]]
-    text = json.dumps({**told, "switches": switches}, separators=(",", ":"))
-    if len(text) <= _MOST_TOLD:
-        return text
-    reason = told["reason"][: _MOST_TOLD // 2]
-    return json.dumps({**told, "reason": reason, "switches": []})
 
 
 def _cluster() -> Cluster:

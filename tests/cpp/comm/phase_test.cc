@@ -106,6 +106,41 @@ std::int64_t sum(Communicator& comm) {
     return x.back();
 }
 
+/// Switches that do as `ends` states. Only rank 0 prepares and commits.
+class FakeController : public NetworkController {
+   public:
+    explicit FakeController(NetworkOutcome ends = NetworkOutcome::kSwitched) : ends_(ends) {}
+
+    NetworkReport prepare(const std::string&, const NetworkOptions&) override {
+        return report(ends_ == NetworkOutcome::kRefused ? ends_ : NetworkOutcome::kPrepared);
+    }
+    NetworkReport commit() override {
+        on_commit();
+        return report(ends_);
+    }
+    NetworkReport discard(const Status& why) override {
+        NetworkReport discarded =
+            report(why.is_ok() ? NetworkOutcome::kPrepared : NetworkOutcome::kRefused);
+        discarded.reason = why;
+        return discarded;
+    }
+    Result<std::string> read_back(const NetworkOptions&) override {
+        return Status::unavailable("nobody asked for it");
+    }
+
+    std::function<void()> on_commit = [] {};
+
+   private:
+    static NetworkReport report(NetworkOutcome outcome) {
+        return {.outcome = outcome,
+                .reason = Status::ok(),
+                .switches = {{.name = "one",
+                              .steps = {{"lock", std::chrono::milliseconds(2)}},
+                              .found = {{1, 2}}}}};
+    }
+    const NetworkOutcome ends_;
+};
+
 class PhaseTest : public ::testing::TestWithParam<TransportKind> {
    protected:
     /// Calls `body` as each rank, which the ring joins.
@@ -114,30 +149,27 @@ class PhaseTest : public ::testing::TestWithParam<TransportKind> {
         run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
                   [&](Communicator& comm) {
                       PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-                      const auto switched = own.switch_phase({.phase = "ring", .transact = go_on});
+                      const auto switched =
+                          own.switch_phase({.phase = "ring", .controller = &controller_});
                       ASSERT_TRUE(switched.is_ok()) << switched.status().to_string();
-                      EXPECT_TRUE(switched->is_switched);
+                      EXPECT_EQ(switched->outcome, NetworkOutcome::kSwitched);
+                      ASSERT_EQ(switched->switches.size(), 1U);
+                      EXPECT_EQ(switched->switches[0].steps[0].step, "lock");
+                      EXPECT_EQ(switched->switches[0].found.empty(), comm.rank() != 0);
                       EXPECT_EQ(sum(comm), 6);
                       body(own, comm);
                       EXPECT_EQ(sum(comm), 6);
                   });
     }
 
-    static Transacted go_on(const std::function<Status()>& drain) {
-        return {.is_switched = drain().is_ok(), .report = "switched"};
-    }
-    static Transacted refuse(const std::function<Status()>&) { return {false, "refused"}; }
-    static Transacted roll_back(const std::function<Status()>& drain) {
-        EXPECT_TRUE(drain().is_ok());
-        return {false, "rolled back"};
-    }
+    FakeController controller_;
 };
 
 TEST_P(PhaseTest, AllGoOnInTheNextOne) {
-    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
+    run_on_ring([this](PhaseNetwork& own, Communicator& comm) {
         for (int turn = 0; turn < 10; ++turn) {
             const std::string phase = turn % 2 == 0 ? "back" : "ring";
-            ASSERT_TRUE(own.switch_phase({.phase = phase, .transact = go_on}).is_ok());
+            ASSERT_TRUE(own.switch_phase({.phase = phase, .controller = &controller_}).is_ok());
             EXPECT_EQ(own.phase(), phase);
             EXPECT_EQ(own.generation(), static_cast<std::uint32_t>(turn + 2));
             EXPECT_EQ(sum(comm), 6);
@@ -147,12 +179,11 @@ TEST_P(PhaseTest, AllGoOnInTheNextOne) {
 
 TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
     run_on_ring([](PhaseNetwork& own, Communicator& comm) {
-        for (const auto& [transact, report] :
-             {std::pair<Transact, std::string>{refuse, "refused"}, {roll_back, "rolled back"}}) {
-            const auto done = own.switch_phase({.phase = "back", .transact = transact});
+        for (const auto outcome : {NetworkOutcome::kRefused, NetworkOutcome::kRolledBack}) {
+            FakeController failing(outcome);
+            const auto done = own.switch_phase({.phase = "back", .controller = &failing});
             ASSERT_TRUE(done.is_ok()) << done.status().to_string();
-            EXPECT_FALSE(done->is_switched);
-            EXPECT_EQ(done->report, report);
+            EXPECT_EQ(done->outcome, outcome);
             EXPECT_EQ(own.phase(), "ring");
             EXPECT_EQ(own.generation(), 1U);
             EXPECT_EQ(sum(comm), 6);
@@ -163,12 +194,11 @@ TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
 TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
     run_on_ring([](PhaseNetwork& own, Communicator& comm) {
         std::atomic<bool> is_switching{false};
-        const Transact slow = [&](const std::function<Status()>& drain) {
-            const bool is_drained = drain().is_ok();
+        FakeController slow;
+        slow.on_commit = [&] {
             is_switching.store(true);
             system_clock().sleep_for(std::chrono::milliseconds(200));
             EXPECT_EQ(own.generation(), 1U);
-            return Transacted{.is_switched = is_drained, .report = {}};
         };
         std::thread other([&] {
             while (comm.rank() == 0 && !is_switching.load()) std::this_thread::yield();
@@ -176,7 +206,7 @@ TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
             EXPECT_EQ(sum(comm), 6);
             EXPECT_EQ(own.generation(), 2U);
         });
-        EXPECT_TRUE(own.switch_phase({.phase = "back", .transact = slow}).is_ok());
+        EXPECT_TRUE(own.switch_phase({.phase = "back", .controller = &slow}).is_ok());
         other.join();
     });
 }
@@ -188,7 +218,7 @@ TEST_P(PhaseTest, WhoComesWhenRankZeroHasLeftHearsWhoDisagreed) {
         if (comm.rank() == 1) return comm.barrier();
         while (comm.rank() == 2 && !has_left.load()) std::this_thread::yield();
         PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-        return own.switch_phase({.phase = "ring", .transact = go_on}).status();
+        return own.switch_phase({.phase = "ring", .controller = &controller_}).status();
     };
     run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
               [&](Communicator& comm) {
@@ -210,8 +240,9 @@ TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
             EXPECT_EQ(sum(comm), 6);
             PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
             const Status outcome =
-                comm.rank() == 1 ? comm.barrier()
-                                 : own.switch_phase({.phase = "ring", .transact = go_on}).status();
+                comm.rank() == 1
+                    ? comm.barrier()
+                    : own.switch_phase({.phase = "ring", .controller = &controller_}).status();
             EXPECT_EQ(outcome.code(), StatusCode::kMismatch) << outcome.to_string();
             if (comm.rank() == 1) has_heard.store(true);
             while (comm.rank() == 0 && !has_heard.load()) std::this_thread::yield();
@@ -222,16 +253,27 @@ TEST_P(PhaseTest, WhoCallsACollectiveInsteadHearsItFromWhoeverLeavesFirst) {
 
 TEST_P(PhaseTest, ADisagreementThatAllHaveHeardEndsNoGroup) {
     const auto all = networks();
-    run_ranks({.size = kPhaseRanks, .transports = GetParam(), .networks = all},
-              [&](Communicator& comm) {
-                  EXPECT_EQ(sum(comm), 6);
-                  PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
-                  const std::string proposal = comm.rank() == 1 ? "back" : "ring";
-                  const auto done = own.switch_phase({.phase = proposal, .transact = go_on});
-                  EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
-                  const Status left = comm.shutdown();
-                  EXPECT_TRUE(left.is_ok()) << left.to_string();
-              });
+    run_ranks(
+        {.size = kPhaseRanks, .transports = GetParam(), .networks = all}, [&](Communicator& comm) {
+            EXPECT_EQ(sum(comm), 6);
+            PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+            const std::string proposal = comm.rank() == 1 ? "back" : "ring";
+            const auto done = own.switch_phase({.phase = proposal, .controller = &controller_});
+            EXPECT_EQ(done.status().code(), StatusCode::kMismatch);
+            const Status left = comm.shutdown();
+            EXPECT_TRUE(left.is_ok()) << left.to_string();
+        });
+}
+
+TEST_P(PhaseTest, ADryRunStaysInItsPhase) {
+    run_on_ring([this](PhaseNetwork& own, Communicator& comm) {
+        const auto done =
+            own.switch_phase({.phase = "back", .dry_run = true, .controller = &controller_});
+        ASSERT_TRUE(done.is_ok()) << done.status().to_string();
+        EXPECT_EQ(done->outcome, NetworkOutcome::kPrepared);
+        EXPECT_EQ(own.phase(), "ring");
+        EXPECT_EQ(sum(comm), 6);
+    });
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, PhaseTest,
