@@ -43,6 +43,15 @@ py::tuple to_python(const comm::StepDuration& step) {
     return py::make_tuple(to_python(step.step), in_ms(step.took));
 }
 
+// Declared for tuple_of(), which finds no overloads that follow it.
+py::dict to_python(const cluster::Device& device);
+py::dict to_python(const cluster::SwitchDescription& of);
+py::dict to_python(const cluster::Phase& phase);
+py::dict to_python(const cluster::SwitchPlan& plan);
+py::dict to_python(const cluster::Sight& sight);
+py::dict to_python(const cluster::SwitchProgress& progress);
+py::dict to_python(const comm::SwitchReport& report);
+
 template <typename T>
 py::tuple tuple_of(const std::vector<T>& values) {
     py::tuple made(values.size());

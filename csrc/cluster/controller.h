@@ -20,9 +20,9 @@ namespace pccl::cluster {
 
 /// State of a cluster after the last call.
 struct ClusterState {
-    std::string phase;             // the last proven phase; empty: none, or it is unknown
+    std::string phase{};           // the last proven phase; empty: none, or it is unknown
     std::uint32_t generation = 0;  // number of changes of the connected circuits
-    std::string degraded;          // why the state of a switch is not proven; empty: it is
+    std::string degraded{};        // why the state of a switch is not proven; empty: it is
 };
 
 /// Thread-safe. A call during another one returns kUnavailable; from prepare() until commit() or

@@ -26,27 +26,28 @@ enum class NetworkOutcome : std::uint8_t {
 [[nodiscard]] PCCL_API std::string_view to_string(NetworkOutcome outcome);
 
 struct StepDuration {
-    std::string step;
+    std::string step{};
     Duration took{};
 };
 
 /// Part of one switch.
 struct SwitchReport {
-    std::string name;
-    std::string fault;  // error of its last failed step; empty: none
-    std::vector<StepDuration> steps;
-    std::vector<std::pair<int, int>> found;  // circuits of the last reading: ingress, egress
-    std::string discarded;                   // edits of others in its candidate that were discarded
-    std::string startup;  // "copied", "not copied" or the error; empty: it has no startup
+    std::string name{};
+    std::string fault{};  // error of its last failed step; empty: none
+    std::vector<StepDuration> steps{};
+    std::vector<std::pair<int, int>> found{};  // circuits of the last reading: ingress, egress
+    std::string discarded{};  // edits of others in its candidate that were discarded
+    std::string startup{};    // "copied", "not copied" or the error; empty: it has no startup
 };
 
 struct NetworkReport {
     NetworkOutcome outcome = NetworkOutcome::kRefused;
-    Status reason;  // ok if the outcome is kSwitched or kPrepared
+    Status reason{};  // ok if the outcome is kSwitched or kPrepared
     Duration total{};
-    Duration dark{};         // from the first commit to the last proof of light
-    std::string unrecorded;  // why the end is not in the audit log; empty: it is, or there is none
-    std::vector<SwitchReport> switches;
+    Duration dark{};  // from the first commit to the last proof of light
+    std::string
+        unrecorded{};  // why the end is not in the audit log; empty: it is, or there is none
+    std::vector<SwitchReport> switches{};
 
     /// Returns whether all switches did, or would have done, what was requested.
     [[nodiscard]] bool is_done() const {
