@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Descriptions, plans, reports and readings of a cluster as dicts of Python, whose shape _core.pyi
-// states. Bytes of a device that are no UTF-8 become U+FFFD. All need the GIL.
+// Descriptions, plans, reports and readings of a cluster as dicts of Python, whose shape
+// _core/cluster.pyi states. Bytes of a device that are no UTF-8 become U+FFFD. All need the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
