@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/bootstrap/open_store.h"
+#include <pccl/store.h>
 #include "csrc/device/device_group.h"
 #include "csrc/device/device_memory.h"
 
@@ -60,9 +60,9 @@ Status run_rank(const Job& job, int rank) {
     PCCL_ASSIGN_OR_RETURN(
         const auto memory,
         DeviceMemory::allocate(job.cards[static_cast<std::size_t>(rank)], job.bytes));
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(job.rendezvous, rank, ranks,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(job.rendezvous, rank, ranks, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto group,
                           DeviceGroup::create({.rank = rank,
                                                .size = ranks,

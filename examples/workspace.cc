@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "csrc/bootstrap/open_store.h"
+#include <pccl/store.h>
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/operator.h"
 
@@ -30,9 +30,9 @@ std::span<float> floats(std::span<std::byte> memory) {
 }
 
 Status pass_to_the_right(int rank, int size, const std::string& rendezvous) {
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(rendezvous, rank, size,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(rendezvous, rank, size, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto comm,
                           Communicator::create({.rank = rank, .size = size, .store = store}));
     PCCL_ASSIGN_OR_RETURN(const auto mine,

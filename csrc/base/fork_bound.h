@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include <pccl/status.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/status.h"
 #include "csrc/base/text.h"
 
 namespace pccl {

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/drivers/make_driver.h"
 #include "csrc/cluster/inspection.h"

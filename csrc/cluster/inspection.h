@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/model/circuits.h"
 #include "csrc/cluster/scatter.h"

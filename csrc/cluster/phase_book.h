@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/circuits.h"
 #include "csrc/cluster/model/description.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::cluster {
 

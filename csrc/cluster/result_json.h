@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/cluster/inspection.h"
 #include "csrc/cluster/model/description.h"
 #include "csrc/cluster/plan.h"

@@ -7,8 +7,8 @@
 #include <functional>
 #include <span>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/cluster/drivers/driver.h"
 
 namespace pccl::cluster {

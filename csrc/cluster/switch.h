@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/command.h"
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/inspection.h"

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <functional>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/cluster/progress.h"
 #include "csrc/cluster/scatter.h"
 

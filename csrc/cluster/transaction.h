@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/switch_options.h"
 

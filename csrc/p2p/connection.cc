@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::p2p {

@@ -13,8 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::p2p {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::p2p {
 

@@ -13,7 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/p2p/memory.h"
 
 namespace pccl::p2p {

@@ -27,9 +27,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/fork_bound.h"
-#include "csrc/base/status.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/plan.h"

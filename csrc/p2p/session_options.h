@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl::p2p {
 

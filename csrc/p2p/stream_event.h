@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/transport/rma.h"
 
 namespace pccl::transport {

@@ -19,9 +19,10 @@
 #include <span>
 #include <string>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/fork_bound.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 #include "csrc/p2p/memory.h"
 #include "csrc/p2p/message_stage.h"
 #include "csrc/p2p/plan.h"

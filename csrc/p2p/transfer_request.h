@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/stream_event.h"
 #include "csrc/runtime/flight/session_recorder.h"

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/fork_bound.h"
-#include "csrc/base/status.h"
 #include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {

@@ -33,8 +33,9 @@
 #include <span>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::transport {

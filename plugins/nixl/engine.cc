@@ -8,6 +8,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/digest.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/control_message.h"

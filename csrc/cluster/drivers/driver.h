@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/circuits.h"
 
 namespace pccl::cluster {

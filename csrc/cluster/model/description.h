@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/cluster/model/circuits.h"
 
 namespace pccl::cluster {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/p2p/session.h"
 
 namespace pccl::p2p {

@@ -12,6 +12,7 @@
 #include <regex>
 #include <thread>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/runtime/flight/session_recorder.h"

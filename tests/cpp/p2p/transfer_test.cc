@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "csrc/base/ids.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {
