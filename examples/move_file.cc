@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/session.h>
 #include "csrc/base/bytes.h"
-#include "csrc/p2p/session.h"
 
 namespace {
 
@@ -73,7 +73,7 @@ Status fetch(const std::string& handover, const std::string& path) {
     PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "fetch"}));
     PCCL_ASSIGN_OR_RETURN(const auto peer, session->load_remote_conn_info(info));
     PCCL_ASSIGN_OR_RETURN(const auto theirs, session->import_memory(peer.name, descriptor));
-    std::string bytes(theirs.descriptor.bytes, '\0');
+    std::string bytes(theirs.bytes(), '\0');
     PCCL_ASSIGN_OR_RETURN(const auto mine,
                           session->register_memory(std::as_writable_bytes(std::span(bytes))));
     PCCL_ASSIGN_OR_RETURN(const auto work,

@@ -106,7 +106,7 @@ void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request)
 
 Status Connection::post_in_order(const std::shared_ptr<TransferRequest>& request) {
     PCCL_ASSERT(is_whole());
-    std::vector<Plan::PlanStep> steps(kOrderedBatch);
+    std::vector<PlanStep> steps(kOrderedBatch);
     std::vector<transport::RmaPiece> pieces;
     while (const std::size_t count = request->next(steps)) {
         pieces.clear();

@@ -19,9 +19,6 @@
 
 namespace pccl::p2p {
 
-/// Longest notification, in bytes.
-inline constexpr std::size_t kMostNotification = 16 * kKiB;
-
 /// Notification from the peer's program.
 struct Notified {
     std::vector<std::byte> bytes;

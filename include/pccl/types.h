@@ -124,6 +124,9 @@ enum class CollectiveKind : std::uint8_t {
 /// Returns true for gather, scatter and all_to_all: only two ranks have the length of a block.
 [[nodiscard]] PCCL_API bool is_per_pair(CollectiveKind kind);
 
+/// Direction of a one-sided transfer, from the view of the process that begins it.
+enum class RmaOp : std::uint8_t { kRead, kWrite };
+
 /// Stream of a GPU, in which the caller orders its work.
 struct GpuCallerStream {
     void* stream = nullptr;  // a CUstream (or cudaStream_t); null: the default stream

@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include <pccl/session.h>
 #include "csrc/comm/communicator.h"
-#include "csrc/p2p/session.h"
 
 namespace {
 
