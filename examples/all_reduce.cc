@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
+#include <pccl/communicator.h>
 #include <pccl/store.h>
-#include "csrc/comm/communicator.h"
 
 namespace {
 
 using pccl::Block;
+using pccl::Communicator;
 using pccl::Deadline;
 using pccl::Status;
-using pccl::comm::Communicator;
 
 Status sum_of_ranks(int rank, int size, const std::string& rendezvous) {
     PCCL_ASSIGN_OR_RETURN(

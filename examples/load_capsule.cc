@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
+#include <pccl/communicator.h>
+#include <pccl/operator.h>
 #include <pccl/store.h>
-#include "csrc/comm/communicator.h"
-#include "csrc/comm/operator.h"
 
 namespace {
 
 using pccl::Block;
+using pccl::Communicator;
 using pccl::Deadline;
+using pccl::Operator;
 using pccl::Status;
-using pccl::comm::Communicator;
-using pccl::comm::Operator;
 
 Status sum_by(const std::string& path, const std::shared_ptr<Communicator>& comm) {
     std::vector<float> values(1000, static_cast<float>(comm->rank() + 1));

@@ -214,13 +214,14 @@ def unit_at(target: str) -> str:
 def unit_of(source: Source) -> str:
     """Name the unit that a file is part of: x.h, x.cc, x_cuda.cc and x.cu are one.
 
-    A file without a header of its own implements one of its folder: whose class it defines, or else
-    the first that it includes.
+    A file without a header of its own implements the public one of its name, or one of its folder:
+    whose class it defines, or else the first that it includes.
     """
     path = source.path
     own = path.with_name(re.sub(r"_(no_)?cuda$", "", path.stem)).as_posix()
     near = [t for t in INCLUDE.findall(source.text) if Path(t).parent == path.parent]
-    if path.suffix in HEADERS or not near or own in map(unit_at, near):
+    is_public = path.stem in PUBLIC.findall(source.text)
+    if path.suffix in HEADERS or not near or is_public or own in map(unit_at, near):
         return own
     defined = MEMBER.search(source.text)
     named = snake_case(defined.group(1)) if defined else ""

@@ -230,7 +230,7 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
     const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
     auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
         const py::gil_scoped_release released;
-        const comm::ShrinkOptions wanted{.least = least};
+        const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);
         if (excluded->empty()) return Status::invalid_argument("name the ranks to leave out");
         communicator_->abort(Status::aborted("this communicator is being shrunk"));

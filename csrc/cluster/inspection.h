@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <pccl/cluster.h>
 #include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/cluster/drivers/driver.h"
@@ -13,19 +14,6 @@
 #include "csrc/cluster/scatter.h"
 
 namespace pccl::cluster {
-
-/// Reading of one switch.
-struct Sight {
-    std::string name;
-    Status status;  // the error if it could not be read
-    Circuits circuits;
-    std::vector<int> dark;  // ingress ports of these circuits without light
-};
-
-struct Inspection {
-    std::vector<Sight> switches;
-    std::string phase;  // phase whose circuits all of them show; empty: none
-};
 
 struct NamedDriver {
     std::string name;

@@ -9,14 +9,11 @@
 #include <utility>
 
 #include <pccl/export.h>
+#include <pccl/phases.h>
 #include <pccl/status.h>
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {
-
-/// Maps the circuits of all switches in one phase to those in another. It must be a pure function:
-/// it is also called to recognise the circuits that switches show.
-using Transform = std::function<Result<CircuitsBySwitch>(const CircuitsBySwitch& from)>;
 
 class PCCL_API PhaseBook {
    public:

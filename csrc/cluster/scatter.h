@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 
+#include <pccl/cluster.h>
 #include <pccl/deadline.h>
 #include <pccl/export.h>
 #include "csrc/cluster/drivers/driver.h"
@@ -20,9 +21,6 @@ struct SwitchTask {
     Status status;
     Duration took{};
 };
-
-/// Called about 20 times a second; an error ends the wait.
-using Interrupted = std::function<Status()>;
 
 struct ScatterCalls {
     std::function<void(std::size_t)> ended = {};  // called with the index of each task that ends

@@ -61,11 +61,4 @@ struct CommunicatorOptions {
     bool switches_phases = true;  // false: the group follows switches of another group
 };
 
-struct ShrinkOptions {
-    std::string name = {};         // empty: "<name>:shrunk"
-    OptionalTimeout timeout = {};  // for operations; empty: as before
-    /// Minimum number of remaining ranks; empty: more than half, or half with rank 0.
-    std::optional<int> least = {};
-};
-
 }  // namespace pccl::comm

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <pccl/deadline.h>
@@ -84,6 +85,14 @@ struct MessageOptions {
     /// The caller waits for this message before anything else. A message to its own rank whose
     /// matching operation is not submitted is then kInvalidArgument.
     bool is_awaited = false;
+};
+
+/// Options of the communicator that the remaining ranks of another make.
+struct ShrinkOptions {
+    std::string name = {};         // empty: "<name>:shrunk"
+    OptionalTimeout timeout = {};  // for operations; empty: as before
+    /// Minimum number of remaining ranks; empty: more than half, or half with rank 0.
+    std::optional<int> least = {};
 };
 
 /// Points in time of an operation, as Event::record() returns them.
