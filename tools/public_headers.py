@@ -28,14 +28,13 @@ MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 ACCESS = re.compile(r"\s*(public|protected|private):")
 SCOPE = re.compile(r"^(?:template <.*>\s*)?(namespace|class|struct|enum|union)\b")
-FORWARD = re.compile(r"^(?:friend )?(?:class|struct) \w+$")
-# Special members that need no words.
-PLAIN = re.compile(r"= delete$|~\w+\(\) = default$")
+# Special members, and names of classes elsewhere, need no words.
+PLAIN = re.compile(r"^(?:friend )?(?:class|struct) \w+;|= delete;|~\w+\(\) = default;")
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration: its first line, its last one but for a body, and its text without comments."""
+    """A declaration: its first line, its last one but for a body, and its text up to there."""
 
     line: int
     end: int
@@ -84,7 +83,9 @@ def declarations(code: str, begin: int, end: int, *, is_class: bool) -> Iterator
             at = last + 1
             continue
         if is_public and not (scope and scope[1] == "namespace"):
-            yield Declaration(code.count("\n", 0, start) + 1, code.count("\n", 0, at) + 1, head)
+            yield Declaration(
+                code.count("\n", 0, start) + 1, code.count("\n", 0, at) + 1, head + code[at]
+            )
         if scope and scope[1] != "enum" and is_public:
             yield from declarations(code, at + 1, last, is_class=scope[1] == "class")
         at, start = last + 1, -1
@@ -93,22 +94,30 @@ def declarations(code: str, begin: int, end: int, *, is_class: bool) -> Iterator
             at += rest.end()
 
 
+def lines_with_comments(text: str) -> set[int]:
+    """Give the numbers of the lines that end with a comment, or are one; notes to linters aside."""
+    return {
+        text.count("\n", 0, noise.start()) + 1
+        for noise in NOISE.finditer(text)
+        if noise[0].startswith("//") and not re.fullmatch(r"// NOLINT.*", noise[0])
+    }
+
+
 def undocumented(path: Path) -> Iterator[str]:
     """Give a line for each declaration of a header that no comment describes."""
     text = path.read_text()
     lines = ["", *text.splitlines()]
+    commented = lines_with_comments(text)
     for macro in MACRO.finditer(text):
         line = text.count("\n", 0, macro.start()) + 1
         if not lines[line - 1].startswith("///"):
             yield f"{path.name}:{line}: {macro[1]}"
     code = blanked(text)
     for found in declarations(code, 0, len(code), is_class=False):
-        behind = "".join(lines[found.line : found.end + 1])
-        is_described = "//" in behind.replace("// NOLINT", "")
-        if is_described or lines[found.line - 1].lstrip().startswith("///"):
-            continue
-        if not FORWARD.match(found.text) and not PLAIN.search(found.text):
-            yield f"{path.name}:{found.line}: {found.text}"
+        is_behind = not commented.isdisjoint(range(found.line, found.end + 1))
+        is_before = lines[found.line - 1].lstrip().startswith("///")
+        if not (is_before or is_behind or PLAIN.search(found.text)):
+            yield f"{path.name}:{found.line}: {found.text[:-1].rstrip()}"
 
 
 def main() -> int:

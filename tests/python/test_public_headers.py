@@ -119,6 +119,6 @@ def test_what_has_no_comment_is_found(tmp_path: Path) -> None:
         "bad.h:14: int bare = 0",
         "bad.h:18: class Bare",
         "bad.h:22: int number() const",
-        "bad.h:31: template <typename T> T bare_too(T value, int of = (1 + 2))",
-        "bad.h:33: const char* text =",
+        "bad.h:32: template <typename T> T bare_too(T value, int of = (1 + 2))",
+        "bad.h:34: const char* text =",
     ]
