@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import public_headers  # noqa: E402
+from support.markdown import blocks_of  # noqa: E402
 
 HEADERS = public_headers.headers()
 NAMES = [header.name for header in HEADERS]
@@ -52,6 +53,23 @@ def test_each_header_compiles_alone(compiler: str, tmp_path: Path) -> None:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, ""), name
+
+
+@pytest.mark.slow
+def test_blocks_of_the_documentation_compile(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    blocks = [block for page in ROOT.glob("docs/**/*.md") for block in blocks_of(page, "cpp")]
+    assert blocks
+    for block in blocks:
+        (tmp_path / "block.cc").write_text(block.text)
+        done = subprocess.run(
+            ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", tmp_path / "block.cc"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), block.text
 
 
 def test_nothing_else_is_installed(tmp_path: Path) -> None:
