@@ -9,7 +9,7 @@ CUDA ?= $(if $(wildcard /dev/nvidiactl),ON,OFF)
 # The package as built in build/dev; torch finds its entry points there too.
 DEV := PYTHONPATH=$(CURDIR)/build/dev/python
 
-NATIVE_SOURCES := $(shell find csrc cmake CMakeLists.txt -type f)
+NATIVE_SOURCES := $(shell find csrc include cmake CMakeLists.txt -type f)
 PACKAGE_SOURCES := $(shell find python -type f -not -path '*/__pycache__/*')
 
 .PHONY: help

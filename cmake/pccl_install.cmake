@@ -6,37 +6,14 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# pccl_reached_headers(<variable> <headers...>): these, and all of csrc/ that they include.
-function(pccl_reached_headers variable)
-  set(waiting ${ARGN})
-  set(reached "")
-  while(waiting)
-    list(POP_FRONT waiting header)
-    if(header IN_LIST reached)
-      continue()
-    endif()
-    list(APPEND reached ${header})
-    file(STRINGS ${PROJECT_SOURCE_DIR}/${header} lines REGEX "^#include \"csrc/")
-    list(TRANSFORM lines REPLACE "^#include \"([^\"]+)\".*" "\\1")
-    list(APPEND waiting ${lines})
-  endwhile()
-  set(${variable} ${reached} PARENT_SCOPE)
-endfunction()
-
-pccl_reached_headers(
-  headers csrc/base/bytes.h csrc/bootstrap/open_store.h csrc/cluster/cluster_context.h
-  csrc/cluster/file/cluster_file.h csrc/cluster/model/links.h csrc/comm/communicator.h
-  csrc/comm/memory_context.h csrc/comm/operator.h csrc/p2p/session.h
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/include/pccl
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development
+  FILES_MATCHING
+  PATTERN "*.h"
 )
-foreach(header IN LISTS headers)
-  cmake_path(GET header PARENT_PATH folder)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pccl/${folder} COMPONENT development)
-endforeach()
-# A header that includes others from now on asks for another look.
-list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
-
-target_include_directories(pccl INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pccl>)
+target_include_directories(pccl INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(pccl INTERFACE cxx_std_20)
 install(
   TARGETS pccl

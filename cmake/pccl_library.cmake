@@ -6,6 +6,7 @@ get_property(objects GLOBAL PROPERTY PCCL_MODULE_OBJECTS)
 get_property(libraries GLOBAL PROPERTY PCCL_MODULE_LIBRARIES)
 add_library(pccl SHARED ${objects})
 target_link_libraries(pccl PRIVATE pccl_flags ${libraries})
+target_include_directories(pccl INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_link_options(
   pccl
   PRIVATE

@@ -24,7 +24,8 @@ if(PCCL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(pccl_flags INTERFACE)
-target_include_directories(pccl_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# Public headers are spelled <pccl/x.h>, all others "csrc/...".
+target_include_directories(pccl_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_compile_options(
   pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>
 )

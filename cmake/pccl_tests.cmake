@@ -273,7 +273,7 @@ if(NOT PCCL_SANITIZE)
        ${CMAKE_COMMAND} --build ${installed}/build && ${installed}/build/consumer"
   )
   set_tests_properties(
-    installed_package PROPERTIES TIMEOUT 300 LABELS cpu PASS_REGULAR_EXPRESSION "hello from a"
+    installed_package PROPERTIES TIMEOUT 300 LABELS cpu PASS_REGULAR_EXPRESSION "hello from a\nall parts work"
   )
 endif()
 

@@ -11,20 +11,20 @@
 #include <string>
 #include <vector>
 
-#include "csrc/bootstrap/open_store.h"
-#include "csrc/comm/communicator.h"
+#include <pccl/communicator.h>
+#include <pccl/store.h>
 
 namespace {
 
 using pccl::Block;
+using pccl::Communicator;
 using pccl::Deadline;
 using pccl::Status;
-using pccl::comm::Communicator;
 
 Status sum_of_ranks(int rank, int size, const std::string& rendezvous) {
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(rendezvous, rank, size,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(rendezvous, rank, size, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto comm,
                           Communicator::create({.rank = rank, .size = size, .store = store}));
     std::vector<float> values(1000, static_cast<float>(rank));

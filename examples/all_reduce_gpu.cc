@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -21,17 +20,16 @@
 #include <string>
 #include <vector>
 
-#include "csrc/bootstrap/open_store.h"
-#include "csrc/device/device_group.h"
-#include "csrc/device/device_memory.h"
+#include <pccl/device_group.h>
+#include <pccl/store.h>
 
 namespace {
 
 using pccl::Block;
 using pccl::Deadline;
+using pccl::DeviceGroup;
+using pccl::DeviceMemory;
 using pccl::Status;
-using pccl::device::DeviceGroup;
-using pccl::device::DeviceMemory;
 
 constexpr int kWarmUpCalls = 5;
 constexpr int kCalls = 50;
@@ -44,7 +42,7 @@ struct Job {
 
 /// All calls are enqueued, then awaited: seconds of one.
 pccl::Result<double> time_calls(DeviceGroup& group, DeviceMemory& memory, int calls) {
-    const Block block{std::bit_cast<std::byte*>(memory.address()), memory.bytes() / sizeof(float)};
+    const Block block{memory.data(), memory.bytes() / sizeof(float)};
     PCCL_TRY(memory.wait());
     const auto begun = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i)
@@ -60,9 +58,9 @@ Status run_rank(const Job& job, int rank) {
     PCCL_ASSIGN_OR_RETURN(
         const auto memory,
         DeviceMemory::allocate(job.cards[static_cast<std::size_t>(rank)], job.bytes));
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(job.rendezvous, rank, ranks,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(job.rendezvous, rank, ranks, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto group,
                           DeviceGroup::create({.rank = rank,
                                                .size = ranks,

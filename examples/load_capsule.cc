@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "csrc/bootstrap/open_store.h"
-#include "csrc/comm/communicator.h"
-#include "csrc/comm/operator.h"
+#include <pccl/communicator.h>
+#include <pccl/operator.h>
+#include <pccl/store.h>
 
 namespace {
 
 using pccl::Block;
+using pccl::Communicator;
 using pccl::Deadline;
+using pccl::Operator;
 using pccl::Status;
-using pccl::comm::Communicator;
-using pccl::comm::Operator;
 
 Status sum_by(const std::string& path, const std::shared_ptr<Communicator>& comm) {
     std::vector<float> values(1000, static_cast<float>(comm->rank() + 1));
@@ -39,9 +39,9 @@ Status sum_by(const std::string& path, const std::shared_ptr<Communicator>& comm
 }
 
 Status meet_and_sum(int rank, int size, const std::string& rendezvous, const std::string& path) {
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(rendezvous, rank, size,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(rendezvous, rank, size, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto comm,
                           Communicator::create({.rank = rank, .size = size, .store = store}));
     return sum_by(path, comm);

@@ -8,15 +8,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "csrc/base/bytes.h"
-#include "csrc/p2p/session.h"
+#include <pccl/session.h>
 
 namespace {
 
@@ -25,7 +27,6 @@ using pccl::Result;
 using pccl::Status;
 using pccl::p2p::Session;
 
-constexpr std::size_t kLongestHandover = 16 * pccl::kKiB;
 constexpr std::string_view kDone = "done";
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(60)); }
@@ -46,6 +47,19 @@ Status write_file(const std::string& path, std::string_view bytes) {
     return Status::ok();
 }
 
+/// Both are bytes: the length of the first one, in decimal digits and a line's end, goes before.
+std::string joined(const std::string& first, const std::string& second) {
+    return std::to_string(first.size()) + "\n" + first + second;
+}
+
+Result<std::pair<std::string, std::string>> split(const std::string& both) {
+    const std::size_t line = both.find('\n');
+    const std::size_t length = std::strtoull(both.c_str(), nullptr, 10);
+    if (line == std::string::npos || length > both.size() - line - 1)
+        return Status::invalid_argument("the handover is not one of this program");
+    return std::pair(both.substr(line + 1, length), both.substr(line + 1 + length));
+}
+
 Status offer(const std::string& path, const std::string& handover) {
     PCCL_ASSIGN_OR_RETURN(std::string bytes, contents_of(path));
     if (bytes.empty())
@@ -53,10 +67,8 @@ Status offer(const std::string& path, const std::string& handover) {
     PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "offer"}));
     PCCL_ASSIGN_OR_RETURN(const auto memory,
                           session->register_memory(std::as_writable_bytes(std::span(bytes))));
-    pccl::ByteWriter out;
-    out.text(session->connection_info());
-    out.text(memory->serialised_descriptor());
-    PCCL_TRY(write_file(handover, out.take()));
+    PCCL_TRY(
+        write_file(handover, joined(session->connection_info(), memory->serialised_descriptor())));
     const auto heard = session->await_notifications(patience());
     if (heard.empty()) return Status::timeout("nobody has fetched the file");
     std::printf("%s has fetched %zu bytes\n", heard.front().from.c_str(), bytes.size());
@@ -65,15 +77,12 @@ Status offer(const std::string& path, const std::string& handover) {
 
 Status fetch(const std::string& handover, const std::string& path) {
     PCCL_ASSIGN_OR_RETURN(const std::string words, contents_of(handover));
-    pccl::ByteReader in(words);
-    std::string info;
-    std::string descriptor;
-    PCCL_TRY(in.text(info, kLongestHandover));
-    PCCL_TRY(in.text(descriptor, kLongestHandover));
+    PCCL_ASSIGN_OR_RETURN(const auto both, split(words));
+    const auto& [info, descriptor] = both;
     PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "fetch"}));
     PCCL_ASSIGN_OR_RETURN(const auto peer, session->load_remote_conn_info(info));
     PCCL_ASSIGN_OR_RETURN(const auto theirs, session->import_memory(peer.name, descriptor));
-    std::string bytes(theirs.descriptor.bytes, '\0');
+    std::string bytes(theirs.bytes(), '\0');
     PCCL_ASSIGN_OR_RETURN(const auto mine,
                           session->register_memory(std::as_writable_bytes(std::span(bytes))));
     PCCL_ASSIGN_OR_RETURN(const auto work,

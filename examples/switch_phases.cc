@@ -10,9 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "csrc/cluster/cluster_context.h"
-#include "csrc/cluster/file/cluster_file.h"
-#include "csrc/cluster/model/links.h"
+#include <pccl/cluster.h>
+#include <pccl/phases.h>
 
 namespace {
 
@@ -21,16 +20,14 @@ using pccl::Result;
 using pccl::Status;
 using pccl::cluster::Circuit;
 using pccl::cluster::CircuitsBySwitch;
-using pccl::cluster::ClusterContext;
+using pccl::cluster::Cluster;
 using pccl::cluster::Command;
 using pccl::cluster::Ending;
 using pccl::cluster::Report;
 
-Result<std::unique_ptr<ClusterContext>> open_cluster(const std::string& file) {
-    if (!file.empty()) return ClusterContext::load(file);
-    PCCL_ASSIGN_OR_RETURN(auto four, pccl::cluster::parse_cluster_file(
-                                         R"({"devices": [{}, {}, {}, {}]})", "four devices"));
-    return ClusterContext::open(std::move(four));
+Result<std::unique_ptr<Cluster>> open_cluster(const std::string& file) {
+    if (!file.empty()) return Cluster::load(file);
+    return Cluster::parse(R"({"devices": [{}, {}, {}, {}]})", "four devices");
 }
 
 /// The way back of a circuit takes the same two ports.
@@ -41,7 +38,7 @@ Result<CircuitsBySwitch> turned_around(const CircuitsBySwitch& from) {
     return to;
 }
 
-Status register_phases(ClusterContext& cluster) {
+Status register_phases(Cluster& cluster) {
     const auto forwards =
         pccl::cluster::ring_of(static_cast<int>(cluster.description().devices.size()));
     auto backwards = forwards;
@@ -51,7 +48,7 @@ Status register_phases(ClusterContext& cluster) {
     return cluster.register_transform("example-forwards", "example-backwards", turned_around);
 }
 
-Status show(const ClusterContext& cluster, const Report& report) {
+Status show(const Cluster& cluster, const Report& report) {
     if (report.ending != Ending::kSwitched) return report.reason;
     const std::string& phase = cluster.current();
     std::printf("%s: dark for %.1f ms\n", phase.empty() ? "no phase" : phase.c_str(),
@@ -76,10 +73,10 @@ Status switch_phases(const std::string& file) {
     PCCL_TRY(show(*cluster, report));
 
     // One switch by itself, and back.
-    PCCL_ASSIGN_OR_RETURN(auto* const first,
-                          cluster->optical_switch(cluster->description().switches.front().name));
-    PCCL_TRY(first->command(Command::disconnect(first->proven()->front().ingress)));
-    PCCL_ASSIGN_OR_RETURN(report, first->commit());
+    const std::string first = cluster->description().switches.front().name;
+    PCCL_ASSIGN_OR_RETURN(const auto circuits, cluster->proven(first));
+    PCCL_TRY(cluster->command(first, Command::disconnect(circuits->front().ingress)));
+    PCCL_ASSIGN_OR_RETURN(report, cluster->commit_switch(first));
     PCCL_TRY(show(*cluster, report));
     PCCL_ASSIGN_OR_RETURN(report, cluster->switch_phase("example-forwards"));
     return show(*cluster, report);

@@ -11,17 +11,17 @@
 #include <span>
 #include <string>
 
-#include "csrc/bootstrap/open_store.h"
-#include "csrc/comm/communicator.h"
-#include "csrc/comm/operator.h"
+#include <pccl/communicator.h>
+#include <pccl/operator.h>
+#include <pccl/store.h>
 
 namespace {
 
 using pccl::Block;
+using pccl::Communicator;
 using pccl::Deadline;
+using pccl::Operator;
 using pccl::Status;
-using pccl::comm::Communicator;
-using pccl::comm::Operator;
 
 constexpr std::size_t kCount = 1000;
 
@@ -30,14 +30,14 @@ std::span<float> floats(std::span<std::byte> memory) {
 }
 
 Status pass_to_the_right(int rank, int size, const std::string& rendezvous) {
-    PCCL_ASSIGN_OR_RETURN(const auto store,
-                          pccl::bootstrap::open_store(rendezvous, rank, size,
-                                                      Deadline::after(std::chrono::seconds(30))));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto store,
+        pccl::open_store(rendezvous, rank, size, Deadline::after(std::chrono::seconds(30))));
     PCCL_ASSIGN_OR_RETURN(const auto comm,
                           Communicator::create({.rank = rank, .size = size, .store = store}));
     PCCL_ASSIGN_OR_RETURN(const auto mine,
                           comm->get_operator_space("halo", kCount * sizeof(float)));
-    PCCL_ASSIGN_OR_RETURN(const auto right, comm->memory().map_remote("halo", (rank + 1) % size));
+    PCCL_ASSIGN_OR_RETURN(const auto right, comm->map_remote("halo", (rank + 1) % size));
     floats(right)[kCount - 1] = static_cast<float>(rank + 1);
     PCCL_TRY(comm->barrier());
     std::printf("rank %d of %d: its neighbour wrote %g\n", rank, size, floats(mine)[kCount - 1]);

@@ -31,7 +31,7 @@ ELSEWHERE = ("csrc/torch", "csrc/bindings", "csrc/kernels", "csrc/extension")
 
 def lone_headers(sources: dict[Path, Source]) -> Iterator[Path]:
     """Give the headers that are the first include of no source."""
-    for header in sorted((ROOT / "csrc").rglob("*.h")):
+    for header in sorted([*(ROOT / "csrc").rglob("*.h"), *(ROOT / "include").rglob("*.h")]):
         twins = (header.with_suffix(".cc"), header.with_name(f"{header.stem}_cuda.cc"))
         if not any(twin in sources for twin in twins) and not str(
             header.relative_to(ROOT)

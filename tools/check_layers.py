@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check csrc/ against layers.toml: who includes whom, and which calls live in one module only.
+"""Check C++ against layers.toml: who includes whom, and which calls live in one module only.
 
-Nothing includes itself by detours: no unit (x.h with x.cc), and no folder.
+Nothing includes itself by detours: no unit (x.h with x.cc), and no folder. Public headers
+(include/pccl) and examples include public headers alone, besides those of the system.
 
     check_layers.py [repository]
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 SOURCES = {".h", ".cc", ".cuh", ".cu"}
 HEADERS = {".h", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*)"', re.MULTILINE)
+PUBLIC = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<pccl/([^>]*)\.h>", re.MULTILINE)
 # Strings come first, so that a // inside a string does not start a comment.
 LITERAL_OR_COMMENT = re.compile(
     r'(?P<literal>R"(?P<tag>\w*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*")'
@@ -103,7 +105,7 @@ def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
 def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[str, str] | None:
     """Judge one #include "target"; give the broken rule and its text, if any."""
     if not target.startswith("csrc/"):
-        return "spelling", f'write "{target}" from the repository root, as in "csrc/base/status.h"'
+        return "spelling", f'write "{target}" from the repository root, as in "csrc/base/text.h"'
     module = module_of(source.inside, table["modules"])
     if module is None:
         return "module", f"{source.path.parent} is not in layers.toml: add it or move the file"
@@ -124,6 +126,31 @@ def check_includes(source: Source, table: dict[str, Any]) -> Iterator[Violation]
         broken = check_include(source, match.group(1), table)
         if broken:
             yield Violation(source.path, source.line_of(match.start(1)), *broken)
+
+
+def check_public_includes(source: Source, table: dict[str, Any]) -> Iterator[Violation]:
+    """A module includes the public headers of values, and those that layers.toml gives to it."""
+    module = module_of(source.inside, table["modules"]) or ""
+    for match in PUBLIC.finditer(source.text):
+        users = table["public"].get(match.group(1), [])
+        if "*" not in users and top_module_of(module) not in users:
+            text = f"{module} may not include <pccl/{match.group(1)}.h>: {', '.join(users)} may"
+            yield Violation(source.path, source.line_of(match.start(1)), "public", text)
+
+
+def check_outside(root: Path, table: dict[str, Any]) -> Iterator[Violation]:
+    """Public headers are listed, and include nothing of csrc/; nor do examples."""
+    headers = sorted((root / "include").rglob("*.h"))
+    for file in [*headers, *sorted((root / "examples").glob("*.cc"))]:
+        source = read_source(root, file.relative_to(root))
+        for match in INCLUDE.finditer(source.text):
+            text = f'"{match.group(1)}" is internal: include public headers, as <pccl/status.h>'
+            yield Violation(source.path, source.line_of(match.start(1)), "public", text)
+        yield from check_guard(source)
+    listed, found = set(table["public"]), {header.stem for header in headers}
+    for name in sorted(found - listed):
+        text = f"say in [public] which modules may include <pccl/{name}.h>"
+        yield Violation(Path("layers.toml"), 1, "public", text)
 
 
 def check_own_header(root: Path, source: Source) -> Iterator[Violation]:
@@ -187,13 +214,14 @@ def unit_at(target: str) -> str:
 def unit_of(source: Source) -> str:
     """Name the unit that a file is part of: x.h, x.cc, x_cuda.cc and x.cu are one.
 
-    A file without a header of its own implements one of its folder: whose class it defines, or else
-    the first that it includes.
+    A file without a header of its own implements the public one of its name, or one of its folder:
+    whose class it defines, or else the first that it includes.
     """
     path = source.path
     own = path.with_name(re.sub(r"_(no_)?cuda$", "", path.stem)).as_posix()
     near = [t for t in INCLUDE.findall(source.text) if Path(t).parent == path.parent]
-    if path.suffix in HEADERS or not near or own in map(unit_at, near):
+    is_public = path.stem in PUBLIC.findall(source.text)
+    if path.suffix in HEADERS or not near or is_public or own in map(unit_at, near):
         return own
     defined = MEMBER.search(source.text)
     named = snake_case(defined.group(1)) if defined else ""
@@ -250,9 +278,11 @@ def check(root: Path) -> list[Violation]:
     violations = [*check_table(table), *check_cmake(root, table)]
     for source in sources:
         violations += check_includes(source, table)
+        violations += check_public_includes(source, table)
         violations += check_own_header(root, source)
         violations += check_guard(source)
         violations += check_bans(source, table)
+    violations += check_outside(root, table)
     violations += check_circles(sources, "units", unit_of, unit_at)
     violations += check_circles(sources, "folders", folder_of, folder_at)
     return violations

@@ -14,7 +14,8 @@ each:
   functions name which run in such a call (they are listed here). Base's own count as all others do;
   types of other libraries (``at::Tensor``) do not, though one of the project be named alike;
 - names of types that are defined more than once, and former names (tools/check_vocabulary.py);
-- the words of comments in csrc: *what*, sentences that begin with *Of*, verbs of speech;
+- public headers (include/pccl), and declarations in them that no comment describes;
+- the words of comments in C++: *what*, sentences that begin with *Of*, verbs of speech;
 - modules of Python, the longest stub, units with a test of the same name, words of documents.
 """
 
@@ -27,6 +28,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import public_headers
 from check_vocabulary import former_names
 from cpp_functions import functions, without_noise
 
@@ -112,19 +114,18 @@ def main() -> int:
     for root in given.roots or [Path(__file__).resolve().parent.parent]:
         print(f"{root}:")
         print_modules(root / "csrc")
-        lengths = sorted(
-            found.lines for path in sources(root / "csrc") for found in functions(path)
-        )
+        lengths = sorted(found.lines for path in all_sources(root) for found in functions(path))
         print(
             f"  {len(lengths)} functions: median {statistics.median(lengths):g} lines,"
             f" p90 {lengths[len(lengths) * 9 // 10]}, longest {lengths[-1]}",
         )
-        for way, met in types_on_ways(root / "csrc").items():
+        for way, met in types_on_ways(root).items():
             print(f"  types on the way, {way}: {len(met)}")
             for name in sorted(met) if given.list else ():
                 print(f"    {name}: {', '.join(met[name])}")
         print_names(root)
-        print_comments(root / "csrc")
+        print_comments(root)
+        print_headers(root)
         print_python(root / "python" / "pccl")
         print_tests(root)
         print_documents(root)
@@ -134,6 +135,11 @@ def main() -> int:
 def sources(folder: Path) -> list[Path]:
     """Give the C++ and CUDA files of a folder and those below it."""
     return sorted(path for path in folder.rglob("*") if path.suffix in {".h", ".cc", ".cu", ".cuh"})
+
+
+def all_sources(root: Path) -> list[Path]:
+    """Give the C++ and CUDA files of the library: those of csrc, and the public headers."""
+    return sources(root / "csrc") + sources(root / "include")
 
 
 def print_modules(csrc: Path) -> None:
@@ -158,21 +164,20 @@ def print_modules(csrc: Path) -> None:
 def print_names(root: Path) -> None:
     """Print names of types that are defined more than once, and former names that are in use."""
     defined: Counter[str] = Counter()
-    for path in sources(root / "csrc"):
+    for path in all_sources(root):
         for name, _ in _TYPE.findall(without_noise(path.read_text())):
             defined[name] += 1
     del defined[""]  # aliases
     again = {name: n for name, n in defined.items() if n > 1}
     name, most = max(again.items(), key=lambda item: item[1], default=("none", 0))
     print(f"  names of types defined twice or more: {len(again)}; most often {name}, {most} times")
-    csrc = sources(root / "csrc")
-    former = sum(1 for path in csrc for _ in former_names(path, path.read_text()))
+    former = sum(1 for path in all_sources(root) for _ in former_names(path, path.read_text()))
     print(f"  former names in use: {former}")
 
 
-def print_comments(csrc: Path) -> None:
+def print_comments(root: Path) -> None:
     """Print how often comments use words that make sentences hard to read."""
-    text = " ".join(comments_of(path.read_text()) for path in sources(csrc))
+    text = " ".join(comments_of(path.read_text()) for path in all_sources(root))
     words = re.findall(r"[A-Za-z']+", text)
     per_thousand = 1000 / max(1, len(words))
     what = sum(word.lower() == "what" for word in words)
@@ -184,6 +189,13 @@ def print_comments(csrc: Path) -> None:
         f" {speech * per_thousand:.1f} verbs of speech; {100 * of / max(1, len(sentences)):.1f} %"
         " of the sentences begin with 'Of'"
     )
+
+
+def print_headers(root: Path) -> None:
+    """Print how many headers are installed, and how many of their declarations have no comment."""
+    headers = public_headers.headers(root)
+    bare = sum(1 for path in headers for _ in public_headers.undocumented(path))
+    print(f"  installed headers: {len(headers)}; undocumented declarations: {bare}")
 
 
 def comments_of(text: str) -> str:
@@ -217,13 +229,13 @@ def print_documents(root: Path) -> None:
     print(f"  words: {', '.join(counted)}")
 
 
-def types_on_ways(csrc: Path) -> dict[str, dict[str, list[str]]]:
+def types_on_ways(root: Path) -> dict[str, dict[str, list[str]]]:
     """Give the project's types that each way's functions name, and which do."""
-    texts = [without_noise(path.read_text()) for path in sources(csrc)]
+    texts = [without_noise(path.read_text()) for path in all_sources(root)]
     types = {name for text in texts for match in _TYPE.findall(text) for name in match if name}
     words: dict[str, set[str]] = defaultdict(set)
-    for path in sources(csrc):
-        module = path.relative_to(csrc).parts[0]
+    for path in sources(root / "csrc"):
+        module = path.relative_to(root / "csrc").parts[0]
         if module not in MODULES:
             continue
         for found in functions(path):

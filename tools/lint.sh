@@ -25,7 +25,7 @@ step() {
 }
 
 cxx_format() {
-    find csrc plugins tests benchmarks examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
+    find include csrc plugins tests benchmarks examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
         xargs .venv/bin/clang-format "$@"
 }
 

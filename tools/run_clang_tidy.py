@@ -39,19 +39,22 @@ UNITS = ROOT / ".cache" / "clang-tidy"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pccl"
 NOTES = CACHE / "clang-tidy"
 TIDY = Path(sys.executable).parent / "clang-tidy"
-INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"((?:csrc|tests)/[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(
+    rb'^[ \t]*#[ \t]*include[ \t]*(?:"((?:csrc|tests)/[^"]+)"|<(pccl/[^>]+)>)', re.MULTILINE
+)
 MOST_TOGETHER = 16  # as in cmake/pccl_module.cmake
 
 
 def reached_by(file: Path) -> set[Path]:
-    """Give ``file`` and every file of csrc/ and tests/ that it includes, directly or not."""
+    """Give ``file`` and every file of this repository that it includes, directly or not."""
     seen: set[Path] = set()
     todo = [file]
     while todo:
         current = todo.pop()
         if current not in seen and current.exists():
             seen.add(current)
-            todo += [ROOT / name.decode() for name in INCLUDE.findall(current.read_bytes())]
+            for internal, public in INCLUDE.findall(current.read_bytes()):
+                todo.append(ROOT / (internal.decode() or f"include/{public.decode()}"))
     return seen
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["csrc", "python", "plugins", "tests", "tools", "cmake"]
+FOLDERS = ["csrc", "include", "python", "plugins", "tests", "tools", "cmake"]
 FOLDERS += ["benchmarks", "examples", "docs"]
 DATA = ("tests/data/", "tests/fuzz/corpus/", "benchmarks/results/")
 TAG = "SPDX-License-Identifier:"

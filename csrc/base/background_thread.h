@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/base/fork.h"
 
 namespace pccl {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 
 namespace pccl {

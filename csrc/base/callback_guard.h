@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 
 namespace pccl {
 

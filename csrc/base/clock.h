@@ -1,88 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Time: the only file that reads a clock or sleeps.
-//
-// Code that depends on time takes a Clock, so that tests can control it (ManualClock in
-// transport/loopback). A Deadline is a point on a clock; "never" is a valid deadline.
+// Clocks: clock.cc is the only file that reads a clock or sleeps. ManualClock (transport/loopback)
+// replaces the system's in tests.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
 
 namespace pccl {
 
-using Duration = std::chrono::nanoseconds;
-using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
-
-class PCCL_API Clock {
-   public:
-    virtual ~Clock() = default;
-    [[nodiscard]] virtual TimePoint now() const = 0;
-    virtual void sleep_for(Duration duration) const = 0;
-};
-
-/// Returns CLOCK_MONOTONIC: jumps of the wall clock do not affect it.
-[[nodiscard]] PCCL_API const Clock& system_clock();
-
 /// Returns milliseconds since the Unix epoch, for records that people read.
 [[nodiscard]] PCCL_API long long wall_clock_ms();
-
-class Deadline {
-   public:
-    static Deadline never() { return Deadline(TimePoint::max()); }
-    /// Returns a deadline after `timeout`; a negative or huge timeout means never.
-    static Deadline after(Duration timeout, const Clock& clock = system_clock()) {
-        return from(clock.now(), timeout);
-    }
-    static Deadline from(TimePoint now, Duration timeout) {
-        const bool unbounded = timeout < Duration::zero() || timeout > TimePoint::max() - now;
-        return unbounded ? never() : Deadline(now + timeout);
-    }
-
-    /// Returns a deadline at the same time, which also passes once another thread sets `cancelled`.
-    /// A wait detects that at its next check.
-    [[nodiscard]] Deadline unless(const std::atomic<bool>& cancelled) const {
-        Deadline deadline(at_);
-        deadline.cancelled_ = &cancelled;
-        return deadline;
-    }
-
-    /// Returns this deadline, but at most `longest` from now.
-    [[nodiscard]] Deadline within(Duration longest) const {
-        Deadline sooner = remaining() < longest ? *this : after(longest);
-        sooner.cancelled_ = cancelled_;
-        return sooner;
-    }
-
-    [[nodiscard]] bool is_never() const { return at_ == TimePoint::max(); }
-    [[nodiscard]] bool passed(const Clock& clock = system_clock()) const {
-        return is_cancelled() || (!is_never() && clock.now() >= at_);
-    }
-    /// Returns the remaining time: zero once passed, Duration::max() for never.
-    [[nodiscard]] Duration remaining(const Clock& clock = system_clock()) const {
-        if (is_cancelled()) return Duration::zero();
-        if (is_never()) return Duration::max();
-        const TimePoint now = clock.now();
-        return now >= at_ ? Duration::zero() : at_ - now;
-    }
-
-    /// Returns how long to wait before the next check: at most 50 ms of remaining(), because a
-    /// cancellation wakes nobody.
-    [[nodiscard]] Duration slice() const {
-        return std::min<Duration>(remaining(), std::chrono::milliseconds(50));
-    }
-
-   private:
-    explicit Deadline(TimePoint at) : at_(at) {}
-    [[nodiscard]] bool is_cancelled() const {
-        return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
-    }
-
-    TimePoint at_;
-    const std::atomic<bool>* cancelled_ = nullptr;
-};
 
 }  // namespace pccl

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/base/log_level.h"
-#include "csrc/base/status.h"
 
 namespace pccl {
 

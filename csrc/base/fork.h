@@ -11,7 +11,7 @@
 
 #include <mutex>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl {
 

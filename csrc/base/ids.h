@@ -4,17 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+
+#include <pccl/types.h>
 
 namespace pccl {
 
-/// Position of a process in its group, 0 <= rank < size.
-using Rank = int;
-
 /// Index of an independent ordered stream between two ranks.
 using ChannelId = int;
-
-inline constexpr Rank kNoRank = -1;
 
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kKiB = 1024;

@@ -14,8 +14,8 @@
 #include <string>
 #include <type_traits>
 
+#include <pccl/status.h>
 #include "csrc/base/background_thread.h"
-#include "csrc/base/status.h"
 
 namespace pccl {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/base/ids.h"
 
 namespace pccl {

@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/base/log_level.h"
 #include "csrc/base/text.h"
 

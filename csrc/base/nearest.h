@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl {
 

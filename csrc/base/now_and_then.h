@@ -3,7 +3,7 @@
 // Timer of rare checks (deadline, signals) in a loop that always makes progress.
 #pragma once
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl {
 

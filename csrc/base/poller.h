@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/export.h>
 #include "csrc/base/background_thread.h"
-#include "csrc/base/export.h"
 
 namespace pccl {
 

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl {
 

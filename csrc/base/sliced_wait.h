@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 
 namespace pccl {
 

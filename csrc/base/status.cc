@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/status.h"
-
 #include <sys/resource.h>
 
 #include <cerrno>
@@ -8,6 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 
 namespace pccl {
@@ -137,11 +136,6 @@ Status Status::with_process(PeerProcess process) const {
 
 std::string Status::to_string() const {
     return is_ok() ? "ok" : concat(pccl::to_string(code()), ": ", message());
-}
-
-void assertion_failed(const char* what, const char* file, int line) {
-    std::fprintf(stderr, "pccl: internal error: %s is false at %s:%d\n", what, file, line);
-    std::abort();
 }
 
 }  // namespace pccl

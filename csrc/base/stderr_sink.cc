@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/line_writer.h"
 
 namespace pccl {

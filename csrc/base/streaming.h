@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl {
 

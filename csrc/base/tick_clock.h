@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>

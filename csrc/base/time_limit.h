@@ -6,8 +6,8 @@
 #include <chrono>
 #include <string_view>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 
 namespace pccl {

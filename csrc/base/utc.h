@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl {
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <string>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 
 namespace pccl {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl {
 

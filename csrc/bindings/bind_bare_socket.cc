@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/extension/signals.h"

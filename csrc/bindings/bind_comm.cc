@@ -29,7 +29,7 @@ using py::arg;
 
 namespace {
 
-constexpr double kDefaultTimeout = std::chrono::duration<double>(comm::kDefaultTimeout).count();
+constexpr double kDefaultTimeout = std::chrono::duration<double>(pccl::kDefaultTimeout).count();
 constexpr std::size_t kUsualTimeline = std::size_t{1} << 18U;
 using Object = const py::object&;
 using Op = const Reducing&;
@@ -171,7 +171,7 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
         cls, "recv",
         [](Self& self, Object x, std::optional<Rank> peer, int tag, bool async_op,
            OptionalSeconds timeout) {
-            return self.receive(x, peer.value_or(comm::kAnySource), tag, {async_op, timeout});
+            return self.receive(x, peer.value_or(kAnySource), tag, {async_op, timeout});
         },
         arg("x"), arg("peer") = py::none(), arg("tag") = kDefaultTag);
     make_quick<&PyCommunicator::send, Object, Rank, Or<kDefaultTag>>(cls, "send");

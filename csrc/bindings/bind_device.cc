@@ -61,7 +61,7 @@ struct PyDeviceGroup {
         group.reset();
     }
 
-    std::shared_ptr<bootstrap::Store> store;  // outlives the group: its destructor may need the GIL
+    std::shared_ptr<Store> store;  // outlives the group: its destructor may need the GIL
     std::shared_ptr<device::DeviceGroup> group;
 };
 
@@ -73,8 +73,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
     const Place place = place_in(rendezvous, rank, world_size);
-    made->store =
-        store_at(rendezvous, place, name, Deadline::after(limit), bootstrap::StoreContent::kNone);
+    made->store = store_at(rendezvous, place, name, Deadline::after(limit), StoreContent::kNone);
     const py::gil_scoped_release released;
     auto group = device::create_interruptibly({.rank = place.rank,
                                                .size = place.world_size,

@@ -24,8 +24,8 @@ double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();
 }
 
-py::dict times_of(const runtime::Event& event) {
-    const runtime::Timing timing = event.record();
+py::dict times_of(const Event& event) {
+    const Timing timing = event.record();
     py::dict times;
     times["issued"] = seconds_of(timing.issued);
     times["started"] = seconds_of(timing.started);
@@ -51,14 +51,14 @@ void Discarded::clear() {
     has_any_.store(false);
 }
 
-std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, BuffersPtr buffers,
+std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buffers,
                                              std::shared_ptr<Discarded> discarded) {
     auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(discarded));
     event.on_done([held](const Status&) { held->discard(); });
     return held;
 }
 
-Status wait_for(const runtime::Event& event, std::optional<double> seconds) {
+Status wait_for(const Event& event, std::optional<double> seconds) {
     const Deadline deadline = deadline_after(seconds);
     const py::gil_scoped_release released;
     return event.wait(deadline);

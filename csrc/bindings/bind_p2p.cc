@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <pccl/session.h>
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
@@ -21,8 +22,7 @@
 #include "csrc/bindings/seconds.h"
 #include "csrc/p2p/connect_request.h"
 #include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/memory.h"
-#include "csrc/p2p/session.h"
+#include "csrc/p2p/registered_memory.h"
 
 namespace pccl::bindings {
 
@@ -33,7 +33,6 @@ using p2p::RemoteMemory;
 using p2p::Session;
 using p2p::Work;
 using py::arg;
-using transport::RmaOp;
 
 namespace {
 
@@ -118,11 +117,11 @@ MemoryPtr register_gpu(Session& session, std::uint64_t address, std::size_t nbyt
 
 /// Returns an array of bytes that keeps their registration.
 py::array array_of(const MemoryPtr& memory) {
-    const transport::Memory& bytes = memory->memory();
-    if (bytes.kind == abi::MemoryKind::kGpu)
+    if (memory->device() >= 0)
         throw_status(Status::invalid_argument("numpy shows no memory of GPUs"));
-    return py::array_t<std::uint8_t>(
-        {bytes.bytes}, {1}, reinterpret_cast<const std::uint8_t*>(bytes.data), py::cast(memory));
+    return py::array_t<std::uint8_t>({memory->bytes()}, {1},
+                                     reinterpret_cast<const std::uint8_t*>(memory->data()),
+                                     py::cast(memory));
 }
 
 /// Parses (base, length, stride, count), or rows of offset and length.
@@ -176,7 +175,7 @@ Work post(Session& session, bool writes, const PlanPtr& plan, const Indices& ind
             PCCL_ASSIGN_OR_RETURN(auto after, event_of(stream));
             return session.post(op, plan, chosen, span_of(notify), std::move(after));
         },
-        plan->remote().owner.name);
+        plan->remote().owner().name);
 }
 
 /// `timeout` limits the wait for a connection, in seconds.
@@ -189,7 +188,7 @@ Work read_in_order(Session& session, const PlanPtr& plan, const Indices& indices
                                                           span_of(notify)));
         return Status::ok();
     };
-    wait_for_signals_too(timeout, try_until, &unless_timeout, plan->remote().owner.name);
+    wait_for_signals_too(timeout, try_until, &unless_timeout, plan->remote().owner().name);
     return *work;
 }
 
@@ -204,7 +203,7 @@ Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uin
             return writes ? session.write(here, there, span_of(notify), std::move(after))
                           : session.read(here, there, span_of(notify), std::move(after));
         },
-        remote.first.owner.name);
+        remote.first.owner().name);
 }
 
 /// Returns the seconds of each of `rounds` successive posts of all blocks. A loop in Python would
@@ -406,17 +405,15 @@ void bind_session(extension::Module& module) {
 
 void bind_registered_memory(extension::Module& module) {
     extension::Class<LocalMemory, MemoryPtr>(module, "_P2pMemory")
-        .def_property_readonly("nbytes",
-                               [](const LocalMemory& self) { return self.memory().bytes; })
-        .def_property_readonly("device",
-                               [](const LocalMemory& self) { return self.memory().device; })
+        .def_property_readonly("nbytes", &LocalMemory::bytes)
+        .def_property_readonly("device", &LocalMemory::device)
         .def("descriptor",
              [](const LocalMemory& self) { return py::bytes(self.serialised_descriptor()); })
         .def("array", &array_of);
     extension::Class<RemoteMemory>(module, "_P2pRemoteMemory")
-        .def_property_readonly("nbytes",
-                               [](const RemoteMemory& self) { return self.descriptor.bytes; })
-        .def_property_readonly("owner", [](const RemoteMemory& self) { return id_of(self.owner); });
+        .def_property_readonly("nbytes", &RemoteMemory::bytes)
+        .def_property_readonly("owner",
+                               [](const RemoteMemory& self) { return id_of(self.owner()); });
 }
 
 void bind_work(extension::Module& module) {

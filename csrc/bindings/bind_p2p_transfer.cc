@@ -10,12 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include <pccl/transfer.h>
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
-#include "csrc/p2p/transfer.h"
 
 namespace pccl::bindings {
 

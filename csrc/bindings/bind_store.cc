@@ -11,12 +11,12 @@
 #include <string>
 #include <utility>
 
+#include <pccl/store.h>
 #include "csrc/base/config.h"
 #include "csrc/base/interruptible.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
-#include "csrc/bootstrap/open_store.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -29,7 +29,7 @@ namespace {
 /// Thread-safe wrapper of a store, which is not.
 class SharedStore {
    public:
-    explicit SharedStore(std::shared_ptr<bootstrap::Store> store) : store_(std::move(store)) {}
+    explicit SharedStore(std::shared_ptr<Store> store) : store_(std::move(store)) {}
 
     Status set(const std::string& key, const std::string& value) {
         const std::lock_guard lock(mutex_);
@@ -54,7 +54,7 @@ class SharedStore {
 
    private:
     std::mutex mutex_;
-    const std::shared_ptr<bootstrap::Store> store_;
+    const std::shared_ptr<Store> store_;
 };
 
 std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, Seconds timeout) {
@@ -62,7 +62,7 @@ std::unique_ptr<SharedStore> open_shared(const std::string& url, bool hosts, Sec
     const Deadline deadline = deadline_after(timeout);
     // Opens a store that two processes share; rank 0 creates or serves it.
     const auto attempt = [&](const Cancellation& cancellation) {
-        return bootstrap::open_store(url, hosts ? 0 : 1, 2, deadline.unless(cancellation.is_set()));
+        return open_store(url, hosts ? 0 : 1, 2, deadline.unless(cancellation.is_set()));
     };
     return std::make_unique<SharedStore>(released(
         [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); }));

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "csrc/abi/datatype.h"
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include <pccl/types.h>
 
 namespace pccl::bindings {
 

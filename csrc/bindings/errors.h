@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::bindings {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <pccl/collective.h>
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/seconds.h"
-#include "csrc/runtime/event.h"
 
 namespace pccl::bindings {
 
@@ -60,27 +60,27 @@ class HeldBuffers {
 
 /// Keeps `buffers` until `event` is done, and then until they are released, at the latest by the
 /// next call that clears `discarded`.
-std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, BuffersPtr buffers,
+std::shared_ptr<HeldBuffers> hold_until_done(const Event& event, BuffersPtr buffers,
                                              std::shared_ptr<Discarded> discarded);
 
 /// Waits without the GIL, in slices, so that Ctrl-C works. Returns the operation's outcome, or
 /// kTimeout after `seconds`.
-[[nodiscard]] Status wait_for(const runtime::Event& event, std::optional<double> seconds);
+[[nodiscard]] Status wait_for(const Event& event, std::optional<double> seconds);
 
 /// Handle that releases the buffers as soon as it finds the operation done.
 class PyEvent {
    public:
-    PyEvent(runtime::Event event, std::shared_ptr<HeldBuffers> held)
+    PyEvent(Event event, std::shared_ptr<HeldBuffers> held)
         : event_(std::move(event)), held_(std::move(held)) {}
 
     /// Throws the operation's error, or TimeoutError after `seconds`.
     void wait(OptionalSeconds seconds) const;
     void flush() const;
     [[nodiscard]] bool is_done() const;
-    [[nodiscard]] const runtime::Event& operator*() const { return event_; }
+    [[nodiscard]] const Event& operator*() const { return event_; }
 
    private:
-    const runtime::Event event_;
+    const Event event_;
     const std::shared_ptr<HeldBuffers> held_;
 };
 

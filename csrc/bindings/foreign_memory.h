@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 
 namespace pccl::bindings {
 

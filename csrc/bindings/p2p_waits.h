@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/sliced_wait.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"

@@ -28,7 +28,7 @@ std::chrono::milliseconds timeout_of_group(double seconds) {
 }
 
 /// The caller's thread waits for a synchronous message.
-comm::MessageOptions message_options(DataType type, const CallOptions& options) {
+MessageOptions message_options(DataType type, const CallOptions& options) {
     return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
 }
 
@@ -40,8 +40,7 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
-                      Deadline::after(timeout_of_group(options.timeout)),
-                      bootstrap::StoreContent::kAny)) {
+                      Deadline::after(timeout_of_group(options.timeout)), StoreContent::kAny)) {
     comm::CommunicatorOptions wanted{.rank = options.place.rank,
                                      .size = options.place.world_size,
                                      .store = store_,
@@ -78,12 +77,11 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
         call.buffers().release();
         return none;
     }
-    const runtime::Event event =
-        released([&] { return communicator_->submit(call.collective(), timeout); });
+    const Event event = released([&] { return communicator_->submit(call.collective(), timeout); });
     return hand_out(event, std::move(call.buffers()));
 }
 
-void PyCommunicator::refuse(Call& call, comm::OptionalTimeout timeout) {
+void PyCommunicator::refuse(Call& call, OptionalTimeout timeout) {
     Status status;
     {
         const py::gil_scoped_release without_gil;
@@ -103,7 +101,7 @@ PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,
 PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buffers buffers,
                                                 std::optional<double> timeout) {
     const auto limit = timeout_of(timeout);
-    const runtime::Event event = released([&] { return bound.execute(limit); });
+    const Event event = released([&] { return bound.execute(limit); });
     return hand_out(event, std::move(buffers));
 }
 
@@ -118,7 +116,7 @@ PyCommunicator::Outcome PyCommunicator::wait_here(Run run) {
     return py::none();
 }
 
-PyCommunicator::Outcome PyCommunicator::hand_out(const runtime::Event& event, Buffers buffers) {
+PyCommunicator::Outcome PyCommunicator::hand_out(const Event& event, Buffers buffers) {
     auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
     discarded_->clear();
     return py::cast(std::make_unique<PyEvent>(event, std::move(held)));
@@ -127,7 +125,7 @@ PyCommunicator::Outcome PyCommunicator::hand_out(const runtime::Event& event, Bu
 template <typename Post>
 PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOptions& options,
                                                  Post post) {
-    const runtime::Event event = released(post);
+    const Event event = released(post);
     if (options.async_op) return hand_out(event, std::move(buffers));
     const Status status = wait_for(event, std::nullopt);
     // An interrupted wait leaves the message in flight.
@@ -188,7 +186,7 @@ PyCommunicator::Outcome PyCommunicator::send(const py::object& x, Rank peer, int
     const Block block = buffers.add(x.ptr(), Access::kRead);
     const DataType type = buffers.type();
     const auto bytes = payload_of(block, type);
-    const comm::MessageOptions how = message_options(type, options);
+    const MessageOptions how = message_options(type, options);
     return exchange(std::move(buffers), options,
                     [&] { return communicator_->send(peer, tag, bytes, how); });
 }
@@ -199,7 +197,7 @@ PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, 
     const Block block = buffers.add(x.ptr(), Access::kWrite);
     const DataType type = buffers.type();
     const auto bytes = payload_of(block, type);
-    const comm::MessageOptions how = message_options(type, options);
+    const MessageOptions how = message_options(type, options);
     return exchange(std::move(buffers), options,
                     [&] { return communicator_->receive(peer, tag, bytes, how); });
 }
@@ -232,7 +230,7 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
     const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
     auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
         const py::gil_scoped_release released;
-        const comm::ShrinkOptions wanted{.least = least};
+        const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);
         if (excluded->empty()) return Status::invalid_argument("name the ranks to leave out");
         communicator_->abort(Status::aborted("this communicator is being shrunk"));

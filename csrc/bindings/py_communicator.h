@@ -90,25 +90,24 @@ class PyCommunicator {
     }
 
    private:
-    PyCommunicator(std::shared_ptr<bootstrap::Store> store,
-                   std::shared_ptr<comm::Communicator> communicator)
+    PyCommunicator(std::shared_ptr<Store> store, std::shared_ptr<comm::Communicator> communicator)
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
     Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
                     const CallOptions& options);
     /// Notifies the other ranks that this one refuses a buffer, and throws the reason.
-    [[noreturn]] void refuse(Call& call, comm::OptionalTimeout timeout);
+    [[noreturn]] void refuse(Call& call, OptionalTimeout timeout);
     /// Calls run(), a synchronous collective, without the GIL.
     template <typename Run>
     Outcome wait_here(Run run);
     /// Returns the Event of an asynchronous operation on `buffers`.
-    Outcome hand_out(const runtime::Event& event, Buffers buffers);
+    Outcome hand_out(const Event& event, Buffers buffers);
     /// Calls post(), which starts a message, without the GIL.
     template <typename Post>
     Outcome exchange(Buffers buffers, const CallOptions& options, Post post);
 
     // On rank 0, it may be the server from which other ranks still read.
-    std::shared_ptr<bootstrap::Store> store_;
+    std::shared_ptr<Store> store_;
     std::shared_ptr<comm::Communicator> communicator_;
     std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
 };

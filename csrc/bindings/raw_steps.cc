@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/bindings/names.h"
 
 namespace pccl::bindings {

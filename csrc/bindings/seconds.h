@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/time_limit.h"
 #include "csrc/bindings/errors.h"
 

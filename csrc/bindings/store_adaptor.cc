@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include <pccl/store.h>
 #include "csrc/base/interruptible.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/bootstrap/open_store.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/signals.h"
 
@@ -30,7 +30,7 @@ constexpr Duration kEarly = std::chrono::milliseconds(20);
 constexpr Duration kShortest = std::chrono::milliseconds(1);
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
-class PythonStore final : public bootstrap::Store {
+class PythonStore final : public Store {
    public:
     explicit PythonStore(py::object store) : store_(std::move(store)) {}
 
@@ -125,13 +125,11 @@ class PythonStore final : public bootstrap::Store {
     py::object store_;
 };
 
-using bootstrap::StoreContent;
-
-std::shared_ptr<bootstrap::Store> open(const std::string& url, const Place& place,
-                                       Deadline deadline, StoreContent content) {
+std::shared_ptr<Store> open(const std::string& url, const Place& place, Deadline deadline,
+                            StoreContent content) {
     const auto attempt = [&](const Cancellation& cancellation) {
-        return bootstrap::open_store(url, place.rank, place.world_size,
-                                     deadline.unless(cancellation.is_set()), content);
+        return open_store(url, place.rank, place.world_size, deadline.unless(cancellation.is_set()),
+                          content);
     };
     return released(
         [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
@@ -144,8 +142,8 @@ bool is_environment(const py::object& rendezvous) {
 py::module_ environment() { return py::module_::import("pccl.communicator.environment"); }
 
 /// A process has one such store, at which its groups meet one after the other, as with torch.
-std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, Deadline deadline) {
-    static auto& store = *new std::shared_ptr<bootstrap::Store>;  // guarded by the GIL
+std::shared_ptr<Store> store_of_environment(const Place& place, Deadline deadline) {
+    static auto& store = *new std::shared_ptr<Store>;  // guarded by the GIL
     if (store == nullptr) {
         const double patience =
             std::chrono::duration<double>(std::min<Duration>(deadline.remaining(), kLongest))
@@ -168,7 +166,7 @@ std::string part_of_environment(const std::string& group, StoreContent content) 
 
 }  // namespace
 
-std::shared_ptr<bootstrap::Store> adapt_store(py::object store) {
+std::shared_ptr<Store> adapt_store(py::object store) {
     for (const char* const method : {"set", "get", "add"})
         if (!py::hasattr(store, method))
             throw_status(Status::invalid_argument(
@@ -187,9 +185,8 @@ Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
     return {place.first, place.second};
 }
 
-std::shared_ptr<bootstrap::Store> store_at(const py::object& rendezvous, const Place& place,
-                                           const std::string& group, Deadline deadline,
-                                           StoreContent content) {
+std::shared_ptr<Store> store_at(const py::object& rendezvous, const Place& place,
+                                const std::string& group, Deadline deadline, StoreContent content) {
     if (rendezvous.is_none()) return nullptr;
     if (is_environment(rendezvous))
         return bootstrap::prefixed(store_of_environment(place, deadline),

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 
 namespace pccl::bindings {
 
@@ -17,7 +17,7 @@ namespace pccl::bindings {
 /// Uses wait(keys, timedelta), check(keys) and delete_key(key) where they exist. Without wait(),
 /// get() must raise KeyError or return None while the key is missing; a blocking get() delays the
 /// detection of ranks that have left. Takes the GIL for each call.
-[[nodiscard]] std::shared_ptr<bootstrap::Store> adapt_store(pybind11::object store);
+[[nodiscard]] std::shared_ptr<Store> adapt_store(pybind11::object store);
 
 /// Rank of this process, and number of ranks.
 struct Place {
@@ -34,10 +34,8 @@ struct Place {
 /// that name), a URL for open_store(), a store object, or None (returns null). Where the store must
 /// be empty, the prefix of "env://" also contains the group's number in this process and the
 /// attempt.
-[[nodiscard]] std::shared_ptr<bootstrap::Store> store_at(const pybind11::object& rendezvous,
-                                                         const Place& place,
-                                                         const std::string& group,
-                                                         Deadline deadline,
-                                                         bootstrap::StoreContent content);
+[[nodiscard]] std::shared_ptr<Store> store_at(const pybind11::object& rendezvous,
+                                              const Place& place, const std::string& group,
+                                              Deadline deadline, StoreContent content);
 
 }  // namespace pccl::bindings

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <utility>
 
+#include <pccl/store.h>
 #include "csrc/bootstrap/endpoint.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 
 namespace pccl::bootstrap {
 

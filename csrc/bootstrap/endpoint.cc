@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/bootstrap/endpoint.h"
 
+#include "csrc/base/assert.h"
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
 

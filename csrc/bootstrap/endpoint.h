@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/transport/peer_address.h"
 
 namespace pccl::bootstrap {

@@ -8,6 +8,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/digest.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"

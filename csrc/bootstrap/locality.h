@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/bootstrap/roster.h"
 #include "csrc/topo/job/job.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/bootstrap/open_store.h"
-
 #include <charconv>
 
+#include <pccl/store.h>
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/tcp_store.h"
@@ -60,15 +59,19 @@ Result<std::shared_ptr<Store>> open_file(const std::string& url, Rank rank, Dead
 }
 
 }  // namespace
+}  // namespace pccl::bootstrap
+
+namespace pccl {
 
 Result<std::shared_ptr<Store>> open_store(const std::string& url, Rank rank, int size,
                                           Deadline deadline, StoreContent content) {
     if (rank < 0 || rank >= size)
         return Status::invalid_argument(concat("rank ", rank, " is not one of ", size));
-    if (url.size() > kLongestUrl) return malformed(url, "it is too long");
-    if (url.starts_with(kTcp)) return open_tcp(url, rank, deadline, content);
-    if (url.starts_with(kFile)) return open_file(url, rank, deadline, content);
-    return malformed(url, "write tcp://host:port or file:///path");
+    if (url.size() > bootstrap::kLongestUrl) return bootstrap::malformed(url, "it is too long");
+    if (url.starts_with(bootstrap::kTcp)) return bootstrap::open_tcp(url, rank, deadline, content);
+    if (url.starts_with(bootstrap::kFile))
+        return bootstrap::open_file(url, rank, deadline, content);
+    return bootstrap::malformed(url, "write tcp://host:port or file:///path");
 }
 
-}  // namespace pccl::bootstrap
+}  // namespace pccl

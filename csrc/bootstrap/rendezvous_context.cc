@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
+#include <pccl/store.h>
 #include "csrc/bootstrap/announcement.h"
 #include "csrc/bootstrap/endpoint.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 
 namespace pccl::bootstrap {
 

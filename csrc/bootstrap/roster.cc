@@ -6,6 +6,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/config.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/front_coding.h"

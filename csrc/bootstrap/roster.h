@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <pccl/store.h>
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/endpoint.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/bootstrap/rendezvous_context.h"
 #include "csrc/transport/transport.h"
 

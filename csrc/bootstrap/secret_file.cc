@@ -8,6 +8,7 @@
 #include <string>
 
 #include "csrc/base/config.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/crypto/hmac.h"

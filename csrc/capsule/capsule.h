@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/manifest.h"
 #include "csrc/schedule/source.h"
 #include "csrc/schedule/verifier/verified_source.h"

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/capsule.h"
 #include "csrc/capsule/signature.h"
 #include "csrc/sys/crypto/sha256.h"

@@ -3,7 +3,7 @@
 // Verification effort of a schedule.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::capsule {

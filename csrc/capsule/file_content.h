@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/manifest.h"
 #include "csrc/schedule/schedule.h"
 #include "csrc/sys/crypto/sha256.h"

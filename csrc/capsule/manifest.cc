@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/capsule/extent.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/source.h"

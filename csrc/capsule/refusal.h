@@ -3,7 +3,7 @@
 // Returns the error for a rejected capsule.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 
 namespace pccl::capsule {

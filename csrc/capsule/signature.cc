@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/sys/private_file.h"

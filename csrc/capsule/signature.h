@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/crypto/ed25519.h"
 #include "csrc/sys/crypto/sha256.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/source.h"
 
 namespace pccl::capsule {

@@ -3,7 +3,7 @@
 // Trust in capsules on this host.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/capsule_file.h"
 
 namespace pccl::capsule {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::cluster {

@@ -17,8 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/drivers/make_driver.h"
 #include "csrc/cluster/inspection.h"
@@ -26,7 +27,6 @@
 #include "csrc/cluster/phase_book.h"
 #include "csrc/cluster/plan.h"
 #include "csrc/cluster/switch.h"
-#include "csrc/cluster/switch_options.h"
 #include "csrc/cluster/transaction.h"
 
 namespace pccl::cluster {

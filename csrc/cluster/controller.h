@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/cluster/cluster_context.h"
 #include "csrc/comm/phase/network_controller.h"
 

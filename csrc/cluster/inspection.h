@@ -6,26 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/model/circuits.h"
 #include "csrc/cluster/scatter.h"
 
 namespace pccl::cluster {
-
-/// Reading of one switch.
-struct Sight {
-    std::string name;
-    Status status;  // the error if it could not be read
-    Circuits circuits;
-    std::vector<int> dark;  // ingress ports of these circuits without light
-};
-
-struct Inspection {
-    std::vector<Sight> switches;
-    std::string phase;  // phase whose circuits all of them show; empty: none
-};
 
 struct NamedDriver {
     std::string name;

@@ -8,15 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/phases.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {
-
-/// Maps the circuits of all switches in one phase to those in another. It must be a pure function:
-/// it is also called to recognise the circuits that switches show.
-using Transform = std::function<Result<CircuitsBySwitch>(const CircuitsBySwitch& from)>;
 
 class PCCL_API PhaseBook {
    public:

@@ -7,32 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/circuits.h"
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {
-
-/// Plan of one switch.
-struct SwitchPlan {
-    std::string name;
-    Circuits from;
-    Circuits to;
-    Change change;
-    std::string xml;  // request that would be sent; empty for a fabric in this process
-};
-
-struct Plan {
-    std::string from;  // empty: nothing is connected
-    std::string to;
-    std::vector<SwitchPlan> switches = {};  // switches that change
-    std::vector<RankLink> dark = {};    // links of both phases that move, dark during the switch
-    std::vector<RankLink> lost = {};    // links of `from` only
-    std::vector<RankLink> gained = {};  // links of `to` only
-    /// Estimated time without light: control, plus the slowest switch's settling.
-    std::chrono::duration<double> estimate{};
-};
 
 /// Phase with the circuits that carry its links; null phase: nothing is connected.
 struct PhaseCircuits {

@@ -9,27 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/status.h>
 
 namespace pccl::cluster {
-
-struct SwitchProgress {
-    std::string name;
-    /// Name of a Step, "settle", or "wait" (for a switch to revert an unconfirmed commit); empty:
-    /// not begun.
-    std::string_view doing = {};
-    bool is_done = false;  // `doing` has ended
-    Status fault = {};     // error of `doing`
-};
-
-struct Progress {
-    /// "prepare", "drain", "commit", "confirm", "roll back" or "release".
-    std::string_view part;
-    std::vector<SwitchProgress> switches;
-};
-
-/// Called on the transaction's thread on each progress of a switch; it must return quickly.
-using Watch = std::function<void(const Progress&)>;
 
 /// Publisher of a transaction's progress to its observer, if there is one.
 class ProgressTeller {

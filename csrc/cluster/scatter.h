@@ -7,8 +7,9 @@
 #include <functional>
 #include <span>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/cluster.h>
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/cluster/drivers/driver.h"
 
 namespace pccl::cluster {
@@ -20,9 +21,6 @@ struct SwitchTask {
     Status status;
     Duration took{};
 };
-
-/// Called about 20 times a second; an error ends the wait.
-using Interrupted = std::function<Status()>;
 
 struct ScatterCalls {
     std::function<void(std::size_t)> ended = {};  // called with the index of each task that ends

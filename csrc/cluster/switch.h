@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/command.h"
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/inspection.h"
 #include "csrc/cluster/model/description.h"
-#include "csrc/cluster/switch_options.h"
 #include "csrc/cluster/transaction.h"
 
 namespace pccl::cluster {

@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/cluster.h>
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/cluster/drivers/driver.h"
-#include "csrc/cluster/switch_options.h"
 
 namespace pccl::cluster {
 
@@ -40,42 +40,6 @@ struct SwitchMember {
     bool copies_to_startup = false;
     /// As in Intent.
     std::function<bool(const Circuits&)> is_of_phase = nullptr;
-};
-
-enum class Ending {
-    kSwitched,
-    kPrepared,    // dry run: it would have been switched
-    kRefused,     // nothing was changed
-    kRolledBack,  // all are in their original state
-    kDegraded,    // some are in neither state
-};
-[[nodiscard]] PCCL_API std::string_view to_string(Ending ending);
-
-struct StepTime {
-    Step step = Step::kConnect;
-    Duration took{};
-};
-
-struct MemberReport {
-    std::string name;
-    Status status;   // error of its last failed step; ok: none
-    Circuits found;  // in the last reading
-    std::vector<StepTime> steps;
-    std::vector<Exchange> exchanges;
-    std::string discarded;  // edits of others in its candidate that were discarded
-    /// For a switched one with a separate startup configuration: "copied", "not copied", or the
-    /// error of the copy; empty: there is none.
-    std::string startup;
-};
-
-struct Report {
-    Ending ending = Ending::kRefused;
-    Status reason;  // reason of a failure; for kDegraded, with the remedy
-    std::vector<MemberReport> members;
-    Duration total{};
-    Duration dark{};  // from the first commit to the last proof of light
-    /// Error if the end is not in the audit log; ok if it is, or if there is no file.
-    Status unrecorded = Status::ok();
 };
 
 /// Transaction in two steps, with the caller's action between them. Blocks; each wait is bounded by

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/collective/collective.h"
 #include "csrc/schedule/catalogue.h"
 

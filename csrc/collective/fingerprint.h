@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/status.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/status.h"
 #include "csrc/collective/collective.h"
 #include "csrc/schedule/source.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/capsule.h"
 #include "csrc/comm/options.h"
 #include "csrc/comm/phase/phased_group.h"

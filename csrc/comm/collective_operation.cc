@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "csrc/base/ids.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/fingerprint.h"
 

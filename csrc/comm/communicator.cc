@@ -62,13 +62,12 @@ Status Communicator::run(const Collective& collective, OptionalTimeout timeout) 
     return group_->run(collective, timeout);
 }
 
-Result<runtime::Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
+Result<Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
     return group_->submit(collective, timeout);
 }
 
-Result<runtime::Event> Communicator::send(Rank peer, std::int32_t tag,
-                                          std::span<const std::byte> bytes,
-                                          const MessageOptions& options) {
+Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
+                                 const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kSend,
                          .self = rank(),
                          .peer = peer,
@@ -79,9 +78,8 @@ Result<runtime::Event> Communicator::send(Rank peer, std::int32_t tag,
                         options);
 }
 
-Result<runtime::Event> Communicator::receive(Rank peer_or_any, std::int32_t tag,
-                                             std::span<std::byte> bytes,
-                                             const MessageOptions& options) {
+Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
+                                    const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kReceive,
                          .self = rank(),
                          .peer = peer_or_any,

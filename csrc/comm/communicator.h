@@ -24,9 +24,10 @@
 #include <string>
 #include <vector>
 
+#include <pccl/collective.h>
+#include <pccl/store.h>
 #include "csrc/base/interruptible.h"
 #include "csrc/bootstrap/links_counted_on.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
@@ -35,7 +36,6 @@
 #include "csrc/comm/links/timeline.h"
 #include "csrc/comm/memory_context.h"
 #include "csrc/comm/options.h"
-#include "csrc/runtime/event.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::comm {
@@ -55,7 +55,7 @@ class PCCL_API Communicator {
     [[nodiscard]] int size() const;
     [[nodiscard]] const std::string& name() const;
     /// Returns the part of the store that belongs to this group alone.
-    [[nodiscard]] const std::shared_ptr<bootstrap::Store>& store() const { return options_.store; }
+    [[nodiscard]] const std::shared_ptr<Store>& store() const { return options_.store; }
     [[nodiscard]] std::chrono::milliseconds timeout() const;
     void set_timeout(std::chrono::milliseconds timeout);
     /// Returns the network that switches phases under this group; null: none.
@@ -72,19 +72,17 @@ class PCCL_API Communicator {
     /// the next call of the same shape reuses the choice.
     [[nodiscard]] Status check_call(const Collective& collective) const;
     /// Starts a collective; the background thread makes progress on it when no thread waits.
-    [[nodiscard]] Result<runtime::Event> submit(const Collective& collective,
-                                                OptionalTimeout timeout = {});
+    [[nodiscard]] Result<Event> submit(const Collective& collective, OptionalTimeout timeout = {});
 
     /// Sends a message to one rank. Messages with one tag between two ranks keep their order; tags
     /// may be received in any order. `bytes` must stay valid until the event is done. A receive
     /// takes exactly bytes.size() bytes: a message of another length or type is kMismatch. A rank
     /// may send to itself, too (the receive must be submitted as well).
-    [[nodiscard]] Result<runtime::Event> send(Rank peer, std::int32_t tag,
-                                              std::span<const std::byte> bytes,
-                                              const MessageOptions& options = {});
-    [[nodiscard]] Result<runtime::Event> receive(Rank peer_or_any, std::int32_t tag,
-                                                 std::span<std::byte> bytes,
-                                                 const MessageOptions& options = {});
+    [[nodiscard]] Result<Event> send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
+                                     const MessageOptions& options = {});
+    [[nodiscard]] Result<Event> receive(Rank peer_or_any, std::int32_t tag,
+                                        std::span<std::byte> bytes,
+                                        const MessageOptions& options = {});
 
     /// Returns when all ranks have called it.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});
@@ -105,8 +103,10 @@ class PCCL_API Communicator {
     /// Checks the same for memory of another kind, which the caller allocates: all ranks pass one
     /// name and size, and `here` is ok on all. Returns a store for this workspace alone; null for
     /// one rank.
-    [[nodiscard]] Result<std::shared_ptr<bootstrap::Store>> agree_on_space(
-        const std::string& name, std::size_t bytes, const Status& here, OptionalTimeout limit = {});
+    [[nodiscard]] Result<std::shared_ptr<Store>> agree_on_space(const std::string& name,
+                                                                std::size_t bytes,
+                                                                const Status& here,
+                                                                OptionalTimeout limit = {});
 
     /// Returns the possible algorithms for a collective whose largest buffer has `bytes` bytes,
     /// each with the time that the cost model predicts; one of them is marked as chosen.

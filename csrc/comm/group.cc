@@ -131,7 +131,7 @@ bool Group::try_at_once(CollectiveOperation& operation) {
     return done.is_ok() && *done;
 }
 
-Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
+Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::shared_ptr<CollectiveOperation> operation;
@@ -144,11 +144,11 @@ Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeo
         collectives_.push(operation);
     }
     leave_to_background(operation);
-    return runtime::Event(operation);
+    return Event(operation);
 }
 
-Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
-                                   const MessageOptions& options) {
+Result<Event> Group::post(const MessageOperation::Envelope& envelope,
+                          const MessageOptions& options) {
     PCCL_TRY(check_process());
     const bool any =
         envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
@@ -167,7 +167,7 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
         mailbox_.post(message);
     }
     leave_to_background(message);
-    return runtime::Event(message);
+    return Event(message);
 }
 
 void Group::leave_to_background(const std::shared_ptr<runtime::Operation>& operation) {

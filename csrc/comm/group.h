@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include <pccl/collective.h>
 #include "csrc/base/fork.h"
 #include "csrc/base/locked.h"
 #include "csrc/bootstrap/layout.h"
@@ -31,7 +32,6 @@
 #include "csrc/comm/peers.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/runtime/ended_operations.h"
-#include "csrc/runtime/event.h"
 #include "csrc/runtime/operation.h"
 #include "csrc/runtime/runtime.h"
 
@@ -54,9 +54,8 @@ class Group final : public ProbedParticipant,
     /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
     Status run(const Collective& collective, OptionalTimeout timeout);
-    Result<runtime::Event> submit(const Collective& collective, OptionalTimeout timeout);
-    Result<runtime::Event> post(const MessageOperation::Envelope& envelope,
-                                const MessageOptions& options);
+    Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
+    Result<Event> post(const MessageOperation::Envelope& envelope, const MessageOptions& options);
 
     Status progress(runtime::Operation& operation, Deadline deadline) override;
     Status flush(runtime::Operation& operation) override;

@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/store.h>
 #include "csrc/base/ids.h"
 #include "csrc/base/wait_notice.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/comm/options.h"
 
 namespace pccl::comm {
@@ -20,7 +20,7 @@ class JoinNotice {
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
 
     /// Sets the store in which this rank has published its own entry; null: none yet.
-    void look_in(std::shared_ptr<bootstrap::Store> store) { store_ = std::move(store); }
+    void look_in(std::shared_ptr<Store> store) { store_ = std::move(store); }
     void look(Rank awaited);
 
    private:
@@ -28,7 +28,7 @@ class JoinNotice {
 
     const CommunicatorOptions& options_;
     const TimePoint begun_ = system_clock().now();
-    std::shared_ptr<bootstrap::Store> store_;
+    std::shared_ptr<Store> store_;
     WaitNotice notice_;
 };
 

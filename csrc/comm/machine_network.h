@@ -4,8 +4,8 @@
 // which groups choose algorithms.
 #pragma once
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/simulator/network.h"
 

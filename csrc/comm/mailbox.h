@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 #include "csrc/abi/wire.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/links/link_table.h"

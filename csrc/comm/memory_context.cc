@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/comm/memory_context.h"
 
+#include "csrc/base/assert.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/memory_descriptor.h"

@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
+#include <pccl/deadline.h>
+#include <pccl/store.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/clock.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/shm/memory_key.h"
@@ -43,7 +43,7 @@ struct HeldMemory {
 struct MemoryContextOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store;  // for this group alone; may be null when size is 1
+    std::shared_ptr<Store> store;  // for this group alone; may be null when size is 1
 };
 
 class PCCL_API MemoryContext {

@@ -18,9 +18,9 @@ enum class Answer : std::uint8_t { kGo = 1, kSomeMissing = 2 };
 
 Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     std::byte token{1};
-    PCCL_ASSIGN_OR_RETURN(const runtime::Event arrived,
+    PCCL_ASSIGN_OR_RETURN(const Event arrived,
                           comm.send(0, kArrivedTag, {&token, 1}, {.timeout = timeout}));
-    PCCL_ASSIGN_OR_RETURN(const runtime::Event go,
+    PCCL_ASSIGN_OR_RETURN(const Event go,
                           comm.receive(0, kGoTag, {&token, 1}, {.timeout = timeout}));
     const Status sent = arrived.wait();
     const Status answered = sent.is_ok() ? go.wait() : sent;
@@ -36,7 +36,7 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
 Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ranks) {
     const std::byte token{static_cast<std::uint8_t>(answer)};
     for (const Rank rank : ranks) {
-        PCCL_ASSIGN_OR_RETURN(const runtime::Event sent, comm.send(rank, kGoTag, {&token, 1}));
+        PCCL_ASSIGN_OR_RETURN(const Event sent, comm.send(rank, kGoTag, {&token, 1}));
         PCCL_TRY(sent.wait());
     }
     return Status::ok();
@@ -44,7 +44,7 @@ Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ra
 
 Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bool wait_all) {
     std::vector<std::byte> tokens(static_cast<std::size_t>(comm.size()));
-    std::vector<runtime::Event> reports;
+    std::vector<Event> reports;
     for (Rank rank = 1; rank < comm.size(); ++rank) {
         PCCL_ASSIGN_OR_RETURN(
             reports.emplace_back(),

@@ -41,7 +41,7 @@ class PCCL_API Operator {
         return comm_->run(collective(), timeout);
     }
     /// Starts it. Errors are those of Communicator::submit().
-    [[nodiscard]] Result<runtime::Event> execute(OptionalTimeout timeout = {}) const {
+    [[nodiscard]] Result<Event> execute(OptionalTimeout timeout = {}) const {
         return comm_->submit(collective(), timeout);
     }
 

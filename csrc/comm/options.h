@@ -4,16 +4,15 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/collective.h>
+#include <pccl/status.h>
+#include <pccl/store.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/transport/transport_flags.h"
 
@@ -28,26 +27,17 @@ namespace pccl::comm {
 
 class PhaseNetwork;
 
-inline constexpr std::chrono::minutes kDefaultTimeout{30};
-inline constexpr Rank kAnySource = -1;
 /// First tag that is reserved for the library; users' tags are below.
 inline constexpr std::int32_t kReservedTags = 1 << 30;
-
-/// Check whether a waiting thread should stop: an error stops the wait. Waiting threads call it
-/// from time to time, with no lock held.
-using InterruptCheck = std::function<Status()>;
-
-/// Timeout of an operation; empty: the group's timeout.
-using OptionalTimeout = std::optional<std::chrono::milliseconds>;
 
 struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
     /// Store for this group alone at any one time; the group may have met there before. Null when
     /// size is 1.
-    std::shared_ptr<bootstrap::Store> store{};
+    std::shared_ptr<Store> store{};
     /// Store of the parent group, through which this one met; null: `store`.
-    std::shared_ptr<bootstrap::Store> base_store{};
+    std::shared_ptr<Store> base_store{};
     std::string name = "world";                           // used in messages
     std::chrono::milliseconds timeout = kDefaultTimeout;  // default of operations
     transport::TransportFlags transports = transport::TransportFlags::all();
@@ -69,21 +59,6 @@ struct CommunicatorOptions {
     /// The members' ranks in that network, indexed by rank; empty: equal.
     std::vector<Rank> network_ranks{};
     bool switches_phases = true;  // false: the group follows switches of another group
-};
-
-struct ShrinkOptions {
-    std::string name = {};         // empty: "<name>:shrunk"
-    OptionalTimeout timeout = {};  // for operations; empty: as before
-    /// Minimum number of remaining ranks; empty: more than half, or half with rank 0.
-    std::optional<int> least = {};
-};
-
-struct MessageOptions {
-    OptionalTimeout timeout{};
-    std::optional<DataType> type{};  // checked if both sides set it
-    /// The caller waits for this message before anything else. A message to its own rank whose
-    /// matching operation is not submitted is then kInvalidArgument.
-    bool is_awaited = false;
 };
 
 }  // namespace pccl::comm

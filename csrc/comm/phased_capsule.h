@@ -3,7 +3,7 @@
 // Checks and parts for capsules that switch phases of the network.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/capsule.h"
 #include "csrc/comm/options.h"
 #include "csrc/comm/phase/phased_group.h"

@@ -126,7 +126,7 @@ bootstrap::Endpoint unreachable(Rank rank) {
 }
 
 /// Returns a vote through the store that the group met at; null: a group of one rank.
-ShmSetup::MemoryVote memory_vote(const std::shared_ptr<bootstrap::Store>& store) {
+ShmSetup::MemoryVote memory_vote(const std::shared_ptr<Store>& store) {
     constexpr const char* kKey = "pccl/no-shared-memory";
     constexpr std::size_t kLongest = 1000;
     if (store == nullptr) return {};

@@ -4,7 +4,7 @@
 // kernel.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/runtime/peer_directory.h"
 
 namespace pccl::comm {

@@ -97,16 +97,15 @@ Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
 
 }  // namespace
 
-Result<std::shared_ptr<bootstrap::Store>> Communicator::agree_on_space(const std::string& name,
-                                                                       std::size_t bytes,
-                                                                       const Status& here,
-                                                                       OptionalTimeout limit) {
+Result<std::shared_ptr<Store>> Communicator::agree_on_space(const std::string& name,
+                                                            std::size_t bytes, const Status& here,
+                                                            OptionalTimeout limit) {
     const int number = ++agreed_spaces_;
     const Status able = here.is_ok() ? check_workspace_name(name) : here;
     const auto offers = agreed_offers(*this, offer_of(name, bytes, able), limit);
     PCCL_TRY(able);
     PCCL_TRY(offers.status());
-    if (size() == 1) return std::shared_ptr<bootstrap::Store>();
+    if (size() == 1) return std::shared_ptr<Store>();
     if (options_.store == nullptr)
         return Status::unavailable(concat("group ", this->name(), " has no store to meet at"));
     return bootstrap::prefixed(options_.store, concat("space/", number));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 

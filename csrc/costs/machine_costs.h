@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 
 namespace pccl::costs {
 

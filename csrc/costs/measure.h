@@ -3,8 +3,8 @@
 // Measures the costs of a collective's steps on this machine.
 #pragma once
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/costs/machine_costs.h"
 
 namespace pccl::costs {

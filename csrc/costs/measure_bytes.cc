@@ -17,6 +17,8 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+
+#include "csrc/base/ids.h"
 #endif
 
 namespace pccl::costs {

@@ -3,7 +3,7 @@
 // Measures the cost of a byte that is copied, added, or passed to another core, by its location.
 #pragma once
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/costs/machine_costs.h"
 #include "csrc/costs/ping_pong_thread.h"
 

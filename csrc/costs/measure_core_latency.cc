@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/costs/timing_samples.h"
 

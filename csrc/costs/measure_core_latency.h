@@ -3,7 +3,7 @@
 // Measures the latency between two threads: over a cache line, or by a wake-up.
 #pragma once
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/costs/machine_costs.h"
 #include "csrc/costs/ping_pong_thread.h"
 

@@ -3,7 +3,7 @@
 // Measures the costs of TCP on loopback, and on a connection to another host.
 #pragma once
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/costs/machine_costs.h"
 #include "csrc/costs/ping_pong_thread.h"
 

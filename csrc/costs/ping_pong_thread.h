@@ -8,9 +8,9 @@
 #include <atomic>
 #include <functional>
 
+#include <pccl/status.h>
 #include "csrc/base/background_thread.h"
 #include "csrc/base/relax.h"
-#include "csrc/base/status.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::costs {

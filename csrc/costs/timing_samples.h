@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/costs/machine_costs.h"
 
 namespace pccl::costs {

@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
+#include <pccl/deadline.h>
+#include <pccl/store.h>
 #include "csrc/abi/device_team.h"
-#include "csrc/base/clock.h"
 #include "csrc/base/fork.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/collective/collective.h"
 #include "csrc/device/copy_engine_gather.h"
 #include "csrc/device/device_rendezvous.h"
@@ -54,7 +54,7 @@ namespace pccl::device {
 struct DeviceGroupOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store{};  // for this group only
+    std::shared_ptr<Store> store{};             // for this group only
     std::string name{};                         // for flight records, as the next
     std::vector<std::uint64_t> global_ranks{};  // of the members, in the whole job
     int device = 0;                             // CUDA device number in this process

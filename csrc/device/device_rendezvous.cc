@@ -6,6 +6,7 @@
 
 #include "csrc/abi/device_team.h"
 #include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include <pccl/store.h>
 #include "csrc/base/ids.h"
 #include "csrc/base/interruptible.h"
-#include "csrc/base/status.h"
 #include "csrc/base/wait_notice.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/peer_sockets.h"
@@ -25,7 +25,7 @@ namespace pccl::device {
 class DeviceRendezvous {
    public:
     struct RendezvousOptions {
-        std::shared_ptr<bootstrap::Store> store{};
+        std::shared_ptr<Store> store{};
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};

@@ -15,7 +15,7 @@
 #include <functional>
 #include <memory>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 #include "csrc/device/device_rendezvous.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/symmetric_heap.h"
@@ -25,7 +25,7 @@ namespace pccl::device {
 struct DeviceWorkspaceOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<bootstrap::Store> store{};       // for this workspace only; unused by one rank
+    std::shared_ptr<Store> store{};                  // for this workspace only; unused by one rank
     int device = 0;                                  // CUDA device number in this process
     std::size_t bytes = 0;                           // of each rank; the same on all
     std::chrono::milliseconds timeout{30 * 60'000};  // of rendezvous

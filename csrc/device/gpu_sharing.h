@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/device/device_rendezvous.h"
 #include "csrc/sys/cuda/driver.h"
 

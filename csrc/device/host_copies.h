@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include <pccl/export.h>
 #include "csrc/abi/device_team.h"
-#include "csrc/base/export.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::device {

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 
 namespace pccl::device {
 

@@ -5,8 +5,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <pccl/status.h>
 #include "csrc/base/background_thread.h"
-#include "csrc/base/status.h"
 
 namespace pccl::extension {
 

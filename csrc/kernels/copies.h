@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/kernels/launch.h"
 
 namespace pccl::kernels {

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <pccl/export.h>
+#include <pccl/status.h>
+#include <pccl/types.h>
 #include "csrc/abi/clock_pings.h"
-#include "csrc/abi/datatype.h"
 #include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
 #include "csrc/kernels/plan.h"
 
 namespace pccl::kernels {

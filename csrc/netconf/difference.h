@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/sys/xml/xml_reader.h"
 
 namespace pccl::netconf {

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/base/text.h"
 
 namespace pccl::netconf {

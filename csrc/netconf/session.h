@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/netconf/frame.h"
 #include "csrc/netconf/hello.h"
 #include "csrc/netconf/reply.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::netconf {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/catalog.h"
 
+#include <pccl/memory.h>
 #include "csrc/base/text.h"
-#include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {
 namespace {

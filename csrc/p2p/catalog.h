@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
 
 namespace pccl::p2p {
 

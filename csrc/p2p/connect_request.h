@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::p2p {
 

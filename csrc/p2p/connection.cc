@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::p2p {
@@ -104,7 +106,7 @@ void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request)
 
 Status Connection::post_in_order(const std::shared_ptr<TransferRequest>& request) {
     PCCL_ASSERT(is_whole());
-    std::vector<Plan::PlanStep> steps(kOrderedBatch);
+    std::vector<PlanStep> steps(kOrderedBatch);
     std::vector<transport::RmaPiece> pieces;
     while (const std::size_t count = request->next(steps)) {
         pieces.clear();

@@ -22,7 +22,7 @@
 #include "csrc/p2p/control_queue.h"
 #include "csrc/p2p/control_receiver.h"
 #include "csrc/p2p/handoff_lock.h"
-#include "csrc/p2p/notification.h"
+#include "csrc/p2p/inbox.h"
 #include "csrc/p2p/transfer_request.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
@@ -180,7 +180,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const TransferRequest* awaited_ = nullptr;  // by the thread that holds mutex_
     // Buffers of one step. They are members because clearing them takes longer than a small
     // transfer.
-    std::array<Plan::PlanStep, kBatch> steps_;
+    std::array<PlanStep, kBatch> steps_;
     std::array<transport::RmaPiece, kBatch> pieces_;
     std::array<transport::RmaCompletion, kBatch> completions_;
     ControlQueue messages_;

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/memory.h>
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
-#include "csrc/p2p/session_id.h"
+#include "csrc/base/ids.h"
 #include "csrc/transport/control/identity.h"
 #include "csrc/transport/peer_address.h"
 

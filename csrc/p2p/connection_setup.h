@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/p2p/handshake.h"
 #include "csrc/p2p/route.h"
 #include "csrc/runtime/runtime.h"

@@ -4,9 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/memory.h>
+#include <pccl/transfer.h>
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
-#include "csrc/p2p/session_id.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/rma.h"
 

@@ -13,13 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::p2p {
-
-/// Longest notification, in bytes.
-inline constexpr std::size_t kMostNotification = 16 * kKiB;
 
 /// Notification from the peer's program.
 struct Notified {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 #include "csrc/p2p/control_message.h"
 

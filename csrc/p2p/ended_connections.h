@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/memory.h>
 #include "csrc/p2p/handshake.h"
-#include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {
 

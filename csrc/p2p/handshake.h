@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/p2p/connection_info.h"
 #include "csrc/transport/link.h"
 

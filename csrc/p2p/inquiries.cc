@@ -86,7 +86,7 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
         return protocol_error("memory that is another's");
     if (answered.memory)
-        open->second->end(RemoteMemory(peer.id, *answered.memory));
+        open->second->end(imported(peer.id, *answered.memory));
     else
         open->second->end(Status::unavailable(answered.why)
                               .with_context(peer.to_string())

@@ -21,7 +21,7 @@
 #include "csrc/p2p/catalog.h"
 #include "csrc/p2p/control_receiver.h"
 #include "csrc/p2p/deferred_sends.h"
-#include "csrc/p2p/memory.h"
+#include "csrc/p2p/registered_memory.h"
 
 namespace pccl::p2p {
 

@@ -51,11 +51,12 @@ Status Matcher::add(const MessageRequestPtr& request) {
     }
     const std::uint64_t number = next_number_++;
     receives_.emplace(number, request);
-    deferred_sends_.add(request->through(), Wanted{.number = number,
-                                                   .tag = args.tag,
-                                                   .offset = args.extent.offset,
-                                                   .bytes = args.extent.bytes,
-                                                   .memory = args.memory->descriptor()});
+    deferred_sends_.add(request->through(),
+                        Wanted{.number = number,
+                               .tag = args.tag,
+                               .offset = args.extent.offset,
+                               .bytes = args.extent.bytes,
+                               .memory = registered(*args.memory).descriptor()});
     return Status::ok();
 }
 
@@ -135,10 +136,10 @@ Result<std::shared_ptr<TransferRequest>> Matcher::write(const Match& match) {
     const MessageArgs& args = match.send->args();
     const Wanted& wanted = match.place.wanted;
     if (args.extent.bytes > wanted.bytes) return too_long(*match.send, wanted);
-    PCCL_ASSIGN_OR_RETURN(
-        auto plan,
-        Plan::make({args.memory, args.extent},
-                   {{peer_, wanted.memory}, Extent{wanted.offset, args.extent.bytes}}, args.chunk));
+    PCCL_ASSIGN_OR_RETURN(auto plan, Plan::make({args.memory, args.extent},
+                                                {imported(peer_, wanted.memory),
+                                                 Extent{wanted.offset, args.extent.bytes}},
+                                                args.chunk));
     PCCL_ASSIGN_OR_RETURN(const ConnectionPtr connection,
                           find_connection_(match.place.through, wanted.memory));
     return connection->begin({.op = transport::RmaOp::kWrite,

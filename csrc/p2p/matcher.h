@@ -22,12 +22,12 @@
 #include <utility>
 #include <vector>
 
+#include <pccl/memory.h>
 #include "csrc/p2p/control_message.h"
 #include "csrc/p2p/control_receiver.h"
 #include "csrc/p2p/deferred_sends.h"
 #include "csrc/p2p/handoff_lock.h"
 #include "csrc/p2p/message_request.h"
-#include "csrc/p2p/session_id.h"
 
 namespace pccl::p2p {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "csrc/p2p/memory.h"
-#include "csrc/p2p/message_stage.h"
+#include <pccl/transfer.h>
 #include "csrc/p2p/plan.h"
+#include "csrc/p2p/registered_memory.h"
 
 namespace pccl::p2p {
 
@@ -28,13 +28,15 @@ struct MessageArgs {
 
 class MessageRequest {
    public:
-    /// `args` are checked, and their memory is in use (LocalMemory::begin_use()). The request ends
-    /// with `through` if that connection is lost.
+    /// `args` are checked, and their memory is in use (RegisteredMemory::begin_use()). The request
+    /// ends with `through` if that connection is lost.
     MessageRequest(MessageArgs args, std::shared_ptr<Connection> through)
         : args_(std::move(args)), through_(std::move(through)) {}
 
     // Thread-safe:
 
+    /// Returns the mark of the process that posted it.
+    [[nodiscard]] const ForkMark& made_in() const { return made_in_; }
     [[nodiscard]] const MessageArgs& args() const { return args_; }
     [[nodiscard]] const std::shared_ptr<Connection>& through() const { return through_; }
     [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
@@ -64,13 +66,14 @@ class MessageRequest {
     /// Records that a transfer has taken over the use of the memory.
     void hand_on_use() { uses_memory_ = false; }
     void finish(const Status& status, std::uint64_t bytes) {
-        if (uses_memory_) args_.memory->end_use();
+        if (uses_memory_) registered(*args_.memory).end_use();
         status_ = status;
         bytes_ = status.is_ok() ? bytes : 0;
         done_.store(true, std::memory_order_release);
     }
 
    private:
+    const ForkMark made_in_;
     const MessageArgs args_;
     const std::shared_ptr<Connection> through_;
     bool given_up_ = false;

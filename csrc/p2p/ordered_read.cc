@@ -5,6 +5,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
+#include "csrc/p2p/registered_memory.h"
 #include "csrc/p2p/session_core.h"
 
 namespace pccl::p2p {
@@ -20,9 +21,9 @@ Status keeps_no_order(const ConnectionInfo& peer, std::string_view why) {
 
 /// Returns an empty text where both memories are on GPUs.
 std::string_view what_is_of_host(const Plan& plan) {
-    if (plan.local().memory().kind != abi::MemoryKind::kGpu)
+    if (registered(plan.local()).memory().kind != abi::MemoryKind::kGpu)
         return "the local memory is the host's";
-    if (plan.remote().descriptor.kind != abi::MemoryKind::kGpu) return "it is the host's";
+    if (!plan.remote().is_gpu()) return "it is the host's";
     return {};
 }
 
@@ -48,7 +49,7 @@ Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, T
     PCCL_TRY(await_connection(core, *connection, deadline));
     const Route& path = connection->route();
     if (!path.is_direct) return keeps_no_order(peer, path.reasons);
-    PCCL_TRY(args.plan->local().begin_use());
+    PCCL_TRY(registered(args.plan->local()).begin_use());
     return connection->begin(std::move(args));
 }
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/p2p/transfer_request.h"
 
 namespace pccl::p2p {

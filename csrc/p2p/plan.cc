@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/text.h"
+#include "csrc/p2p/registered_memory.h"
 
 namespace pccl::p2p {
 namespace {
@@ -49,6 +50,12 @@ std::uint64_t first_unlike(const Extents& here, const Extents& there) {
     return index;
 }
 
+/// Returns whether `next` continues `last` on both sides and one piece may hold both.
+bool joins(const Plan& plan, const transport::RmaPiece& last, const transport::RmaPiece& next) {
+    return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
+           last.bytes + next.bytes <= plan.longest();
+}
+
 }  // namespace
 
 std::uint64_t Extents::size() const {
@@ -74,11 +81,6 @@ Plan::Plan(Local local, Remote remote, std::uint64_t longest)
       longest_(longest),
       bytes_(bytes_of_all(local_.blocks)) {}
 
-bool Plan::joins(const transport::RmaPiece& last, const transport::RmaPiece& next) const {
-    return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
-           last.bytes + next.bytes <= longest_;
-}
-
 Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::uint64_t longest) {
     if (longest == 0 || longest > kLongestPiece)
         return Status::invalid_argument(
@@ -87,8 +89,8 @@ Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::
         return Status::invalid_argument(concat("a plan pairs blocks: ", local.blocks.size(),
                                                " local ones do not go with ", remote.blocks.size(),
                                                " remote ones"));
-    PCCL_TRY(local.blocks.check_within(local.memory->memory().bytes).with_context("local"));
-    PCCL_TRY(remote.blocks.check_within(remote.memory.descriptor.bytes).with_context("remote"));
+    PCCL_TRY(local.blocks.check_within(local.memory->bytes()).with_context("local"));
+    PCCL_TRY(remote.blocks.check_within(remote.memory.bytes()).with_context("remote"));
     const std::uint64_t unlike = first_unlike(local.blocks, remote.blocks);
     if (unlike < local.blocks.size())
         return Status::invalid_argument(concat("block ", unlike, " has ",
@@ -97,24 +99,26 @@ Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::
     return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote), longest));
 }
 
-std::size_t Plan::steps_from(PlanCursor from, std::span<const std::uint32_t> indices,
-                             std::span<PlanStep> steps) const {
-    const std::uint64_t end = indices.empty() ? size() : indices.size();
+std::size_t steps_from(const Plan& plan, PlanCursor from, std::span<const std::uint32_t> indices,
+                       std::span<PlanStep> steps) {
+    const std::uint64_t end = indices.empty() ? plan.size() : indices.size();
+    const transport::Registration* const local = &registered(plan.local());
+    const abi::MemoryDescriptor* const remote = &plan.remote().imported().descriptor;
     std::size_t filled = 0;
     while (from.block < end) {
         const std::uint64_t index = indices.empty() ? from.block : indices[from.block];
-        const Extent here = local_.blocks[index];
-        const std::uint64_t there = remote_.blocks[index].offset;
-        const std::uint64_t bytes = std::min(here.bytes - from.bytes, longest_);
+        const Extent here = plan.local_blocks()[index];
+        const std::uint64_t there = plan.remote_blocks()[index].offset;
+        const std::uint64_t bytes = std::min(here.bytes - from.bytes, plan.longest());
         const PlanCursor after = from.bytes + bytes == here.bytes
                                      ? PlanCursor{from.block + 1, 0}
                                      : PlanCursor{from.block, from.bytes + bytes};
-        const transport::RmaPiece piece{.local = local_.memory.get(),
+        const transport::RmaPiece piece{.local = local,
                                         .at = here.offset + from.bytes,
-                                        .remote = &remote_.memory.descriptor,
+                                        .remote = remote,
                                         .there = there + from.bytes,
                                         .bytes = bytes};
-        if (filled > 0 && joins(steps[filled - 1].piece, piece)) {
+        if (filled > 0 && joins(plan, steps[filled - 1].piece, piece)) {
             steps[filled - 1].piece.bytes += bytes;
             steps[filled - 1].after = after;
         } else if (bytes > 0) {
@@ -126,21 +130,22 @@ std::size_t Plan::steps_from(PlanCursor from, std::span<const std::uint32_t> ind
     return filled;
 }
 
-std::optional<transport::RmaRun> Plan::run_from(const PlanCursor& from) const {
-    const StridedExtents* const here = local_.blocks.strided();
-    const StridedExtents* const there = remote_.blocks.strided();
+std::optional<transport::RmaRun> run_from(const Plan& plan, const PlanCursor& from) {
+    const StridedExtents* const here = plan.local_blocks().strided();
+    const StridedExtents* const there = plan.remote_blocks().strided();
     if (here == nullptr || there == nullptr || from.bytes > 0) return std::nullopt;
     const std::uint64_t bytes = here->bytes;
     const bool touch = here->stride == bytes && there->stride == bytes;
-    if (touch || bytes == 0 || bytes > longest_ || size() - from.block < 2) return std::nullopt;
-    return transport::RmaRun{.first = {.local = local_.memory.get(),
-                                       .at = local_.blocks[from.block].offset,
-                                       .remote = &remote_.memory.descriptor,
-                                       .there = remote_.blocks[from.block].offset,
+    if (touch || bytes == 0 || bytes > plan.longest() || plan.size() - from.block < 2)
+        return std::nullopt;
+    return transport::RmaRun{.first = {.local = &registered(plan.local()),
+                                       .at = plan.local_blocks()[from.block].offset,
+                                       .remote = &plan.remote().imported().descriptor,
+                                       .there = plan.remote_blocks()[from.block].offset,
                                        .bytes = bytes},
                              .stride_here = here->stride,
                              .stride_there = there->stride,
-                             .count = size() - from.block};
+                             .count = plan.size() - from.block};
 }
 
 }  // namespace pccl::p2p

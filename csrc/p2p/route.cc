@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/route.h"
 
+#include "csrc/p2p/registered_memory.h"
+
 namespace pccl::p2p {
 namespace {
 
 std::string_view how(const Route& route, const Plan& plan) {
     if (!route.is_direct) return "by messages";
-    const bool here = plan.local().memory().kind == abi::MemoryKind::kGpu;
-    const bool there = plan.remote().descriptor.kind == abi::MemoryKind::kGpu;
+    const bool here = registered(plan.local()).memory().kind == abi::MemoryKind::kGpu;
+    const bool there = plan.remote().is_gpu();
     if (here && there) return "by CUDA IPC";
     if (here || there) return "through pinned memory";
-    return plan.remote().is_mapped ? "mapped" : "by the kernel";
+    return plan.remote().imported().is_mapped ? "mapped" : "by the kernel";
 }
 
 }  // namespace

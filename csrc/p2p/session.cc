@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/session.h"
-
 #include <optional>
 #include <utility>
 
+#include <pccl/session.h>
 #include "csrc/base/config.h"
+#include "csrc/base/fork_checked.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/connect_request.h"
 #include "csrc/p2p/ordered_read.h"
+#include "csrc/p2p/plan.h"
+#include "csrc/p2p/registered_memory.h"
 #include "csrc/p2p/session_core.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
@@ -60,33 +62,62 @@ Status check_indices(std::span<const std::uint32_t> indices, std::uint64_t block
     return Status::ok();
 }
 
+Result<std::shared_ptr<const Plan>> plan_of(const LocalExtent& here, const RemoteExtent& there) {
+    return Plan::make({here.memory, here.extent}, {there.memory, there.extent});
+}
+
+/// Returns the arguments of a read; callers change them for a write.
+Result<TransferArgs> args_of(std::shared_ptr<const Plan> plan,
+                             std::span<const std::uint32_t> indices,
+                             std::span<const std::byte> notification) {
+    PCCL_TRY(check_indices(indices, plan->size()));
+    TransferArgs args{.plan = std::move(plan), .indices = {indices.begin(), indices.end()}};
+    PCCL_ASSIGN_OR_RETURN(args.notification, payload_of(notification));
+    return args;
+}
+
 }  // namespace
+
+struct Session::Members {
+    /// Returns the core, unless this process is a child of fork().
+    [[nodiscard]] ForkChecked<SessionCore> checked() const { return {made_in, *core, "session"}; }
+    [[nodiscard]] Result<SessionCore*> get() const { return checked().get(); }
+
+    ForkMark made_in;
+    std::shared_ptr<runtime::Runtime> runtime;  // outlives the core's use of it
+    std::shared_ptr<SessionCore> core;
+};
 
 Result<std::unique_ptr<Session>> Session::create(const SessionOptions& options) {
     PCCL_TRY(check_name(options.name));
     PCCL_TRY(check_sockets(options.tcp_sockets));
     PCCL_ASSIGN_OR_RETURN(auto runtime, runtime_for(options));
     PCCL_ASSIGN_OR_RETURN(auto core, SessionCore::create(options, runtime));
-    return std::unique_ptr<Session>(new Session(std::move(runtime), std::move(core)));
+    auto members = std::make_unique<Members>();
+    members->runtime = std::move(runtime);
+    members->core = std::move(core);
+    return std::unique_ptr<Session>(new Session(std::move(members)));
 }
 
-Session::Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core)
-    : runtime_(std::move(runtime)), core_(std::move(core), "session") {}
+Session::Session(std::unique_ptr<Members> members) : members_(std::move(members)) {}
 
 Session::~Session() { close(); }
+
+Status Session::check_usable() const { return members_->checked().check(); }
 
 void Session::close() { static_cast<void>(close(Interrupted())); }
 
 Status Session::close(const Interrupted& interrupted) {
-    return core_.use(Status(), [&](SessionCore& core) { return core.close(interrupted); });
+    return members_->checked().use(Status(),
+                                   [&](SessionCore& core) { return core.close(interrupted); });
 }
 
-const SessionId& Session::id() const { return core_.constants().info().id; }
+const SessionId& Session::id() const { return members_->core->info().id; }
 
-std::string Session::connection_info() const { return core_.constants().info().serialise(); }
+std::string Session::connection_info() const { return members_->core->info().serialise(); }
 
 Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_ASSIGN_OR_RETURN(const auto peer, ConnectionInfo::deserialise(info));
     PCCL_TRY(core->load(peer));
     return peer.id;
@@ -103,7 +134,7 @@ std::shared_ptr<ConnectRequest> Session::call(const std::string& peer) const {
 }
 
 std::optional<Status> Session::await_connection(ConnectRequest& call, Deadline deadline) {
-    const Result<SessionCore*> core = core_.get();
+    const Result<SessionCore*> core = members_->get();
     if (!core.is_ok()) return core.status();
     Result<bool> is_connected = false;
     const auto is_decided = [&] {
@@ -117,7 +148,7 @@ std::optional<Status> Session::await_connection(ConnectRequest& call, Deadline d
 Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
 
 Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     if (!peer.empty()) PCCL_TRY(check_name(peer));
     Result<std::optional<SessionId>> caller = std::optional<SessionId>();
     const auto is_decided = [&] {
@@ -133,63 +164,70 @@ Result<SessionId> Session::accept(const std::string& peer, Deadline deadline) {
 }
 
 Status Session::disconnect(const std::string& peer, const Interrupted& interrupted) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     const Status reason = Status::aborted(concat("session \"", id().name, "\" has disconnected"));
     return core->disconnect(peer, reason, interrupted);
 }
 
 std::vector<SessionId> Session::peers() const {
-    return core_.use(std::vector<SessionId>(),
-                     [](const SessionCore& core) { return core.peers(); });
+    return members_->checked().use(std::vector<SessionId>(),
+                                   [](const SessionCore& core) { return core.peers(); });
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::register_memory(std::span<std::byte> memory,
                                                               std::shared_ptr<const void> owner) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    return core->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
+    PCCL_ASSIGN_OR_RETURN(
+        std::shared_ptr<LocalMemory> added,
+        core->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner)));
+    return added;
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::register_gpu_memory(
     std::span<std::byte> memory, int device, std::shared_ptr<const void> owner) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     if (device < 0) {
         PCCL_ASSIGN_OR_RETURN(device, transport::gpu_of(memory.data()));
     }
-    return core->add({.data = memory.data(),
-                      .bytes = memory.size(),
-                      .kind = abi::MemoryKind::kGpu,
-                      .device = device},
-                     std::move(owner));
+    PCCL_ASSIGN_OR_RETURN(std::shared_ptr<LocalMemory> added,
+                          core->add({.data = memory.data(),
+                                     .bytes = memory.size(),
+                                     .kind = abi::MemoryKind::kGpu,
+                                     .device = device},
+                                    std::move(owner)));
+    return added;
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
-    return core->allocate(bytes);
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
+    PCCL_ASSIGN_OR_RETURN(std::shared_ptr<LocalMemory> added, core->allocate(bytes));
+    return added;
 }
 
 Status Session::deregister_memory(const std::shared_ptr<LocalMemory>& memory) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     return core->end(memory);
 }
 
 std::uint64_t Session::refused_requests() const {
-    return core_.use(std::uint64_t{0}, [](const SessionCore& core) { return core.refusals(); });
+    return members_->checked().use(std::uint64_t{0},
+                                   [](const SessionCore& core) { return core.refusals(); });
 }
 
 Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
-    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, members_->get());
     PCCL_ASSIGN_OR_RETURN(const SessionId owner, core->known(peer));
     return import_descriptor(owner, descriptor);
 }
 
 Status Session::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     return core->publish(name, memory);
 }
 
 void Session::withdraw(const std::string& name) {
-    core_.use([&](SessionCore& core) { core.inquiries().catalog().withdraw(name); });
+    members_->checked().use([&](SessionCore& core) { core.inquiries().catalog().withdraw(name); });
 }
 
 Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& name,
@@ -200,14 +238,14 @@ Result<RemoteMemory> Session::fetch(const std::string& peer, const std::string& 
 
 Result<std::shared_ptr<const Inquiry>> Session::ask(const std::string& peer,
                                                     const std::string& name) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_TRY(check_name(name));
     PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, core->connection_to(peer));
     return core->inquiries().ask(chosen.connection, name);
 }
 
 Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     if (progress_until(*core, deadline, [&] { return inquiry.is_answered(); }))
         return inquiry.answer();
     const ConnectionInfo& asked = inquiry.to()->peer();
@@ -218,29 +256,23 @@ Result<RemoteMemory> Session::await_answer(const Inquiry& inquiry, Deadline dead
 
 Result<Work> Session::read(const LocalExtent& into, const RemoteExtent& from,
                            std::span<const std::byte> notification, StreamEvent after) {
-    return transfer(transport::RmaOp::kRead, into, from, notification, std::move(after));
+    PCCL_ASSIGN_OR_RETURN(auto plan, plan_of(into, from));
+    return post(RmaOp::kRead, std::move(plan), {}, notification, std::move(after));
 }
 
 Result<Work> Session::write(const LocalExtent& from, const RemoteExtent& to,
                             std::span<const std::byte> notification, StreamEvent after) {
-    return transfer(transport::RmaOp::kWrite, from, to, notification, std::move(after));
+    PCCL_ASSIGN_OR_RETURN(auto plan, plan_of(from, to));
+    return post(RmaOp::kWrite, std::move(plan), {}, notification, std::move(after));
 }
 
-Result<Work> Session::transfer(transport::RmaOp op, const LocalExtent& here,
-                               const RemoteExtent& there, std::span<const std::byte> notification,
-                               StreamEvent after) {
-    PCCL_ASSIGN_OR_RETURN(auto plan,
-                          Plan::make({here.memory, here.extent}, {there.memory, there.extent}));
-    return post(op, std::move(plan), {}, notification, std::move(after));
-}
-
-Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
+Result<Work> Session::post(RmaOp op, std::shared_ptr<const Plan> plan,
                            std::span<const std::uint32_t> indices,
                            std::span<const std::byte> notification, StreamEvent after) {
-    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(std::move(plan), indices, notification));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, args_of(std::move(plan), indices, notification));
     args.op = op;
     args.after = std::move(after);
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_ASSIGN_OR_RETURN(auto request, core->begin(std::move(args)));
     return Work(std::move(request));
 }
@@ -248,49 +280,39 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
 Result<Work> Session::read_in_order(const Stream& stream, std::shared_ptr<const Plan> plan,
                                     Deadline deadline, std::span<const std::uint32_t> indices,
                                     std::span<const std::byte> notification) {
-    PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(std::move(plan), indices, notification));
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
+    PCCL_ASSIGN_OR_RETURN(TransferArgs args, args_of(std::move(plan), indices, notification));
     args.in_order_of = stream;
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
     PCCL_ASSIGN_OR_RETURN(auto request, begin_ordered_read(*core, std::move(args), deadline));
     return Work(std::move(request));
 }
 
-Result<TransferArgs> Session::args(std::shared_ptr<const Plan> plan,
-                                   std::span<const std::uint32_t> indices,
-                                   std::span<const std::byte> notification) const {
-    PCCL_TRY(check_usable());
-    PCCL_TRY(check_indices(indices, plan->size()));
-    TransferArgs args{.plan = std::move(plan), .indices = {indices.begin(), indices.end()}};
-    PCCL_ASSIGN_OR_RETURN(args.notification, payload_of(notification));
-    return args;
-}
-
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, members_->get());
     PCCL_TRY(core->known(peer).status());
     if (options.window == 0) return Status::invalid_argument("a window of no messages");
     if (options.chunk < TransferOptions::kLeastChunk || options.chunk > Plan::kLongestPiece)
         return Status::invalid_argument(concat("a chunk of ", options.chunk,
                                                " bytes: ", TransferOptions::kLeastChunk, " to ",
                                                Plan::kLongestPiece, " are possible"));
-    return Transfer(core_.share(), peer, options);
+    return Transfer(members_->core, peer, options);
 }
 
 Status Session::notify(const std::string& peer, std::span<const std::byte> payload) {
-    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, core_.get());
+    PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_TRY(check_notification(payload));
     return core->send(peer, Notified{{payload.begin(), payload.end()}});
 }
 
 std::vector<Notification> Session::notifications() {
-    return core_.use(std::vector<Notification>(), [](SessionCore& core) {
+    return members_->checked().use(std::vector<Notification>(), [](SessionCore& core) {
         SessionProgressGuard(core).progress();
         return core.take_notifications();
     });
 }
 
 std::vector<Notification> Session::await_notifications(Deadline deadline) {
-    return core_.use(std::vector<Notification>(), [&](SessionCore& core) {
+    return members_->checked().use(std::vector<Notification>(), [&](SessionCore& core) {
         std::vector<Notification> some;
         static_cast<void>(progress_until(core, deadline, [&] {
             some = core.take_notifications();

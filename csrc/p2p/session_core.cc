@@ -121,8 +121,8 @@ Result<transport::MemoryIdentity> SessionCore::identity_for_memory() {
     return identity;
 }
 
-Result<std::shared_ptr<LocalMemory>> SessionCore::add(const transport::Memory& memory,
-                                                      std::shared_ptr<const void> owner) {
+Result<std::shared_ptr<RegisteredMemory>> SessionCore::add(const transport::Memory& memory,
+                                                           std::shared_ptr<const void> owner) {
     PCCL_ASSIGN_OR_RETURN(const auto identity, identity_for_memory());
     std::vector<std::unique_ptr<transport::Registration>> registrations;
     for (transport::RmaTransport* const transport :
@@ -131,12 +131,13 @@ Result<std::shared_ptr<LocalMemory>> SessionCore::add(const transport::Memory& m
         PCCL_ASSIGN_OR_RETURN(auto registration, transport->add(memory, identity));
         registrations.push_back(std::move(registration));
     }
-    auto added = std::make_shared<LocalMemory>(memory, std::move(owner), std::move(registrations));
+    auto added =
+        std::make_shared<RegisteredMemory>(memory, std::move(owner), std::move(registrations));
     PCCL_TRY(remember(added));
     return added;
 }
 
-Status SessionCore::remember(const std::shared_ptr<LocalMemory>& memory) {
+Status SessionCore::remember(const std::shared_ptr<RegisteredMemory>& memory) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
     memories_.insert(memory);
@@ -163,7 +164,7 @@ Status SessionCore::check_room(std::size_t bytes) const {
                "), of which this session has been given ", untouched_bytes(), " already"));
 }
 
-Result<std::shared_ptr<LocalMemory>> SessionCore::allocate(std::size_t bytes) {
+Result<std::shared_ptr<RegisteredMemory>> SessionCore::allocate(std::size_t bytes) {
     PCCL_TRY(check_room(bytes));
     PCCL_ASSIGN_OR_RETURN(auto mapping, transport::Mapping::shareable("p2p", bytes));
     auto owner = std::make_shared<transport::Mapping>(std::move(mapping));
@@ -173,7 +174,8 @@ Result<std::shared_ptr<LocalMemory>> SessionCore::allocate(std::size_t bytes) {
 }
 
 Status SessionCore::check_own(const LocalMemory* memory) const {
-    if (memory != nullptr && mark_of(memory->descriptor().id) == mark_of(info_.id.incarnation))
+    if (memory != nullptr &&
+        mark_of(registered(*memory).descriptor().id) == mark_of(info_.id.incarnation))
         return Status::ok();
     return Status::invalid_argument(concat("the memory is registered with another session than \"",
                                            info_.id.name, "\": register it with this one"));
@@ -181,10 +183,11 @@ Status SessionCore::check_own(const LocalMemory* memory) const {
 
 Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
     PCCL_TRY(check_own(memory.get()));
-    PCCL_TRY(memory->deregister());
+    const auto ended = std::static_pointer_cast<RegisteredMemory>(memory);
+    PCCL_TRY(ended->deregister());
     const std::lock_guard lock(mutex_);
-    memories_.erase(memory);
-    inquiries_->catalog().forget(memory->descriptor());
+    memories_.erase(ended);
+    inquiries_->catalog().forget(ended->descriptor());
     return Status::ok();
 }
 
@@ -192,9 +195,10 @@ Status SessionCore::publish(const std::string& name, const std::shared_ptr<Local
     PCCL_TRY(check_own(memory.get()));
     const std::lock_guard lock(mutex_);  // excludes the session's end meanwhile
     if (closed_) return closed();
-    if (!memories_.contains(memory))
+    const auto published = std::static_pointer_cast<RegisteredMemory>(memory);
+    if (!memories_.contains(published))
         return Status::invalid_argument("the memory is not registered with this session any more");
-    return inquiries_->catalog().publish(name, memory->descriptor());
+    return inquiries_->catalog().publish(name, published->descriptor());
 }
 
 Status SessionCore::load(const ConnectionInfo& peer) {
@@ -251,7 +255,7 @@ Status SessionCore::check_reach(const abi::MemoryDescriptor& memory) {
 
 Result<ChosenConnection> SessionCore::connection_for(const Plan& plan) {
     PCCL_TRY(check_own(&plan.local()));
-    const RemoteMemory& remote = plan.remote();
+    const ImportedMemory& remote = plan.remote().imported();
     return connection_to(remote.owner.name, &remote.owner, check_reach(remote.descriptor));
 }
 
@@ -263,7 +267,7 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::strin
     PCCL_ASSIGN_OR_RETURN(
         ChosenConnection chosen,
         connection_to(peer, nullptr,
-                      sends ? Status::ok() : check_reach(args.memory->descriptor())));
+                      sends ? Status::ok() : check_reach(registered(*args.memory).descriptor())));
     return std::move(chosen.connection);
 }
 
@@ -366,7 +370,7 @@ SessionCore::Connections SessionCore::all_connections() const {
 Result<std::shared_ptr<TransferRequest>> SessionCore::begin(TransferArgs args) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_for(*args.plan));
-        PCCL_TRY(args.plan->local().begin_use());
+        PCCL_TRY(registered(args.plan->local()).begin_use());
         auto request = chosen.connection->begin(std::move(args));
         // A refusal by a connection that was lost earlier does not count; one by a connection for
         // this call does.
@@ -645,7 +649,7 @@ Status SessionCore::close(const Interrupted& interrupted) {
         Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
     const Status sent = drain_and_close(all_connections(), reason, interrupted);
     std::list<Caller> callers;
-    std::set<std::shared_ptr<LocalMemory>> memories;
+    std::set<std::shared_ptr<RegisteredMemory>> memories;
     {
         const std::lock_guard lock(mutex_);
         if (std::exchange(closed_, true)) return sent;

@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include <pccl/session.h>
 #include "csrc/base/limited_log.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/ended_connections.h"
 #include "csrc/p2p/inquiries.h"
 #include "csrc/p2p/matcher.h"
 #include "csrc/p2p/peer_incarnations.h"
-#include "csrc/p2p/session_options.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/runtime/participant.h"
 #include "csrc/runtime/runtime.h"
@@ -77,10 +77,10 @@ class SessionCore final : public runtime::Participant,
     Status disconnect(const std::string& peer, const Status& reason,
                       const Interrupted& interrupted);
     [[nodiscard]] std::vector<SessionId> peers() const;
-    Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
-                                             std::shared_ptr<const void> owner);
+    Result<std::shared_ptr<RegisteredMemory>> add(const transport::Memory& memory,
+                                                  std::shared_ptr<const void> owner);
     /// Implements Session::allocate().
-    Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
+    Result<std::shared_ptr<RegisteredMemory>> allocate(std::size_t bytes);
     /// Returns the notifications that have arrived since the last call.
     [[nodiscard]] std::vector<Notification> take_notifications();
     /// Returns kInvalidArgument unless the memory is registered with this session.
@@ -127,7 +127,7 @@ class SessionCore final : public runtime::Participant,
     SessionCore(const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
     Status start(const SessionOptions& options);
     Result<transport::MemoryIdentity> identity_for_memory();
-    Status remember(const std::shared_ptr<LocalMemory>& memory);
+    Status remember(const std::shared_ptr<RegisteredMemory>& memory);
     [[nodiscard]] OwnSide own_side() const;
     /// Returns the bytes of memory from allocate() that have no pages yet.
     [[nodiscard]] std::uint64_t untouched_bytes() const;
@@ -195,7 +195,7 @@ class SessionCore final : public runtime::Participant,
     ConnectionInfo info_;
     std::atomic<std::uint32_t> registrations_{0};  // so far
     alignas(8) std::uint64_t probed_ = 0;          // the word that peers try to read
-    std::shared_ptr<LocalMemory> probe_;
+    std::shared_ptr<RegisteredMemory> probe_;
     LimitedLog refusals_{"refusals of sessions"};
     std::atomic<std::uint64_t> logged_refusals_{0};
 
@@ -205,7 +205,7 @@ class SessionCore final : public runtime::Participant,
     PeerIncarnations incarnations_;
     /// Results of check_reach() for GPU memory of peers, by id and nonce.
     std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reachability_;
-    std::set<std::shared_ptr<LocalMemory>> memories_;
+    std::set<std::shared_ptr<RegisteredMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
     EndedConnections ended_;  // connections that are no longer in connections_
     std::list<Arrival> arrived_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/session_id.h"
-
 #include <algorithm>
 
+#include <pccl/memory.h>
 #include "csrc/base/text.h"
 
 namespace pccl::p2p {

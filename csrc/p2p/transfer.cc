@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/transfer.h"
-
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -9,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include <pccl/transfer.h>
+#include "csrc/base/fork_checked.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/matcher.h"
@@ -39,46 +39,52 @@ void progress_message_until(MessageRequest& request, Matcher& matcher, Deadline 
     guard.progress_until(deadline, progress, [&] { return has_ended(request); });
 }
 
+ForkChecked<MessageRequest> checked_message(const std::shared_ptr<MessageRequest>& request) {
+    return {request->made_in(), *request, "message"};
+}
+
 }  // namespace
 
 Message::Message(std::shared_ptr<MessageRequest> request, std::shared_ptr<Matcher> matcher)
-    : request_(std::move(request), "message"), matcher_(std::move(matcher), "message") {}
+    : request_(std::move(request)), matcher_(std::move(matcher)) {}
+
+Status Message::check_usable() const { return checked_message(request_).check(); }
 
 bool Message::is_complete() const {
-    return request_.use(true, [](MessageRequest& request) { return has_ended(request); });
+    return checked_message(request_).use(
+        true, [](MessageRequest& request) { return has_ended(request); });
 }
 
 MessageStage Message::stage() const {
-    return request_.use(MessageStage::kPosted,
-                        [](const MessageRequest& request) { return request.stage(); });
+    return checked_message(request_).use(
+        MessageStage::kPosted, [](const MessageRequest& request) { return request.stage(); });
 }
 
 Status Message::status() const {
-    PCCL_ASSIGN_OR_RETURN(const MessageRequest* const request, request_.get());
+    PCCL_ASSIGN_OR_RETURN(const MessageRequest* const request, checked_message(request_).get());
     return request->status();
 }
 
 std::uint64_t Message::bytes() const {
-    return request_.use(std::uint64_t{0},
-                        [](const MessageRequest& request) { return request.bytes(); });
+    return checked_message(request_).use(
+        std::uint64_t{0}, [](const MessageRequest& request) { return request.bytes(); });
 }
 
-std::uint64_t Message::tag() const { return request_.constants().args().tag; }
+std::uint64_t Message::tag() const { return request_->args().tag; }
 
-bool Message::is_send() const { return request_.constants().args().direction == Direction::kSend; }
+bool Message::is_send() const { return request_->args().direction == Direction::kSend; }
 
-const SessionId& Message::peer() const { return request_.constants().through()->peer().id; }
+const SessionId& Message::peer() const { return request_->through()->peer().id; }
 
 std::string Message::to_string() const {
-    const MessageArgs& args = request_.constants().args();
+    const MessageArgs& args = request_->args();
     return concat("a ", text_of(args.direction), " of ", args.extent.bytes, " bytes with tag ",
                   args.tag);
 }
 
 Status Message::wait(Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(MessageRequest* const request, request_.get());
-    PCCL_ASSIGN_OR_RETURN(Matcher* const matcher, matcher_.get());
-    progress_message_until(*request, *matcher, deadline);  // its end may complete the request
+    PCCL_ASSIGN_OR_RETURN(MessageRequest* const request, checked_message(request_).get());
+    progress_message_until(*request, *matcher_, deadline);  // its end may complete the request
     if (has_ended(*request)) return request->status();
     const ConnectionInfo& peer = request->through()->peer();
     return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
@@ -86,7 +92,7 @@ Status Message::wait(Deadline deadline) const {
 }
 
 void Message::release() const {
-    matcher_.use([this](Matcher& matcher) { matcher.give_up(request_.share()); });
+    checked_message(request_).use([this](MessageRequest&) { matcher_->give_up(request_); });
 }
 
 enum class Transfer::Kind : std::uint8_t { kSend, kReceive, kRead, kWrite };
@@ -147,6 +153,9 @@ struct Transfer::State {
         return alike;
     }
 
+    [[nodiscard]] ForkChecked<State> checked() { return {made_in, *this, "transfer"}; }
+
+    const ForkMark made_in;
     const std::shared_ptr<SessionCore> core;
     const std::string peer;
     const TransferOptions options;
@@ -157,10 +166,12 @@ struct Transfer::State {
 
 Transfer::Transfer(std::shared_ptr<SessionCore> core, std::string peer,
                    const TransferOptions& options)
-    : state_(std::make_shared<State>(std::move(core), std::move(peer), options), "transfer") {}
+    : state_(std::make_shared<State>(std::move(core), std::move(peer), options)) {}
+
+Status Transfer::check_usable() const { return state_->checked().check(); }
 
 Result<Message> Transfer::post_send(const LocalExtent& from, std::uint64_t tag, Deadline deadline) {
-    const std::uint64_t chunk = state_.constants().options.chunk;
+    const std::uint64_t chunk = state_->options.chunk;
     return post({Direction::kSend, tag, from.memory, from.extent, chunk}, deadline);
 }
 
@@ -171,21 +182,21 @@ Result<Message> Transfer::post_recv(const LocalExtent& into, std::uint64_t tag, 
 Result<Work> Transfer::post_read(const LocalExtent& into, const RemoteExtent& from,
                                  Deadline deadline, std::span<const std::byte> notification) {
     PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(into, from, notification));
-    args.op = transport::RmaOp::kRead;
+    args.op = RmaOp::kRead;
     return post(std::move(args), deadline);
 }
 
 Result<Work> Transfer::post_write(const LocalExtent& from, const RemoteExtent& to,
                                   Deadline deadline, std::span<const std::byte> notification) {
     PCCL_ASSIGN_OR_RETURN(TransferArgs args, this->args(from, to, notification));
-    args.op = transport::RmaOp::kWrite;
+    args.op = RmaOp::kWrite;
     return post(std::move(args), deadline);
 }
 
 Result<TransferArgs> Transfer::args(const LocalExtent& here, const RemoteExtent& there,
                                     std::span<const std::byte> notification) const {
-    PCCL_ASSIGN_OR_RETURN(const State* const state, state_.get());
-    const std::string& owner = there.memory.owner.name;
+    PCCL_ASSIGN_OR_RETURN(const State* const state, state_->checked().get());
+    const std::string& owner = there.memory.owner().name;
     if (owner != state->peer)
         return Status::invalid_argument(concat(
             "memory of session \"", owner, "\" in a transfer with session \"", state->peer, "\""));
@@ -198,17 +209,17 @@ Result<TransferArgs> Transfer::args(const LocalExtent& here, const RemoteExtent&
 }
 
 Result<Message> Transfer::post(MessageArgs args, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
-    PCCL_TRY(Extents(args.extent).check_within(args.memory->memory().bytes));
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
+    PCCL_TRY(Extents(args.extent).check_within(args.memory->bytes()));
     const Kind kind = args.direction == Direction::kSend ? Kind::kSend : Kind::kReceive;
     PCCL_TRY(await_room(*state, kind, deadline));
     PCCL_ASSIGN_OR_RETURN(auto connection, state->core->connection_for(state->peer, args));
-    PCCL_TRY(args.memory->begin_use());
+    PCCL_TRY(registered(*args.memory).begin_use());
     const auto memory = args.memory;
     const auto matcher = state->core->matcher_for(connection->peer().id);
     const auto request = std::make_shared<MessageRequest>(std::move(args), std::move(connection));
     if (const Status posted = matcher->post(request); !posted.is_ok()) {
-        memory->end_use();
+        registered(*memory).end_use();
         return posted;
     }
     Message message(request, matcher);
@@ -217,8 +228,8 @@ Result<Message> Transfer::post(MessageArgs args, Deadline deadline) {
 }
 
 Result<Work> Transfer::post(TransferArgs args, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
-    const Kind kind = args.op == transport::RmaOp::kRead ? Kind::kRead : Kind::kWrite;
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
+    const Kind kind = args.op == RmaOp::kRead ? Kind::kRead : Kind::kWrite;
     PCCL_TRY(await_room(*state, kind, deadline));
     PCCL_ASSIGN_OR_RETURN(auto request, state->core->begin(std::move(args)));
     Work work(std::move(request));
@@ -238,14 +249,14 @@ Status Transfer::await_room(State& state, Kind kind, Deadline deadline) {
         " have not ended, as many as the window has, the first ", alike.front().to_string()));
 }
 
-const std::string& Transfer::peer() const { return state_.constants().peer; }
+const std::string& Transfer::peer() const { return state_->peer; }
 
 bool Transfer::is_complete() const {
-    return state_.use(true, [](State& state) { return state.under_way().empty(); });
+    return state_->checked().use(true, [](State& state) { return state.under_way().empty(); });
 }
 
 Status Transfer::await_end(Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
     for (const Posted& posted : state->under_way()) {
         const Status ended = posted.wait(deadline);
         if (!posted.is_complete()) return ended;
@@ -254,7 +265,7 @@ Status Transfer::await_end(Deadline deadline) {
 }
 
 Status Transfer::take_error() {
-    PCCL_ASSIGN_OR_RETURN(State* const state, state_.get());
+    PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
     static_cast<void>(state->under_way());
     const std::lock_guard lock(state->mutex);
     return std::exchange(state->failure, Status::ok());
@@ -266,7 +277,7 @@ Status Transfer::wait(Deadline deadline) {
 }
 
 void Transfer::release() {
-    state_.use([](State& state) {
+    state_->checked().use([](State& state) {
         for (const Posted& posted : state.under_way()) posted.release();
     });
 }

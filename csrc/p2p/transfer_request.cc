@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "csrc/p2p/registered_memory.h"
 #include "csrc/transport/rma/gpu_stream.h"
 
 namespace pccl::p2p {
@@ -42,7 +43,7 @@ bool TransferRequest::may_begin() {
     return may_begin_;
 }
 
-void TransferRequest::posted(std::size_t pieces, const Plan::PlanCursor& after) {
+void TransferRequest::posted(std::size_t pieces, const PlanCursor& after) {
     cursor_ = after;
     ++in_flight_;
     pieces_.fetch_add(pieces, std::memory_order_relaxed);
@@ -65,7 +66,7 @@ void TransferRequest::record() {
 }
 
 void TransferRequest::refuse(const Status& status) {
-    args_.plan->local().end_use();
+    registered(args_.plan->local()).end_use();
     refused_ = true;
     status_ = status;
     ended_ = begun_;
@@ -73,7 +74,7 @@ void TransferRequest::refuse(const Status& status) {
 }
 
 void TransferRequest::finish(const runtime::SessionPath& path) {
-    args_.plan->local().end_use();
+    registered(args_.plan->local()).end_use();
     status_ = failure_;
     ended_ = system_clock().now();
     runtime::SessionRecorder& recorder = runtime::session_recorder();

@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include "csrc/base/fork.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/stream_event.h"
 #include "csrc/runtime/flight/session_recorder.h"
@@ -31,12 +32,14 @@ struct TransferArgs {
 
 class TransferRequest {
    public:
-    /// `args` are checked, and their memory is in use (LocalMemory::begin_use()). `pair` is the
-    /// connection's number in the flight record.
+    /// `args` are checked, and their memory is in use (RegisteredMemory::begin_use()). `pair` is
+    /// the connection's number in the flight record.
     TransferRequest(TransferArgs args, std::shared_ptr<Connection> connection, std::uint32_t pair);
 
     // Thread-safe:
 
+    /// Returns the mark of the process that posted it.
+    [[nodiscard]] const ForkMark& made_in() const { return made_in_; }
     [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
     /// Returns the outcome. Valid once complete.
     [[nodiscard]] const Status& status() const { return status_; }
@@ -60,15 +63,15 @@ class TransferRequest {
     [[nodiscard]] bool has_more() const { return cursor_.block < blocks(); }
     /// Fills `steps` with the next pieces to post, and returns their number; 0 when only empty
     /// blocks are left.
-    std::size_t next(std::span<Plan::PlanStep> steps) const {
-        return args_.plan->steps_from(cursor_, args_.indices, steps);
+    std::size_t next(std::span<PlanStep> steps) const {
+        return steps_from(*args_.plan, cursor_, args_.indices, steps);
     }
     /// Returns the next pieces as one run, where they need no list.
     [[nodiscard]] std::optional<transport::RmaRun> next_run() const {
-        return args_.indices.empty() ? args_.plan->run_from(cursor_) : std::nullopt;
+        return args_.indices.empty() ? run_from(*args_.plan, cursor_) : std::nullopt;
     }
     /// Records that one post has accepted `pieces` pieces, the last of which ends at `after`.
-    void posted(std::size_t pieces, const Plan::PlanCursor& after);
+    void posted(std::size_t pieces, const PlanCursor& after);
     /// Records that one post has accepted `pieces` pieces of a run.
     void posted_of_run(std::size_t pieces) { posted(pieces, {cursor_.block + pieces, 0}); }
     void posted_nothing() { cursor_ = {blocks(), 0}; }
@@ -95,13 +98,14 @@ class TransferRequest {
    private:
     [[nodiscard]] runtime::SessionTransfer entry() const;
 
+    const ForkMark made_in_;
     const TransferArgs args_;
     const std::shared_ptr<Connection> connection_;
     const std::uint64_t bytes_;
     const TimePoint begun_;
     const std::uint32_t pair_;
     std::uint64_t number_ = 0;  // in the flight record; 0: not recorded
-    Plan::PlanCursor cursor_{};
+    PlanCursor cursor_{};
     bool may_begin_;
     std::uint64_t in_flight_ = 0;  // posts
     bool all_posted_ = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/work.h"
-
 #include <utility>
 
+#include <pccl/transfer.h>
+#include "csrc/base/fork_checked.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/transfer_request.h"
@@ -30,16 +30,23 @@ WorkStats stats_of(const TransferRequest& request) {
     return stats;
 }
 
+ForkChecked<TransferRequest> checked_work(const std::shared_ptr<TransferRequest>& request) {
+    return {request->made_in(), *request, "work"};
+}
+
 }  // namespace
 
-Work::Work(std::shared_ptr<TransferRequest> request) : request_(std::move(request), "work") {}
+Work::Work(std::shared_ptr<TransferRequest> request) : request_(std::move(request)) {}
+
+Status Work::check_usable() const { return checked_work(request_).check(); }
 
 bool Work::is_complete() const {
-    return request_.use(true, [](const TransferRequest& request) { return request.is_complete(); });
+    return checked_work(request_).use(
+        true, [](const TransferRequest& request) { return request.is_complete(); });
 }
 
 bool Work::poll() const {
-    return request_.use(true, [](const TransferRequest& request) {
+    return checked_work(request_).use(true, [](const TransferRequest& request) {
         if (request.is_complete()) return true;
         ProgressGuard guard(*request.connection());
         guard.progress(&request);
@@ -48,12 +55,12 @@ bool Work::poll() const {
 }
 
 Status Work::status() const {
-    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, request_.get());
+    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, checked_work(request_).get());
     return request->status();
 }
 
 Status Work::wait(Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, request_.get());
+    PCCL_ASSIGN_OR_RETURN(const TransferRequest* const request, checked_work(request_).get());
     progress_transfer_until(*request, deadline);  // its end may complete the request
     if (request->is_complete()) return request->status();
     const ConnectionInfo& peer = request->connection()->peer();
@@ -62,23 +69,23 @@ Status Work::wait(Deadline deadline) const {
 }
 
 void Work::release() const {
-    request_.use([](TransferRequest& request) {
+    checked_work(request_).use([](TransferRequest& request) {
         request.give_up();
         request.connection()->waiter().wake();
     });
 }
 
-const SessionId& Work::peer() const { return request_.constants().connection()->peer().id; }
+const SessionId& Work::peer() const { return request_->connection()->peer().id; }
 
 std::string Work::to_string() const {
-    const TransferRequest& request = request_.constants();
+    const TransferRequest& request = *request_;
     const bool reads = request.args().op == transport::RmaOp::kRead;
     return concat(reads ? "a read" : "a write", " of ", request.bytes(), " bytes");
 }
 
 WorkStats Work::stats() const {
-    return request_.use(WorkStats(),
-                        [](const TransferRequest& request) { return stats_of(request); });
+    return checked_work(request_).use(
+        WorkStats(), [](const TransferRequest& request) { return stats_of(request); });
 }
 
 }  // namespace pccl::p2p

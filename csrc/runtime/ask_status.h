@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 
 namespace pccl::runtime {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/base/callback_guard.h"
-#include "csrc/base/clock.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::runtime {

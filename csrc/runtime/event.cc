@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/runtime/event.h"
-
 #include <utility>
 
+#include <pccl/collective.h>
 #include "csrc/runtime/operation.h"
 
-namespace pccl::runtime {
+namespace pccl {
 
-Event::Event(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
+Event::Event(std::shared_ptr<runtime::Operation> operation) : operation_(std::move(operation)) {}
 
 bool Event::is_done() const { return operation_->is_done(); }
 
@@ -31,4 +30,4 @@ void Event::on_done(std::function<void(const Status&)> callback) const {
     operation_->on_done(std::move(callback));
 }
 
-}  // namespace pccl::runtime
+}  // namespace pccl

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/collective.h>
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/runtime/flight/flight_recorder.h"
-#include "csrc/runtime/timing.h"
 
 namespace pccl::runtime {
 

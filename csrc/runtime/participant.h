@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/runtime/visible_group.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::runtime {

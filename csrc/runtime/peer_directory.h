@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/runtime/runtime.h"

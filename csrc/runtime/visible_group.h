@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/transport/control/identity.h"
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 

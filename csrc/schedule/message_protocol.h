@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::schedule {
 

@@ -27,36 +27,19 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/base/ids.h"
 #include "csrc/schedule/slices.h"
 
 namespace pccl::schedule {
 
-enum class CollectiveKind : std::uint8_t {
-    kAllReduce,
-    kAllGather,
-    kReduceScatter,
-    kBroadcast,
-    kReduce,
-    kGather,
-    kScatter,
-    kAllToAll,
-};
-
-[[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
-/// Returns "all_reduce, all_gather, ...": all names, for error messages.
-[[nodiscard]] PCCL_API std::string names_of_collectives();
-/// Returns the kind that prints as `name`.
-[[nodiscard]] PCCL_API std::optional<CollectiveKind> collective_named(std::string_view name);
-
-/// Returns true for broadcast, reduce, gather and scatter: they use Shape::root.
-[[nodiscard]] PCCL_API bool is_rooted(CollectiveKind kind);
-
-/// Returns true for all_reduce, reduce and reduce_scatter.
-[[nodiscard]] PCCL_API bool reduces(CollectiveKind kind);
-/// Returns true for gather, scatter and all_to_all: only two ranks have the length of a block.
-[[nodiscard]] PCCL_API bool is_per_pair(CollectiveKind kind);
+using pccl::collective_named;
+using pccl::CollectiveKind;
+using pccl::is_per_pair;
+using pccl::is_rooted;
+using pccl::names_of_collectives;
+using pccl::reduces;
+using pccl::to_string;
 
 /// Returns the blocks in `buffer` (kInput or kOutput) of one rank: n if the collective has one
 /// block for each rank, else 1. A root-only buffer (gather's output, scatter's input) counts on

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::schedule {
 

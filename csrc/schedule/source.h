@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/message_protocol.h"
 #include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"

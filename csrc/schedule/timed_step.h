@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::sys {
 

@@ -3,7 +3,7 @@
 // Full memory barrier in other processes: the frequent side can then omit its own barrier.
 #pragma once
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::sys {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {

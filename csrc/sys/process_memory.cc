@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/sysfs/file.h"

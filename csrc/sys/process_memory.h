@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

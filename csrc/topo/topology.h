@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/graph/graph.h"
 #include "csrc/topo/graph/paths.h"
 #include "csrc/topo/machine/calibration.h"

@@ -86,8 +86,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
 }
 
 PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                         std::shared_ptr<bootstrap::Store> store,
-                         c10::intrusive_ptr<PcclOptions> options)
+                         std::shared_ptr<Store> store, c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
       communicator_(std::move(communicator)),
@@ -190,7 +189,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     const auto timeout = timeout_of(request.timeout, request.title);
-    std::vector<runtime::Event> events;
+    std::vector<Event> events;
     std::vector<PcclWork::Stage> stages;
     events.reserve(calls.size());
     stages.reserve(calls.size());

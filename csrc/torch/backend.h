@@ -44,8 +44,8 @@ class PcclBackend final : public c10d::Backend {
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
     /// Wraps an existing group; `store` is for its GPUs.
-    PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                std::shared_ptr<bootstrap::Store> store, c10::intrusive_ptr<PcclOptions> options);
+    PcclBackend(std::shared_ptr<comm::Communicator> communicator, std::shared_ptr<Store> store,
+                c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
     PcclBackend& operator=(const PcclBackend&) = delete;
@@ -172,8 +172,7 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
     WorkPtr issue_message(GpuMessage message);
     WorkPtr exchange(std::span<const GpuMessage> messages);
-    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<runtime::Event> event,
-                  Staging staging);
+    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<Event> event, Staging staging);
     [[nodiscard]] ProfiledGroup profiled_group() const;
     /// Returns body(), which issues `request`.
     template <typename Body>

@@ -14,9 +14,9 @@
 #include <mutex>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/base/background_thread.h"
 #include "csrc/base/callback_guard.h"
-#include "csrc/base/clock.h"
 
 namespace pccl::backend {
 

@@ -16,7 +16,7 @@
 #include <exception>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::backend {
 

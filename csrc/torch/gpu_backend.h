@@ -42,7 +42,7 @@ struct GpuMessage {
 class GpuBackend {
    public:
     struct GpuBackendOptions {
-        std::shared_ptr<bootstrap::Store> store;  // used by this backend alone
+        std::shared_ptr<Store> store;  // used by this backend alone
         std::string name{};
         std::vector<std::uint64_t> global_ranks{};
         Rank rank = 0;
@@ -85,7 +85,7 @@ class GpuBackend {
     void set_timeout(std::chrono::milliseconds timeout);
     /// Returns the store for the backend of a group that is split from this one. The name must be
     /// used once only.
-    [[nodiscard]] std::shared_ptr<bootstrap::Store> store_for(const std::string& child) const {
+    [[nodiscard]] std::shared_ptr<Store> store_for(const std::string& child) const {
         return bootstrap::prefixed(options_.store, child);
     }
     /// Aborts waiting operations, also a group in the making. Nothing is launched until close().

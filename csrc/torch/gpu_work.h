@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/device/device_group.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/request.h"

@@ -55,8 +55,8 @@ PcclBackend::WorkPtr PcclBackend::recv(Tensors& tensors, int source, int tag) {
 PcclBackend::WorkPtr PcclBackend::recvAnysource(Tensors& tensors, int tag) {
     TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_nvlink(message(tensors)),
                                 "PCCL receives CUDA tensors from a rank that is named");
-    return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors},
-                   comm::kAnySource, tag);
+    return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors}, kAnySource,
+                   tag);
 }
 
 PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, int tag) {
@@ -109,8 +109,8 @@ PcclBackend::WorkPtr PcclBackend::exchange(std::span<const GpuMessage> messages)
 }
 
 PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work,
-                                        Result<runtime::Event> event, Staging staging) {
-    std::vector<runtime::Event> events;
+                                        Result<Event> event, Staging staging) {
+    std::vector<Event> events;
     if (event.is_ok()) events.push_back(*event);
     std::vector<PcclWork::Stage> stages;
     stages.push_back({std::move(staging)});

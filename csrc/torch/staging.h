@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::backend {
 

@@ -39,7 +39,7 @@ Status guarded(const char* what, const std::string& key, Function function) {
     }
 }
 
-class StoreAdaptor final : public bootstrap::Store {
+class StoreAdaptor final : public Store {
    public:
     explicit StoreAdaptor(c10::intrusive_ptr<c10d::Store> store)
         : store_(std::move(store)), looks_in_one_trip_(is_tcp(*store_)) {}
@@ -110,7 +110,7 @@ class StoreAdaptor final : public bootstrap::Store {
 
 }  // namespace
 
-std::shared_ptr<bootstrap::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store) {
+std::shared_ptr<Store> adapt_store(c10::intrusive_ptr<c10d::Store> store) {
     return std::make_shared<StoreAdaptor>(std::move(store));
 }
 

@@ -8,13 +8,13 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 
 namespace pccl::backend {
 
 /// Returns the adaptor. Exceptions of torch's store become a Status. A get polls instead of waiting
 /// inside torch's client: that would block other users of the same store object, and it logs every
 /// wait that times out.
-[[nodiscard]] std::shared_ptr<bootstrap::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store);
+[[nodiscard]] std::shared_ptr<Store> adapt_store(c10::intrusive_ptr<c10d::Store> store);
 
 }  // namespace pccl::backend

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 #include "csrc/base/ids.h"
 #include "csrc/collective/collective.h"
 #include "csrc/torch/compat.h"

@@ -50,15 +50,14 @@ PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observ
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
 
-void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Stage> stages,
-                            Status failure) {
+void PcclWork::finish_after(std::vector<Event> events, std::vector<Stage> stages, Status failure) {
     events_ = std::move(events);
     stages_ = std::move(stages);
     failure_ = std::move(failure);
     running_ = events_.size();
     if (events_.empty()) return complete(failure_);
     const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
-    for (const runtime::Event& event : events_) {
+    for (const Event& event : events_) {
         event.on_done([self](const Status&) {
             if (--self->running_ == 0) self->complete(self->outcome());
         });
@@ -68,7 +67,7 @@ void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Stag
 bool PcclWork::wait(std::chrono::milliseconds timeout) {
     if (!isCompleted()) {
         const Deadline deadline = deadline_of(timeout, title_);
-        for (const runtime::Event& event : events_) {
+        for (const Event& event : events_) {
             const Status status = event.wait(deadline);
             if (!event.is_done()) throw_status(title_, status);
         }
@@ -117,7 +116,7 @@ std::uint64_t PcclWork::getSequencenumber() const { return sequence_; }
 
 Status PcclWork::outcome() const {
     if (!failure_.is_ok()) return failure_;
-    for (const runtime::Event& event : events_) {
+    for (const Event& event : events_) {
         if (Status status = event.status(); !status.is_ok()) return status;
     }
     return Status::ok();

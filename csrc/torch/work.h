@@ -15,7 +15,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/communicator.h"
 #include "csrc/torch/observer.h"
 #include "csrc/torch/request.h"
@@ -44,8 +44,7 @@ class PcclWork final : public c10d::Work {
     void finish_now(const Status& status);
     /// Ends when all `events` have ended, and finishes the `stages` then. Until then, keeps them
     /// and itself alive. A `failure` becomes the outcome.
-    void finish_after(std::vector<runtime::Event> events, std::vector<Stage> stages,
-                      Status failure = {});
+    void finish_after(std::vector<Event> events, std::vector<Stage> stages, Status failure = {});
 
     bool wait(std::chrono::milliseconds timeout) override;
     std::vector<at::Tensor> result() override;
@@ -67,7 +66,7 @@ class PcclWork final : public c10d::Work {
     const std::shared_ptr<Observer> observer_;
     const std::weak_ptr<comm::Communicator> communicator_;
     std::vector<at::Tensor> outputs_;
-    std::vector<runtime::Event> events_;
+    std::vector<Event> events_;
     std::vector<Stage> stages_;
     Status failure_;  // before any event existed
     std::atomic<std::size_t> running_{0};

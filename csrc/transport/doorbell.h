@@ -18,8 +18,9 @@
 #include <memory>
 #include <span>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/liveness_futex.h"
 #include "csrc/transport/control/socket_watcher.h"

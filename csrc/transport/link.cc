@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/link.h"
 
+#include "csrc/base/ids.h"
+
 namespace pccl::transport {
 
 Result<std::size_t> SendLink::send_gathered(ChannelId channel, std::span<const Bytes> pieces,

@@ -17,7 +17,8 @@
 #include <cstddef>
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::transport {

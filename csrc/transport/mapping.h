@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::transport {

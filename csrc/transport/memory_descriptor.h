@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::transport {

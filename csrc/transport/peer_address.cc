@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/doorbell.h"

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/memory_file.h"
 

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::transport {

@@ -33,8 +33,9 @@
 #include <span>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::transport {
@@ -78,7 +79,7 @@ class Registration {
     [[nodiscard]] virtual const abi::MemoryDescriptor& descriptor() const = 0;
 };
 
-enum class RmaOp : std::uint8_t { kRead, kWrite };
+using pccl::RmaOp;
 
 /// Transfer of `bytes` bytes, possibly none, between local and remote memory. No alignment is
 /// required.
@@ -99,11 +100,7 @@ struct RmaRun {
     std::uint64_t count = 1;
 };
 
-/// GPU stream of the library's caller.
-struct GpuCallerStream {
-    void* stream = nullptr;  // a CUstream; null: the default stream
-    int device = -1;
-};
+using pccl::GpuCallerStream;
 
 struct RmaCompletion {
     std::uint64_t ticket = 0;

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::transport {
 

@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include "csrc/base/ids.h"
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/peer_address.h"

@@ -8,6 +8,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/digest.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/control_message.h"
@@ -232,7 +233,7 @@ nixl_status_t Engine::postXfer(const nixl_xfer_op_t& op, const nixl_meta_dlist_t
     if (options != nullptr && options->hasNotif) payload = payload_of(options->notifMsg);
     // Behind one plan the session itself sends it.
     if (request.plans.size() > 1) request.notification = std::exchange(payload, {});
-    const auto direction = op == NIXL_READ ? transport::RmaOp::kRead : transport::RmaOp::kWrite;
+    const auto direction = op == NIXL_READ ? RmaOp::kRead : RmaOp::kWrite;
     for (const auto& plan : request.plans) {
         auto work = session_->post(direction, plan, {}, payload);
         if (!work.is_ok()) {

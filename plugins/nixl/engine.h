@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/session.h>
 #include "backend/backend_engine.h"
-#include "csrc/p2p/session.h"
 #include "plugins/nixl/metadata.h"
 
 namespace pccl::nixl {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/session.h>
 #include "backend/backend_aux.h"
-#include "csrc/p2p/session.h"
 
 namespace pccl::nixl {
 
@@ -21,7 +21,7 @@ class LocalMetadata final : public nixlBackendMD {
 
     [[nodiscard]] const std::shared_ptr<p2p::LocalMemory>& memory() const { return memory_; }
     [[nodiscard]] std::uintptr_t begin() const {
-        return reinterpret_cast<std::uintptr_t>(memory_->memory().data);
+        return reinterpret_cast<std::uintptr_t>(memory_->data());
     }
 
    private:

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/loopback/fault_plan.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/rma.h"

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/memory_descriptor.h"
 
 namespace pccl::transport::contract {

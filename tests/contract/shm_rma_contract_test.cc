@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "csrc/base/ids.h"
 #include "tests/contract/rma_contract.h"
 
 namespace pccl::transport::contract {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 #include "tests/fakes/host.h"

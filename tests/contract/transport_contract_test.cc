@@ -5,6 +5,7 @@
 #include <array>
 #include <random>
 
+#include "csrc/base/ids.h"
 #include "tests/fakes/connect.h"
 
 namespace pccl::transport::contract {

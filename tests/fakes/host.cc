@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "csrc/base/assert.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::fakes {

@@ -6,12 +6,12 @@
 #include <mutex>
 #include <string>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 
 namespace pccl::fakes {
 
 /// A store in memory, shared by threads.
-class MemoryStore final : public bootstrap::Store {
+class MemoryStore final : public Store {
    public:
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;

@@ -13,7 +13,7 @@
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/control_message.h"
 #include "csrc/p2p/handshake.h"
-#include "csrc/p2p/memory.h"
+#include "csrc/p2p/registered_memory.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -48,7 +48,7 @@ void read_control_message(std::string_view bytes) {
 
 void read_descriptor(std::string_view bytes) {
     const auto memory = import_descriptor({.name = "peer", .incarnation = 0}, bytes);
-    if (memory.is_ok()) static_cast<void>(memory->is_mapped);
+    if (memory.is_ok()) static_cast<void>(memory->bytes());
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ def test_figures_are_printed_for_a_small_tree(
         "csrc/base/a.h": "// Of what it says.\nstruct State {};\n",
         "csrc/base/a.cc": "int f() { return 1; }\n",
         "csrc/base/b.cc": "struct State {};\nint g() { return 1; }\n",
+        "include/pccl/c.h": "/// What it says.\nint h();\nint i();\n",
         "tests/cpp/base/a_test.cc": "",
         "python/pccl/__init__.py": "",
         "python/pccl/one.py": "",
@@ -81,7 +82,8 @@ def test_figures_are_printed_for_a_small_tree(
         (tmp_path / name).write_text(text)
     code_metrics.print_modules(tmp_path / "csrc")
     code_metrics.print_names(tmp_path)
-    code_metrics.print_comments(tmp_path / "csrc")
+    code_metrics.print_comments(tmp_path)
+    code_metrics.print_headers(tmp_path)
     code_metrics.print_python(tmp_path / "python" / "pccl")
     code_metrics.print_tests(tmp_path)
     code_metrics.print_documents(tmp_path)
@@ -89,7 +91,8 @@ def test_figures_are_printed_for_a_small_tree(
     for line in (
         "3 files; headers of at most 20 lines: 1; units under 60 lines: 2 of 2",
         "names of types defined twice or more: 1; most often State, 2 times",
-        "4 words; of 1000 are 250.0 'what' and 250.0 verbs of speech; 100.0 % of the sentences",
+        "7 words; of 1000 are 285.7 'what' and 285.7 verbs of speech; 50.0 % of the sentences",
+        "installed headers: 1; undocumented declarations: 1",
         "1 flat modules; the longest stub is _core.pyi, 2 lines",
         "units with a test of the same name: 1 of 2",
         "README.md 2, CHANGELOG.md 1, benchmarks/README.md 0",

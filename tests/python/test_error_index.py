@@ -15,7 +15,7 @@ from pccl.lang import ProgramError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs/reference/errors.md").read_text()
-STATUS = (REPOSITORY / "csrc/base/status.h").read_text()
+STATUS = (REPOSITORY / "include/pccl/status.h").read_text()
 CODES = re.findall(r"^    (k\w+),", STATUS.split("enum class StatusCode")[1].split("};")[0], re.M)
 
 

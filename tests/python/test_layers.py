@@ -22,11 +22,15 @@ BAD_FILES = [
     ("csrc/p2p/session.cc", '#include "csrc/comm/communicator.h"\n', "layer", 1),
     ("csrc/comm/links/link_program.cc", '#include "csrc/comm/shm/shm_segment.h"\n', "layer", 1),
     ("csrc/device/copy_engine_gather.cc", '#include "csrc/transport/link.h"\n', "layer", 1),
-    ("csrc/kernels/device/copy.cuh", '#include "csrc/base/status.h"\n', "layer", 2),
+    ("csrc/kernels/device/copy.cuh", '#include "csrc/base/text.h"\n', "layer", 2),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/shm/ring.h"\n', "sibling", 1),
     ("csrc/sys/socket/socket.cc", '#include "csrc/sys/cuda/driver.h"\n', "sibling", 1),
     ("csrc/base/text.cc", '#include "text.h"\n', "spelling", 1),
-    ("csrc/attic/old.cc", '#include "csrc/base/status.h"\n', "module", 1),
+    ("csrc/attic/old.cc", '#include "csrc/base/text.h"\n', "module", 1),
+    ("csrc/comm/a.cc", "#include <pccl/communicator.h>\n", "public", 1),
+    ("csrc/transport/rma.cc", "\n#include <pccl/memory.h>\n", "public", 2),
+    ("include/pccl/status.h", '#include "csrc/base/text.h"\n', "public", 2),
+    ("examples/a.cc", '#include "csrc/comm/communicator.h"\n', "public", 1),
     ("csrc/comm/a.cc", 'const char* x = std::getenv("HOME");\n', "environment", 1),
     ("csrc/comm/a.cc", "auto t = std::chrono::steady_clock::now();\n", "clock", 1),
     ("csrc/comm/a.cc", "std::this_thread::sleep_for(pause);\n", "clock", 1),
@@ -58,6 +62,11 @@ GOOD_FILES = [
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/control/handshake.h"\n'),
     ("csrc/comm/selection/selector.cc", '#include "csrc/comm/shm/shm_cost.h"\n'),
     ("csrc/device/copy_engine_gather.cc", '#include "csrc/transport/nvlink/symmetric_heap.h"\n'),
+    ("csrc/base/a.cc", "#include <pccl/status.h>\n"),
+    ("csrc/kernels/device/a.cuh", "#include <pccl/types.h>\n"),
+    ("csrc/p2p/a.cc", "#include <pccl/memory.h>\n"),
+    ("include/pccl/status.h", "#include <pccl/types.h>\n"),
+    ("examples/a.cc", "#include <pccl/communicator.h>\n"),
     ("csrc/kernels/all_reduce.cu", '#include "csrc/kernels/device/copy.cuh"\n'),
 ]
 
@@ -138,6 +147,14 @@ def test_a_table_that_makes_no_sense_is_refused(tree: Path, entry: str, complain
     status, lines = run_checker(tree)
     assert status == 1
     assert any(complaint in line for line in lines)
+
+
+def test_a_public_header_that_no_module_is_given_is_found(tree: Path) -> None:
+    write(tree, "include/pccl/attic.h", "")
+    status, lines = run_checker(tree)
+    assert status == 1
+    assert lines[0].startswith("layers.toml:1: public: ")
+    assert "<pccl/attic.h>" in lines[0]
 
 
 def test_cmake_links_modules_by_the_same_table(tree: Path) -> None:

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/rendezvous/entry.h"
 
 namespace pccl::bootstrap {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/base/text.h"
 
 namespace pccl::bootstrap {

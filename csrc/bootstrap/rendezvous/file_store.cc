@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/wait_notice.h"
 #include "csrc/bootstrap/rendezvous/entry.h"

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <string>
 
+#include <pccl/store.h>
 #include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/rendezvous/dictionary.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 
 namespace pccl::bootstrap {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 
 namespace pccl::bootstrap {
 

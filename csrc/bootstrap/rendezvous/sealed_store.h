@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/bootstrap/rendezvous/store.h"
+#include <pccl/store.h>
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/transport/transport.h"
 

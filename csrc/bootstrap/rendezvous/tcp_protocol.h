@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/bootstrap/rendezvous/entry.h"
 #include "csrc/transport/transport.h"
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <string>
 
+#include <pccl/store.h>
 #include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/bootstrap/rendezvous/store_server.h"
 
 namespace pccl::bootstrap {

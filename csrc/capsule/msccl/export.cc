@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/msccl/algo.h"

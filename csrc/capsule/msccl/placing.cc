@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
 

@@ -21,6 +21,7 @@
 #include <map>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/capsule/mscclpp/plan.h"
 
 namespace pccl::capsule::mscclpp {

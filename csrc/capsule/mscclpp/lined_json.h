@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::capsule::mscclpp {
 

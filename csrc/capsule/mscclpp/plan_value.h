@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 #include "csrc/capsule/mscclpp/lined_json.h"
 #include "csrc/sys/xml/xml_text.h"

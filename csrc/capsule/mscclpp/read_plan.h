@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/mscclpp/plan.h"
 
 namespace pccl::capsule::mscclpp {

@@ -3,7 +3,7 @@
 // Split of operations that several thread blocks share into one operation for each.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/capsule/mscclpp/plan.h"
 
 namespace pccl::capsule::mscclpp {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/circuits.h"
 #include "csrc/cluster/model/description.h"
 #include "csrc/sys/xml/xml_reader.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/cluster/drivers/dialect.h"
 
 namespace pccl::cluster {

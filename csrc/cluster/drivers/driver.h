@@ -13,27 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/cluster.h>
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/circuits.h"
 
 namespace pccl::cluster {
-
-enum class Step {
-    kConnect,  // nothing to do if there is a session
-    kLock,     // excludes other sessions and removes leftovers
-    kRead,     // reads the circuits, for circuits()
-    kPrepare,  // transfers the change and has it checked; no light moves
-    kCommit,   // light moves; the switch reverts it unless confirmed, if it supports that
-    kLight,    // reads the light status, for dark()
-    kConfirm,  // makes the commit permanent
-    kCancel,   // reverts an unconfirmed commit
-    kWrite,    // changes the circuits of the last kRead to `to`, permanently
-    kSave,     // stores it for the next start of the switch, if that is separate
-    kRelease,  // removes leftovers and admits other sessions
-};
-[[nodiscard]] PCCL_API std::string_view to_string(Step step);
 
 /// Commit capability of a switch in a transaction.
 enum class Commitment {
@@ -52,14 +38,6 @@ struct Intent {
     std::function<bool(const Circuits&)> is_of_phase = nullptr;
     /// kLock discards edits of others in the candidate.
     bool discards_candidate = false;
-};
-
-/// Request with its outcome, for the audit log; without secrets.
-struct Exchange {
-    std::string operation;
-    std::uint64_t message_id = 0;
-    Duration took{};
-    std::string outcome;  // "ok", or the error
 };
 
 /// Events that end the wait for the next step; fd -1: poll again soon.

@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/model/description.h"
 

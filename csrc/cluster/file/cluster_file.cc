@@ -6,12 +6,12 @@
 #include <set>
 #include <utility>
 
+#include <pccl/phases.h>
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/file/json_fields.h"
-#include "csrc/cluster/model/links.h"
 #include "csrc/cluster/model/name.h"
 #include "csrc/cluster/model/vlans.h"
 #include "csrc/sys/ssh/ssh_channel.h"

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {

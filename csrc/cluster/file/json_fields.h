@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 
 namespace pccl::cluster {
 

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include <pccl/phases.h>
 #include "csrc/base/text.h"
-#include "csrc/cluster/model/links.h"
 #include "csrc/cluster/model/name.h"
 
 namespace pccl::cluster {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/cluster/model/links.h"
-
+#include <pccl/phases.h>
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::cluster {
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/kernels.h"
 

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "csrc/abi/datatype.h"
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include <pccl/types.h>
 #include "csrc/collective/arithmetic/combine.h"
 
 namespace pccl {

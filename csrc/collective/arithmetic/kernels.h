@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 #include "csrc/collective/arithmetic/combine.h"
 
 namespace pccl::arithmetic {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "csrc/base/ids.h"
+
 namespace pccl::arithmetic {
 namespace {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/diagnosis/diagnosis_timing.h"
 #include "csrc/comm/diagnosis/peer_view.h"

@@ -26,7 +26,7 @@
 
 #include <chrono>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl::comm {
 

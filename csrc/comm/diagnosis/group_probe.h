@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/peer_survey.h"

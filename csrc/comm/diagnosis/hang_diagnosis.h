@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/clock.h"
 #include "csrc/base/wait_notice.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/group_probe.h"

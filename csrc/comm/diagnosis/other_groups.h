@@ -11,8 +11,8 @@
 #include <optional>
 #include <span>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/runtime/runtime.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/ids.h"
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/runtime/flight/flight_recorder.h"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/self_report.h"

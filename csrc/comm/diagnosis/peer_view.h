@@ -4,9 +4,9 @@
 // status requests.
 #pragma once
 
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/runtime/peer_directory.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl::comm {
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::comm {

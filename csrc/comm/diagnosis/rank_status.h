@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/status.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/switching.h"
 #include "csrc/transport/transport.h"

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::comm {

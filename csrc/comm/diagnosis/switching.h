@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/bytes.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 
 namespace pccl::comm {
 

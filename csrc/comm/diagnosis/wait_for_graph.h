@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/diagnosis/rank_status.h"
 

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/clock.h"
 #include "csrc/comm/links/link_table.h"
 #include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"

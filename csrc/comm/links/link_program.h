@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/moved_blocks.h"
 #include "csrc/schedule/source.h"
 

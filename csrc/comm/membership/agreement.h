@@ -32,7 +32,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/bootstrap/roster.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::comm {
 

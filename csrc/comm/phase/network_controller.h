@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/comm/phase/network_report.h"
 
 namespace pccl::comm {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 
 namespace pccl::comm {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/comm/phase/coordinator_failover.h"
 #include "csrc/comm/phase/network_controller.h"
 #include "csrc/comm/phase/phased_group.h"

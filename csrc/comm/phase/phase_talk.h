@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/phase/phased_group.h"
 
 namespace pccl::comm {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/switching.h"
 #include "csrc/schedule/generators/link_graph.h"

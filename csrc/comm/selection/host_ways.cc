@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/utc.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/config.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/topo/machine/host_way.h"

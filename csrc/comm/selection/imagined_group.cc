@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"

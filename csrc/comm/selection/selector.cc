@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/largest_buffer.h"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/bootstrap/roster.h"
 #include "csrc/collective/collective.h"
 #include "csrc/schedule/source.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"

@@ -22,8 +22,9 @@
 #include <span>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/clock.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/shared_copy.h"
 #include "csrc/comm/shm/shm_algorithm.h"
 #include "csrc/sys/host.h"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/wait_notice.h"
 #include "csrc/comm/shm/shm_segment.h"
 #include "csrc/runtime/peer_directory.h"

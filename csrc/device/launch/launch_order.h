@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {

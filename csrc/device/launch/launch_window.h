@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/abi/device_team.h"
-#include "csrc/base/export.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/kernels/plan.h"
 
 namespace pccl::device {

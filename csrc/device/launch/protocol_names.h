@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/kernels/plan.h"
 
 namespace pccl::device {

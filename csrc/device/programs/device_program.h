@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/abi/device_program.h"
-#include "csrc/base/status.h"
 #include "csrc/kernels/thresholds.h"
 #include "csrc/schedule/schedule.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/collective/collective.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_program.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {

@@ -18,7 +18,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 
 namespace pccl::kernels::device {
 

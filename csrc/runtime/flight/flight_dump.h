@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::runtime {

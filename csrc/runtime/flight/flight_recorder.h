@@ -21,10 +21,10 @@
 #include <tuple>
 #include <vector>
 
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/clock.h"
 #include "csrc/base/fork.h"
-#include "csrc/base/status.h"
 #include "csrc/runtime/flight/record_ring.h"
 
 namespace pccl::runtime {

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/status.h"
 #include "csrc/runtime/flight/record_ring.h"
 
 namespace pccl::runtime {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {

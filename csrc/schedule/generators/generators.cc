@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/schedule/generators/family.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 #include "csrc/base/ids.h"
 
 namespace pccl::schedule {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/index.h"
 #include "csrc/base/text.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/source.h"
 
 namespace pccl::schedule {

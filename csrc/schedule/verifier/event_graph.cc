@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/schedule/verifier/operands.h"
 
 namespace pccl::schedule {

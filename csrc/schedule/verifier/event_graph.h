@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/verifier/fault.h"
 

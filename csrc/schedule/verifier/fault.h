@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 #include "csrc/schedule/schedule.h"
 

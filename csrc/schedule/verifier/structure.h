@@ -3,7 +3,7 @@
 // Checks of a schedule step by step: every operand exists and fits.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/verifier/memory_map.h"
 

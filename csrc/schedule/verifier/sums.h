@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {

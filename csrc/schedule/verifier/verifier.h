@@ -10,7 +10,7 @@
 // step and chunk.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "csrc/base/assert.h"
+
 namespace pccl::sys {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

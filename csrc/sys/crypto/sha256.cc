@@ -3,6 +3,8 @@
 
 #include <openssl/evp.h>
 
+#include "csrc/base/assert.h"
+
 namespace pccl::sys {
 
 Digest sha256(std::string_view bytes) {

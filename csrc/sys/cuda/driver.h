@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::sys::cuda {

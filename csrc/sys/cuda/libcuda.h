@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys::cuda {
 

@@ -4,7 +4,7 @@
 // afterwards.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::sys::cuda {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::sys::cuda {

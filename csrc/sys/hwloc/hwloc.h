@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <span>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 
 namespace pccl::sys {
 

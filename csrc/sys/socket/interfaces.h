@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/socket/address.h"
 
 namespace pccl::sys {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/sys/socket/address.h"
 
 namespace pccl::sys {

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 

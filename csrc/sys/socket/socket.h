@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/address.h"
 

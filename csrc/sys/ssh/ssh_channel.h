@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {

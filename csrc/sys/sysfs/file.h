@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/open_file.h"
-#include "csrc/base/status.h"
 
 namespace pccl::sys {
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <system_error>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 

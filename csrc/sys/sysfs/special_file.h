@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 
 namespace pccl::sys {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/export.h"
-#include "csrc/base/status.h"
+#include <pccl/export.h>
+#include <pccl/status.h>
 #include "csrc/sys/xml/xml_bounds.h"
 
 namespace pccl::sys {

@@ -7,8 +7,8 @@
 // vendor's, NVML, sysfs, hwloc, the user's assumptions, usual values.
 #pragma once
 
+#include <pccl/status.h>
 #include "csrc/base/config.h"
-#include "csrc/base/status.h"
 #include "csrc/topo/topology.h"
 
 namespace pccl::topo {

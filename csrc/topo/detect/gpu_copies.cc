@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/scope_exit.h"
 
 namespace pccl::topo {

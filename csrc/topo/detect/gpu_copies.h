@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/topo/machine/calibration.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/graph/names.h"
 #include "csrc/topo/machine/machine.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::topo {
 

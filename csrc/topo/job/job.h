@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/topo/machine/calibration.h"
 #include "csrc/topo/machine/host_way.h"
 #include "csrc/topo/search/search.h"

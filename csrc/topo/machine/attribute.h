@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/export.h"
+#include <pccl/export.h>
 
 namespace pccl::topo {
 

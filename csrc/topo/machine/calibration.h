@@ -16,8 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/config.h"
-#include "csrc/base/status.h"
+#include "csrc/base/ids.h"
 
 namespace pccl::topo {
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/machine/machine.h"
 #include "csrc/topo/machine/warning.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::topo {
 

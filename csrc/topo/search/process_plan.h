@@ -4,8 +4,8 @@
 // PCCL_GRAPH_DUMP_FILE (docs/reference/configuration.md).
 #pragma once
 
+#include <pccl/status.h>
 #include "csrc/base/config.h"
-#include "csrc/base/status.h"
 #include "csrc/topo/search/plan.h"
 #include "csrc/topo/topology.h"
 

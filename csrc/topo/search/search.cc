@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/topo/machine/rates.h"

@@ -18,7 +18,7 @@
 // swap them and rails stay separate.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/search/plan.h"
 #include "csrc/topo/topology.h"
 

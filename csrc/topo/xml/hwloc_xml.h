@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/machine/machine.h"
 
 namespace pccl::topo {

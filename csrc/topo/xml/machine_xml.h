@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/topo/machine/machine.h"
 #include "csrc/topo/machine/warning.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/base/text.h"
 #include "csrc/sys/xml/xml_text.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/transport/control/handshake.h"
 
 namespace pccl::transport {

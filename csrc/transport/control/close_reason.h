@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::transport {
 

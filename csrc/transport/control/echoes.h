@@ -8,8 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include <pccl/deadline.h>
 #include "csrc/base/background_thread.h"
-#include "csrc/base/clock.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake.h"
 

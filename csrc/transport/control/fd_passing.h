@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/descriptors.h"
 

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/introduction.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/transport/control/introduction.h"
 
 namespace pccl::transport {

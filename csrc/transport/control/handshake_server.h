@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/handshake_host.h"

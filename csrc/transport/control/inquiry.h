@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/control/handshake.h"
 
 namespace pccl::transport {

@@ -3,7 +3,7 @@
 // One handshake on the accepting side.
 #pragma once
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake_host.h"
 #include "csrc/transport/control/handshake_messages.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/socket/address.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/control/control_plane.h"

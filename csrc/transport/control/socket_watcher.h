@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::transport {
 

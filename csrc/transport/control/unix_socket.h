@@ -3,7 +3,7 @@
 // Unix sockets within a host: fresh names to listen at, and the check of the peer's user.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/socket/address.h"
 
 namespace pccl::transport {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <random>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl::transport::loopback {
 

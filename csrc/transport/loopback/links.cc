@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
+
 namespace pccl::transport::loopback {
 
 LoopbackSendLink::LoopbackSendLink(std::shared_ptr<Pipe> pipe, std::shared_ptr<Process> process)

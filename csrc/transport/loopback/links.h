@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/loopback/process.h"
 #include "csrc/transport/sticky_status.h"

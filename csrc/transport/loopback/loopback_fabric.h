@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/loopback/control_plane.h"
 #include "csrc/transport/loopback/fault_plan.h"
 #include "csrc/transport/loopback/process_table.h"

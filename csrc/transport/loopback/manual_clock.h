@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 
 namespace pccl::transport::loopback {
 

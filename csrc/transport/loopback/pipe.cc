@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 

@@ -9,7 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
+#include "csrc/base/ids.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/loopback/fault_plan.h"
 #include "csrc/transport/rma/registry.h"

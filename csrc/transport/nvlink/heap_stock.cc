@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/cuda/per_device.h"

@@ -16,8 +16,8 @@
 #include <memory>
 #include <mutex>
 
+#include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/cuda/driver.h"
 

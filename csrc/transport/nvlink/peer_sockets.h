@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake_server.h"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/transport/link.h"
 
 namespace pccl::transport {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/in_flight_copy.h"

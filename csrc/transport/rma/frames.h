@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/rma/registry.h"
 
 namespace pccl::transport {

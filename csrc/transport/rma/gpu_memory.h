@@ -3,7 +3,7 @@
 // Memory of GPUs as users register it.
 #pragma once
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/rma.h"
 

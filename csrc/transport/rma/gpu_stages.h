@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::transport {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/rma/gpu_memory.h"
 
 namespace pccl::transport {

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/transport/link.h"
 #include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/gpu_stages.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/log.h"
 #include "csrc/base/relax.h"
 #include "csrc/sys/cuda/on_device.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/rma.h"
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::transport {
 

@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::transport {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/transport/link.h"
 #include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/frames.h"

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <vector>
 
+#include <pccl/status.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/status.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/gpu_stream.h"

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/rma/notifications.h"
 

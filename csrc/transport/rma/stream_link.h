@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/frames.h"
 #include "csrc/transport/rma/gpu_staging_path.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/shm/gpu_memories.h"
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/cuda/on_device.h"
 #include "csrc/transport/rma/gpu_memory.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/gpu_stages.h"

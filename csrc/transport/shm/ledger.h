@@ -40,8 +40,9 @@
 #include <mutex>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/status.h"
+#include <pccl/deadline.h>
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/transport/mapping.h"
 
 namespace pccl::transport::shm {

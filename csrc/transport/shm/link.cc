@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 

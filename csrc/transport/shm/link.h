@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/shared_copy.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/shm/ring.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include <pccl/status.h>
 #include "csrc/abi/memory.h"
-#include "csrc/base/status.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/mapping.h"
 

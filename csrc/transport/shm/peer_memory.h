@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma/copy_link.h"
 #include "csrc/transport/shm/gpu_memories.h"

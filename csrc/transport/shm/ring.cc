@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "csrc/base/config.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/memory_file.h"
 

@@ -15,7 +15,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/transport.h"
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/fd_passing.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"

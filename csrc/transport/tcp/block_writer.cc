@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "csrc/base/ids.h"
+
 namespace pccl::transport::tcp {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
 

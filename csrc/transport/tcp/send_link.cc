@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
 

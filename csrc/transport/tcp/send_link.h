@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/block_writer.h"

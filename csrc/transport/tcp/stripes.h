@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/watched_socket.h"
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/sides.h"
 #include "csrc/transport/rma/over_links.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/transport/control/close_reason.h"
 #include "csrc/transport/tcp/stripes.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 #include "csrc/transport/control/introduction.h"
 
 namespace pccl::transport::tcp {

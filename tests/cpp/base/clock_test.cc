@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/clock.h"
-
 #include <gtest/gtest.h>
 
+#include <pccl/deadline.h>
 #include "tests/cpp/base/hand_clock.h"
 
 namespace pccl {

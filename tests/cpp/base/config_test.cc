@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/log.h"
 
 namespace pccl {

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "tests/fakes/forked_child.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/status.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
+
+#include <pccl/status.h>
+#include "csrc/base/assert.h"
 
 namespace pccl {
 namespace {

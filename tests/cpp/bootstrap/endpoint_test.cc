@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "csrc/base/ids.h"
+
 namespace pccl::bootstrap {
 namespace {
 

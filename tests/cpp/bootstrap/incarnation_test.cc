@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::bootstrap {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/bootstrap/rendezvous/store.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,8 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <pccl/store.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/bootstrap/open_store.h"
 #include "csrc/bootstrap/rendezvous/dictionary.h"
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"

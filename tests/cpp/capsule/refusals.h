@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "csrc/base/status.h"
+#include <pccl/status.h>
 
 namespace pccl::capsule::testing {
 

@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include <pccl/phases.h>
 #include "csrc/base/text.h"
 #include "csrc/cluster/cluster_context.h"
 #include "csrc/cluster/file/cluster_file.h"
-#include "csrc/cluster/model/links.h"
 #include "tests/cpp/cluster/fake_switch.h"
 
 namespace pccl::cluster {

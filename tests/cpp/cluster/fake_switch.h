@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
 #include "csrc/cluster/model/circuits.h"

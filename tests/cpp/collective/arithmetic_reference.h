@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/abi/datatype.h"
+#include <pccl/types.h>
 
 namespace pccl::arithmetic::reference {
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/links/link_executor.h"

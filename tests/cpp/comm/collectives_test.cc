@@ -171,7 +171,7 @@ TEST_P(CollectiveTest, AsynchronousOperationsKeepTheirOrder) {
     run_ranks({.size = size()}, [](Communicator& comm) {
         constexpr int kInFlight = 20;
         std::vector<Values> data;
-        std::vector<runtime::Event> events;
+        std::vector<Event> events;
         const std::size_t length = std::min<std::size_t>(count(), 100'003);
         for (int i = 0; i < kInFlight; ++i) data.push_back(Values(length, i + comm.rank()));
         for (Values& values : data) {

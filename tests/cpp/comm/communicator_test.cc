@@ -45,7 +45,7 @@ TEST(OperatorTest, ExecutesAgainAndAgain) {
             ASSERT_TRUE(event.is_ok());
             EXPECT_TRUE((*event).flush().is_ok());
             EXPECT_TRUE((*event).wait().is_ok());
-            const runtime::Timing timing = (*event).record();
+            const Timing timing = (*event).record();
             EXPECT_LE(timing.issued, timing.started);
             EXPECT_LE(timing.started, timing.finished);
             EXPECT_EQ(values, std::vector<float>(100, 3.0F * static_cast<float>(round)));

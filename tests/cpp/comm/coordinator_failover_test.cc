@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/comm/diagnosis/question_bell.h"
 #include "csrc/comm/phase/phase_call.h"
 #include "csrc/comm/phase/phase_talk.h"

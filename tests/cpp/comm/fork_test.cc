@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/tcp_store.h"
 #include "csrc/comm/communicator.h"
@@ -137,8 +138,8 @@ class Pair {
 
    private:
     static std::shared_ptr<Communicator> join(LoopbackFabric& fabric,
-                                              const std::shared_ptr<bootstrap::Store>& store,
-                                              Rank rank, Gate& gate) {
+                                              const std::shared_ptr<Store>& store, Rank rank,
+                                              Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         auto member = std::move(fabric.join(*waiter).value());
         runtime::Network network{.control = std::move(member.control), .transports = {}};
@@ -153,7 +154,7 @@ class Pair {
 };
 
 /// Whether all that a child can ask of a group of its parent's ends at once.
-bool all_is_refused(Communicator& comm, const runtime::Event& waiting) {
+bool all_is_refused(Communicator& comm, const Event& waiting) {
     std::byte token{};
     const Block block{&token, 1};
     const Collective collective{
@@ -175,12 +176,12 @@ TEST(ForkTest, AChildIsRefusedAtOnceThoughAThreadOfItsParentHoldsTheGroup) {
     Pair ranks(gate);
     std::array<std::byte, 8> sent{std::byte{7}};
     std::array<std::byte, 8> received{};
-    runtime::Event waiting = ranks[1].receive(0, 0, received).value();
+    Event waiting = ranks[1].receive(0, 0, received).value();
     std::thread sender([&] { EXPECT_TRUE(ranks[0].send(1, 0, sent).value().wait().is_ok()); });
     while (!gate.is_reached) std::this_thread::yield();
     ForkedChild child([&] {
         if (!all_is_refused(ranks[0], waiting) || !all_is_refused(ranks[1], waiting)) return 1;
-        waiting = runtime::Event();
+        waiting = Event();
         ranks.drop();
         return 0;
     });

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "tests/cpp/comm/parts.h"
 #include "tests/cpp/comm/ranks.h"
 
@@ -120,7 +121,7 @@ TEST(GivingUpOrderTest, WhoGivesUpSaysSoBeforeTheFirstOfItsOperationsEnds) {
             EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
             return;
         }
-        const runtime::Event gather = comm.submit(call.collective()).value();
+        const Event gather = comm.submit(call.collective()).value();
         std::byte token{};
         const Block block{&token, 1};
         for (int i = 0; i < kBehind; ++i)

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "csrc/base/ids.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/link_executor.h"

@@ -66,7 +66,7 @@ class LoopbackDiagnosisTest : public ::testing::Test {
     }
 
     const std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create();
-    const std::shared_ptr<bootstrap::Store> store_ = std::make_shared<fakes::MemoryStore>();
+    const std::shared_ptr<Store> store_ = std::make_shared<fakes::MemoryStore>();
     std::array<int, kDiagnosedRanks> places_{};  // processes of the fabric, by rank
     std::array<std::shared_ptr<Communicator>, kDiagnosedRanks> ranks_;
 };

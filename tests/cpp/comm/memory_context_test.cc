@@ -10,8 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include <pccl/store.h>
 #include "csrc/base/scope_exit.h"
-#include "csrc/bootstrap/open_store.h"
 #include "csrc/transport/shm/peer_memory.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/memory_store.h"
@@ -38,7 +38,7 @@ bool holds(std::span<const std::byte> memory, int value) {
 }
 
 /// A barrier from what the store offers.
-void meet_in_store(bootstrap::Store& store, const std::string& key, int ranks) {
+void meet_in_store(Store& store, const std::string& key, int ranks) {
     if (store.add(key, 1).value() == ranks) {
         ASSERT_TRUE(store.set(key + "/open", "").is_ok());
     }
@@ -46,7 +46,7 @@ void meet_in_store(bootstrap::Store& store, const std::string& key, int ranks) {
 }
 
 /// Every rank writes its number into its own part and reads it from all others'.
-void exchange_halos(MemoryContext& memory, bootstrap::Store& store, Rank rank, int ranks) {
+void exchange_halos(MemoryContext& memory, Store& store, Rank rank, int ranks) {
     auto mine = memory.allocate_workspace("halo", kWorkspaceBytes);
     ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
     EXPECT_THAT(*mine, Each(std::byte{0}));
@@ -72,8 +72,7 @@ void exchange_halos(MemoryContext& memory, bootstrap::Store& store, Rank rank, i
     EXPECT_EQ((*mine)[7], std::byte{0x77});
 }
 
-void run_threads(int ranks,
-                 const std::function<void(MemoryContext&, bootstrap::Store&, Rank)>& body) {
+void run_threads(int ranks, const std::function<void(MemoryContext&, Store&, Rank)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < ranks; ++rank)
@@ -86,7 +85,7 @@ void run_threads(int ranks,
 
 TEST(MemoryContextTest, ThreadsSeeEachOthersWorkspaces) {
     constexpr int kRanks = 3;
-    run_threads(kRanks, [](MemoryContext& memory, bootstrap::Store& store, Rank rank) {
+    run_threads(kRanks, [](MemoryContext& memory, Store& store, Rank rank) {
         exchange_halos(memory, store, rank, kRanks);
     });
 }
@@ -99,8 +98,7 @@ TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
-            const auto store =
-                bootstrap::open_store("file://" + path, rank, kRanks, test_deadline()).value();
+            const auto store = open_store("file://" + path, rank, kRanks, test_deadline()).value();
             MemoryContext memory({.rank = rank, .size = kRanks, .store = store});
             exchange_halos(memory, *store, rank, kRanks);
             meet_in_store(*store, "done", kRanks);

@@ -24,23 +24,23 @@ Data data_of(std::size_t bytes, unsigned seed) {
     return data;
 }
 
-runtime::Event must(Result<runtime::Event> event) {
+Event must(Result<Event> event) {
     EXPECT_TRUE(event.is_ok()) << event.status().to_string();
-    return event.is_ok() ? *event : runtime::Event();
+    return event.is_ok() ? *event : Event();
 }
 
 TEST(MessagesTest, MessagesOfOneTagKeepTheirOrder) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         const std::vector<std::size_t> lengths{1, 0, 100, 70'000, 3'000'000, 5};
         std::vector<Data> buffers;
-        std::vector<runtime::Event> events;
+        std::vector<Event> events;
         for (std::size_t i = 0; i < lengths.size(); ++i)
             buffers.push_back(comm.rank() == 0 ? data_of(lengths[i], static_cast<unsigned>(i))
                                                : Data(lengths[i]));
         for (Data& buffer : buffers)
             events.push_back(
                 must(comm.rank() == 0 ? comm.send(1, 7, buffer) : comm.receive(0, 7, buffer)));
-        for (const runtime::Event& event : events) EXPECT_TRUE(event.wait().is_ok());
+        for (const Event& event : events) EXPECT_TRUE(event.wait().is_ok());
         for (std::size_t i = 0; i < lengths.size(); ++i)
             EXPECT_EQ(buffers[i], data_of(lengths[i], static_cast<unsigned>(i)));
     });
@@ -52,8 +52,8 @@ TEST(MessagesTest, TagsMayBeReceivedInAnyOrder) {
         if (comm.rank() == 0) {
             Data first = data_of(kBytes, 1);
             Data second = data_of(kBytes, 2);
-            const runtime::Event a = must(comm.send(1, 1, first));
-            const runtime::Event b = must(comm.send(1, 2, second));
+            const Event a = must(comm.send(1, 1, first));
+            const Event b = must(comm.send(1, 2, second));
             EXPECT_TRUE(a.wait().is_ok());
             EXPECT_TRUE(b.wait().is_ok());
             return;
@@ -76,7 +76,7 @@ TEST(MessagesTest, AnySourceNamesWhoSent) {
         std::set<Rank> seen;
         for (int i = 0; i < 3; ++i) {
             Data into(10);
-            const runtime::Event event = must(comm.receive(kAnySource, 3, into));
+            const Event event = must(comm.receive(kAnySource, 3, into));
             EXPECT_TRUE(event.wait().is_ok());
             EXPECT_EQ(into, data_of(10, static_cast<unsigned>(event.source())));
             seen.insert(event.source());
@@ -89,7 +89,7 @@ TEST(MessagesTest, ARankCanSendToItself) {
     run_ranks({.size = 1}, [](Communicator& comm) {
         const Data sent = data_of(1000, 9);
         Data into(1000);
-        const runtime::Event receive = must(comm.receive(0, 5, into));
+        const Event receive = must(comm.receive(0, 5, into));
         EXPECT_TRUE(must(comm.send(0, 5, sent)).wait().is_ok());
         EXPECT_TRUE(receive.wait().is_ok());
         EXPECT_EQ(into, sent);
@@ -99,7 +99,7 @@ TEST(MessagesTest, ARankCanSendToItself) {
 TEST(MessagesTest, AnotherLengthIsAMismatchAndHarmsNobody) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         Data buffer = data_of(comm.rank() == 0 ? 100 : 99, 4);
-        const runtime::Event event =
+        const Event event =
             must(comm.rank() == 0 ? comm.send(1, 1, buffer) : comm.receive(0, 1, buffer));
         const Status status = event.wait();
         EXPECT_EQ(status.code(), comm.rank() == 0 ? StatusCode::kOk : StatusCode::kMismatch);
@@ -127,7 +127,7 @@ TEST(MessagesTest, AReceiveThatNobodyAnswersTimesOutAndNamesThePeer) {
 TEST(MessagesTest, ACollectivePassesAMessageThatWaits) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         Data buffer = comm.rank() == 0 ? data_of(5'000'000, 6) : Data(5'000'000);
-        runtime::Event event;
+        Event event;
         if (comm.rank() == 0) event = must(comm.send(1, 1, buffer));
         EXPECT_TRUE(comm.barrier().is_ok());
         if (comm.rank() == 1) event = must(comm.receive(0, 1, buffer));
@@ -140,7 +140,7 @@ TEST(MessagesTest, AbortFreesWhoWaits) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         if (comm.rank() == 0) return;
         Data into(4);
-        const runtime::Event event = must(comm.receive(0, 1, into));
+        const Event event = must(comm.receive(0, 1, into));
         comm.abort(Status::aborted("the test said so"));
         EXPECT_EQ(event.wait().code(), StatusCode::kAborted);
         EXPECT_EQ(comm.health().code(), StatusCode::kAborted);
@@ -154,11 +154,11 @@ TEST(MessagesTest, WhatIsAbortedWhileItIsWaitedForHasNotTimedOut) {
     for (int round = 0; round < 50; ++round)
         run_ranks({.size = 1}, [](Communicator& comm) {
             std::vector<Data> into(kMessages, Data(4));
-            std::vector<runtime::Event> events;
+            std::vector<Event> events;
             for (int tag = 0; tag < kMessages; ++tag)
                 events.push_back(must(comm.receive(0, tag, into[static_cast<std::size_t>(tag)])));
             std::thread aborting([&] { comm.abort(Status::aborted("enough")); });
-            for (const runtime::Event& event : events) {
+            for (const Event& event : events) {
                 const Status status = event.wait();
                 EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
                 EXPECT_NE(status.message().find("enough"), std::string::npos) << status.message();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/comm/links/connection_context.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/runtime/runtime.h"

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/selection/selector.h"
 #include "tests/fakes/places.h"

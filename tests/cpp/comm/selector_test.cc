@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::comm {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::comm {

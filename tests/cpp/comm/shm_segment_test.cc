@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/shm/shm_executor.h"
 #include "tests/fakes/deadlines.h"

@@ -105,7 +105,7 @@ TEST_P(UnevenBlocksTest, AreRightFor2To9Ranks) {
 std::vector<schedule::SourcePtr> of_uneven_blocks() {
     std::vector<schedule::SourcePtr> sources = schedule::testing::all_sources();
     std::erase_if(sources, [](const schedule::SourcePtr& source) {
-        return !has_known_blocks(source->kind) || !source->takes_uneven;
+        return !schedule::has_known_blocks(source->kind) || !source->takes_uneven;
     });
     return sources;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::comm::testing {

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/device/interruptible.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/device_ranks.h"

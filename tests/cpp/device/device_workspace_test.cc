@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "tests/fakes/fake_cuda.h"
 #include "tests/fakes/memory_store.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "csrc/runtime/flight/flight_dump.h"
 #include "tests/cpp/emulated/cases.h"
 #include "tests/cpp/emulated/few_threads.h"

@@ -36,10 +36,11 @@ TEST(ControlMessageTest, QuestionsAndAnswersComeBackWhole) {
     EXPECT_EQ(asked.number, 7U);
     EXPECT_EQ(asked.name, "layer/3");
     EXPECT_EQ(round_trip(Ping{.number = 6}).number, 6U);
-    const Answered found = round_trip(Answered{.number = 8, .memory = memory.local->descriptor()});
+    const Answered found =
+        round_trip(Answered{.number = 8, .memory = registered(*memory.local).descriptor()});
     EXPECT_EQ(found.number, 8U);
     ASSERT_TRUE(found.memory.has_value());
-    EXPECT_EQ(found.memory->id, memory.local->descriptor().id);
+    EXPECT_EQ(found.memory->id, registered(*memory.local).descriptor().id);
     const Answered none = round_trip(Answered{.number = 9, .why = "there is none"});
     EXPECT_FALSE(none.memory.has_value());
     EXPECT_EQ(none.why, "there is none");
@@ -56,7 +57,7 @@ TEST(ControlMessageTest, NoPartOfAMessageIsTaken) {
     const Stamped memory(*owner, 1000, 1);
     for (const ControlMessage& message :
          {ControlMessage(Asked{7, "cache"}), ControlMessage(Ping{7}),
-          ControlMessage(Answered{7, memory.local->descriptor()}),
+          ControlMessage(Answered{7, registered(*memory.local).descriptor()}),
           ControlMessage(Answered{7, std::nullopt, "there is none"})}) {
         const auto bytes = serialise(message);
         for (std::size_t length = 0; length < bytes.size(); ++length)

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "csrc/p2p/session.h"
+#include <pccl/session.h>
 #include "tests/cpp/p2p/pair.h"
 #include "tests/fakes/forked_child.h"
 

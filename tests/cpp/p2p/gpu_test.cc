@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/mapping.h"
 #include "tests/cpp/p2p/pair.h"
@@ -500,7 +501,7 @@ TEST(GpuMemory, ThatCudaIpcDoesNotShareSaysSo) {
     const Mapping gpu = Mapping::anonymous(4096).value();
     gpus.driver.adopt(gpu, 2);
     const auto theirs = server->register_gpu_memory(gpu.memory(), -1).value();
-    EXPECT_EQ(theirs->memory().device, 2);
+    EXPECT_EQ(theirs->device(), 2);
     EXPECT_LT(theirs->serialised_descriptor().size(), 256U);
     Stamped mine(*client, 4096, 5);
     const RemoteMemory remote = seen_by(*client, *server, *theirs);

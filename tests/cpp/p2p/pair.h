@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/p2p/session.h"
+#include <pccl/session.h>
+#include "csrc/base/ids.h"
+#include "csrc/p2p/registered_memory.h"
 
 namespace pccl::p2p {
 
@@ -57,9 +59,18 @@ inline RemoteMemory seen_by(Session& session, Session& owner, const LocalMemory&
     return session.import_memory(owner.id().name, memory.serialised_descriptor()).value();
 }
 
-inline RemoteExtent all_of(const RemoteMemory& memory) {
-    return {memory, {0, memory.descriptor.bytes}};
+/// That memory, with a forged descriptor.
+inline RemoteMemory forged(const RemoteMemory& memory, const abi::MemoryDescriptor& descriptor) {
+    return imported(memory.owner(), descriptor);
 }
+template <typename Change>
+RemoteMemory changed(const RemoteMemory& memory, const Change& change) {
+    abi::MemoryDescriptor descriptor = memory.imported().descriptor;
+    change(descriptor);
+    return forged(memory, descriptor);
+}
+
+inline RemoteExtent all_of(const RemoteMemory& memory) { return {memory, {0, memory.bytes()}}; }
 
 inline Status ended(Result<Work> work) {
     return work.is_ok() ? work->wait(test_deadline()) : work.status();

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "csrc/base/ids.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {

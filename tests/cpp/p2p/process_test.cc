@@ -11,7 +11,9 @@
 #include <thread>
 #include <utility>
 
-#include "csrc/p2p/session.h"
+#include <pccl/session.h>
+#include "csrc/base/assert.h"
+#include "csrc/base/ids.h"
 #include "tests/cpp/p2p/pair.h"
 #include "tests/fakes/forked_child.h"
 

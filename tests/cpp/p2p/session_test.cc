@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a session promises, over every transport.
-#include "csrc/p2p/session.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -12,8 +10,11 @@
 #include <regex>
 #include <thread>
 
+#include <pccl/session.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/p2p/connection_info.h"
+#include "csrc/p2p/inbox.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/sys/memory_left.h"
 #include "tests/cpp/p2p/pair.h"
@@ -120,7 +121,7 @@ TEST_P(SessionTest, ADescriptorOfAnotherSessionIsNotImported) {
 }
 
 TEST_P(SessionTest, AWrongNonceOpensNothing) {
-    remote_.descriptor.nonce ^= 2;
+    remote_ = changed(remote_, [](auto& descriptor) { descriptor.nonce ^= 2; });
     const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
     EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
 }
@@ -355,7 +356,7 @@ TEST_P(SessionTest, WhatIsPublishedIsFetchedFromThePeerItself) {
     ASSERT_EQ(server_->publish("cache", theirs_.local).to_string(), "ok");
     const auto fetched = client_->fetch("server", "cache", test_deadline());
     ASSERT_TRUE(fetched.is_ok()) << fetched.status().to_string();
-    EXPECT_EQ(fetched->owner, server_->id());
+    EXPECT_EQ(fetched->owner(), server_->id());
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(*fetched))).to_string(), "ok");
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
     ASSERT_EQ(client_->publish("weights", mine_.local).to_string(), "ok");
@@ -366,7 +367,8 @@ TEST_P(SessionTest, ANameStandsForWhatWasPublishedLastAndForNothingAfterwards) {
     const Stamped other(*server_, 100, 3);
     const auto is_told = [&](const LocalMemory& memory) {
         const auto fetched = client_->fetch("server", "cache", test_deadline());
-        return fetched.is_ok() && fetched->descriptor.id == memory.descriptor().id;
+        return fetched.is_ok() &&
+               fetched->imported().descriptor.id == registered(memory).descriptor().id;
     };
     const auto expect_none = [&](const std::string& names) {
         const Status none = client_->fetch("server", "cache", test_deadline()).status();
@@ -408,8 +410,7 @@ TEST_P(SessionTest, ManyThreadsFetchAtTheSameTime) {
         threads.emplace_back([&] {
             for (int i = 0; i < kNames; ++i) {
                 const auto fetched = client_->fetch("server", std::to_string(i), test_deadline());
-                if (fetched.is_ok() && fetched->descriptor.bytes == 64U + static_cast<unsigned>(i))
-                    ++right;
+                if (fetched.is_ok() && fetched->bytes() == 64U + static_cast<unsigned>(i)) ++right;
             }
         });
     for (auto& thread : threads) thread.join();
@@ -800,7 +801,7 @@ class ServedTest : public Pair {
 };
 
 TEST_P(ServedTest, ADescriptorOfMoreBytesThanThereAreIsNotBelieved) {
-    remote_.descriptor.bytes += kMiB;
+    remote_ = changed(remote_, [](auto& descriptor) { descriptor.bytes += kMiB; });
     const Status status = ended(client_->read({mine_.local, {0, 100}}, {remote_, {kBytes, 100}}));
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
 }
@@ -808,14 +809,14 @@ TEST_P(ServedTest, ADescriptorOfMoreBytesThanThereAreIsNotBelieved) {
 TEST_P(ServedTest, NoSessionServesWhatAnotherHasRegistered) {
     const auto other = session("other", GetParam());
     const Stamped its(*other, kBytes, 3);
-    remote_.descriptor = its.local->descriptor();
+    remote_ = forged(remote_, registered(*its.local).descriptor());
     const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
     EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
 }
 
 TEST_P(ServedTest, ARefusedRequestIsLoggedWithWhoRefusedIt) {
     testing::internal::CaptureStderr();
-    remote_.descriptor.nonce ^= 2;
+    remote_ = changed(remote_, [](auto& descriptor) { descriptor.nonce ^= 2; });
     for (int i = 0; i < 3; ++i)
         EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).code(),
                   StatusCode::kUnavailable);
@@ -836,7 +837,7 @@ TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {
     const auto other = session("other", GetParam());
     const Stamped its(*other, kBytes, 3);
     Stamped freed(*server_, 4096, 5);
-    const auto of_freed = freed.local->descriptor();
+    const auto of_freed = registered(*freed.local).descriptor();
     ASSERT_EQ(server_->deregister_memory(freed.local).to_string(), "ok");
     struct Attack {
         std::string name;
@@ -844,29 +845,29 @@ TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {
         std::uint64_t offset = 0;
     };
     std::vector<Attack> attacks;
-    const auto forged = [&](const std::string& name, std::uint64_t offset, const auto& change) {
-        Attack attack{name, theirs_.local->descriptor(), offset};
+    const auto forge = [&](const std::string& name, std::uint64_t offset, const auto& change) {
+        Attack attack{name, registered(*theirs_.local).descriptor(), offset};
         change(attack.descriptor);
         attacks.push_back(attack);
     };
-    forged("unregistered", 0, [](auto& d) { d.id += 1000; });
-    forged("wrong key", 0, [](auto& d) { d.nonce ^= 2; });
-    forged("no key", 0, [](auto& d) { d.nonce = 0; });
-    forged("one beyond the end", kBytes - 7, [](auto& d) { d.bytes += 1; });
-    forged("far beyond the end", 1ULL << 40, [](auto& d) { d.bytes = ~0ULL; });
-    forged("wraps around", ~0ULL - 8, [](auto& d) { d.bytes = ~0ULL; });
-    forged("wraps into it", ~0ULL - kBytes, [](auto& d) { d.bytes = ~0ULL; });
+    forge("unregistered", 0, [](auto& d) { d.id += 1000; });
+    forge("wrong key", 0, [](auto& d) { d.nonce ^= 2; });
+    forge("no key", 0, [](auto& d) { d.nonce = 0; });
+    forge("one beyond the end", kBytes - 7, [](auto& d) { d.bytes += 1; });
+    forge("far beyond the end", 1ULL << 40, [](auto& d) { d.bytes = ~0ULL; });
+    forge("wraps around", ~0ULL - 8, [](auto& d) { d.bytes = ~0ULL; });
+    forge("wraps into it", ~0ULL - kBytes, [](auto& d) { d.bytes = ~0ULL; });
     attacks.push_back({"freed", of_freed});
-    attacks.push_back({"another session's", its.local->descriptor()});
+    attacks.push_back({"another session's", registered(*its.local).descriptor()});
     const auto before = theirs_.bytes();
     const auto mine = mine_.bytes();
     for (const Attack& attack : attacks) {
-        remote_.descriptor = attack.descriptor;
+        remote_ = forged(remote_, attack.descriptor);
         attack_in_each_form(attack.name, attack.offset);
     }
     // A run whose end comes back to where it began: only its count and stride lead astray.
-    remote_.descriptor = theirs_.local->descriptor();
-    remote_.descriptor.bytes = ~0ULL;
+    remote_ = forged(remote_, registered(*theirs_.local).descriptor());
+    remote_ = changed(remote_, [](auto& descriptor) { descriptor.bytes = ~0ULL; });
     attack_with("wraps by its stride", StridedExtents{16, 8, 1ULL << 62, 4},
                 StridedExtents{0, 8, 8, 4});
     EXPECT_EQ(theirs_.bytes(), before);
@@ -885,11 +886,11 @@ TEST(SessionMemoryTest, AllocatedMemoryIsMappedByPeersOfTheHost) {
     const auto client = session("client", "shm");
     const auto theirs = server->allocate(kMiB).value();
     const auto mine = client->allocate(kMiB).value();
-    std::memset(theirs->memory().data, 0x5A, kMiB);
+    std::memset(theirs->data(), 0x5A, kMiB);
     const RemoteMemory remote = seen_by(*client, *server, *theirs);
     const Work work = client->read({mine, {0, kMiB}}, all_of(remote)).value();
     ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
-    EXPECT_EQ(std::memcmp(mine->memory().data, theirs->memory().data, kMiB), 0);
+    EXPECT_EQ(std::memcmp(mine->data(), theirs->data(), kMiB), 0);
     EXPECT_EQ(work.stats().path, "shm, mapped");
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Messages with tags: what both sides' programs see of them, over every transport.
-#include "csrc/p2p/transfer.h"
-
 #include <gmock/gmock.h>
 
 #include <array>
@@ -11,6 +9,8 @@
 #include <random>
 #include <thread>
 
+#include <pccl/transfer.h>
+#include "csrc/base/ids.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 
 namespace pccl::schedule::testing {

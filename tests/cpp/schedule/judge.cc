@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "tests/cpp/schedule/interpreter.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/assert.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/verifier/verified_source.h"
 

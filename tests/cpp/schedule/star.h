@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "csrc/base/assert.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/verifier/verified_source.h"
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "csrc/base/ids.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/schedule/samples.h"
 

@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "tests/fakes/forked_child.h"
 
 namespace pccl::sys {

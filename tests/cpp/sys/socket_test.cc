@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "tests/fakes/deadlines.h"

@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "csrc/base/clock.h"
+#include <pccl/deadline.h>
 #include "tests/cpp/topo/machines.h"
 
 namespace pccl::topo {

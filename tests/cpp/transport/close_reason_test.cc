@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/transport/group_identity.h"

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/shm/rma.h"
 #include "tests/fakes/forked_child.h"

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::transport {

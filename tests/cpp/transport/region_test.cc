@@ -10,6 +10,7 @@
 #include <array>
 #include <thread>
 
+#include "csrc/base/ids.h"
 #include "tests/fakes/deadlines.h"
 
 namespace pccl::transport {

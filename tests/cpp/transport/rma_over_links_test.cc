@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/mapping.h"

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/transport.h"

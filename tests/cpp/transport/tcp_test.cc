@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/route.h"
 #include "csrc/transport/tcp/recv_link.h"

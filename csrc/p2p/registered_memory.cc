@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/memory.h"
+#include "csrc/p2p/registered_memory.h"
 
 #include <utility>
 
+#include "csrc/base/assert.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/shm/memory_key.h"
@@ -17,9 +18,13 @@ bool is_in_a_file(const abi::MemoryDescriptor& memory) {
 
 }  // namespace
 
-LocalMemory::LocalMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
-                         std::vector<std::unique_ptr<transport::Registration>> registrations)
-    : memory_(memory), owner_(std::move(owner)), registrations_(std::move(registrations)) {
+RegisteredMemory::RegisteredMemory(
+    const transport::Memory& memory, std::shared_ptr<const void> owner,
+    std::vector<std::unique_ptr<transport::Registration>> registrations)
+    : LocalMemory(memory.data, memory.bytes, memory.device),
+      memory_(memory),
+      owner_(std::move(owner)),
+      registrations_(std::move(registrations)) {
     PCCL_ASSERT(!registrations_.empty());
     // At most one kind of access needs a key; the others find the memory by its id and nonce.
     for (const auto& registration : registrations_)
@@ -27,9 +32,11 @@ LocalMemory::LocalMemory(const transport::Memory& memory, std::shared_ptr<const 
             descriptor_ = registration->descriptor();
 }
 
-std::string LocalMemory::serialised_descriptor() const { return transport::serialise(descriptor_); }
+std::string RegisteredMemory::serialised_descriptor() const {
+    return transport::serialise(descriptor_);
+}
 
-Status LocalMemory::deregister() {
+Status RegisteredMemory::deregister() {
     std::int64_t none = 0;
     if (!uses_.compare_exchange_strong(none, kEnded)) {
         if (none == kEnded) return Status::ok();
@@ -40,20 +47,27 @@ Status LocalMemory::deregister() {
     return Status::ok();
 }
 
-Status LocalMemory::begin_use() {
+Status RegisteredMemory::begin_use() {
     std::int64_t uses = uses_.load();
     while (uses != kEnded)
         if (uses_.compare_exchange_weak(uses, uses + 1)) return Status::ok();
     return Status::invalid_argument("the local memory is not registered any more");
 }
 
-RemoteMemory::RemoteMemory(SessionId whose, const abi::MemoryDescriptor& described)
-    : owner(std::move(whose)), descriptor(described), is_mapped(is_in_a_file(described)) {}
+const SessionId& RemoteMemory::owner() const { return memory_->owner; }
+
+std::uint64_t RemoteMemory::bytes() const { return memory_->descriptor.bytes; }
+
+bool RemoteMemory::is_gpu() const { return memory_->descriptor.kind == abi::MemoryKind::kGpu; }
+
+RemoteMemory imported(SessionId owner, const abi::MemoryDescriptor& descriptor) {
+    return RemoteMemory(std::make_shared<const ImportedMemory>(
+        ImportedMemory{std::move(owner), descriptor, is_in_a_file(descriptor)}));
+}
 
 Result<RemoteMemory> import_descriptor(const SessionId& owner, std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const auto descriptor, transport::parse_memory_descriptor(bytes));
-    if (mark_of(descriptor.id) == mark_of(owner.incarnation))
-        return RemoteMemory(owner, descriptor);
+    if (mark_of(descriptor.id) == mark_of(owner.incarnation)) return imported(owner, descriptor);
     return Status::unavailable(concat(
         "the memory descriptor is not of session \"", owner.name,
         "\" as it was loaded here: it is another session's, or of an earlier incarnation of it"));

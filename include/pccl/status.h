@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Status and Result<T>: the results of every fallible function below the Python surface.
+// Status and Result<T>: the results of every fallible function. No function of the library throws.
 //
 // A code is chosen by the caller's next action, not by the origin of the fault. A Status that
 // blames a peer carries its rank, so that nobody has to parse a message. An ok Status is one null
@@ -22,8 +22,8 @@
 #include <utility>
 #include <variant>
 
-#include "csrc/base/export.h"
-#include "csrc/base/ids.h"
+#include <pccl/export.h>
+#include <pccl/types.h>
 
 namespace pccl {
 
@@ -43,33 +43,50 @@ enum class StatusCode {
     kInternal,           // a bug of the library
 };
 
+/// Returns "ok", "invalid_argument", ...
 [[nodiscard]] PCCL_API std::string_view to_string(StatusCode code);
 
 /// Process of a rank, as far as it is determined.
 struct PeerProcess {
-    std::string host;
-    std::int64_t pid = 0;  // 0: unknown
+    std::string host;      // name of its host; empty: unknown
+    std::int64_t pid = 0;  // on that host; 0: unknown
 };
 
+/// Outcome of a call: a code, a message of one line, and the rank to blame if there is one. An
+/// immutable value, cheap to copy; copies may be used by several threads.
 class [[nodiscard]] PCCL_API Status {
    public:
+    /// Makes an ok status.
     Status() = default;
+    /// Makes a status; `code` is not kOk.
     Status(StatusCode code, std::string message, Rank peer = kNoRank);
 
+    /// Returns an ok status.
     static Status ok() { return {}; }
+    /// Returns a status of kInvalidArgument.
     static Status invalid_argument(std::string message);
+    /// Returns a status of kUnsupported.
     static Status unsupported(std::string message);
+    /// Returns a status of kUnavailable.
     static Status unavailable(std::string message);
+    /// Returns a status of kPeerLost, which blames `peer`.
     static Status peer_lost(Rank peer, std::string message);
+    /// Returns a status of kTimeout, which blames `peer`.
     static Status timeout(std::string message, Rank peer = kNoRank);
+    /// Returns a status of kMismatch, which blames `peer`.
     static Status mismatch(Rank peer, std::string message);
+    /// Returns a status of kAborted.
     static Status aborted(std::string message);
+    /// Returns a status of kResourceExhausted.
     static Status resource_exhausted(std::string message);
+    /// Returns a status of kInternal.
     static Status internal(std::string message);
     /// Returns a status with a code for errno, and the message "<what>: <strerror>".
     static Status from_errno(int error, std::string_view what);
 
+    /// Returns whether the call succeeded.
     [[nodiscard]] bool is_ok() const { return detail_ == nullptr; }
+    /// Returns the code; kOk when ok.
     [[nodiscard]] StatusCode code() const { return detail_ ? detail_->code : StatusCode::kOk; }
     /// Returns the message; empty when ok.
     [[nodiscard]] const std::string& message() const;
@@ -103,35 +120,47 @@ class [[nodiscard]] PCCL_API Status {
     std::shared_ptr<const Detail> detail_;
 };
 
+/// Value of a successful call, or the Status of a failed one. Access to the value of a failed one
+/// throws std::bad_variant_access: check is_ok() first.
 template <typename T>
 class [[nodiscard]] Result {
    public:
+    /// Makes a successful result.
     Result(T content)
         : state_(std::in_place_index<0>, std::move(content)) {}  // NOLINT: implicit by design
+    /// Makes a failed result; `status` is not ok.
     Result(Status status)
         : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT: implicit by design
 
+    /// Returns whether there is a value.
     [[nodiscard]] bool is_ok() const { return state_.index() == 0; }
+    /// Returns the value.
     [[nodiscard]] T& value() & { return std::get<0>(state_); }
+    /// Returns the value.
     [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+    /// Returns the value of a temporary, to move from.
     [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+    /// Returns the value.
     [[nodiscard]] T& operator*() & { return value(); }
+    /// Returns the value.
     [[nodiscard]] const T& operator*() const& { return value(); }
+    /// Gives access to the value's members.
     [[nodiscard]] T* operator->() { return &value(); }
+    /// Gives access to the value's members.
     [[nodiscard]] const T* operator->() const { return &value(); }
 
+    /// Returns the error; ok where there is a value.
     [[nodiscard]] Status status() const { return is_ok() ? Status::ok() : std::get<1>(state_); }
 
    private:
     std::variant<T, Status> state_;
 };
 
-/// Prints the message with its origin and aborts: only for broken invariants of the library.
-[[noreturn]] PCCL_API void assertion_failed(const char* what, const char* file, int line);
-
 }  // namespace pccl
 
+/// Implements PCCL_ASSIGN_OR_RETURN.
 #define PCCL_CONCAT_INNER(a, b) a##b
+/// Implements PCCL_ASSIGN_OR_RETURN.
 #define PCCL_CONCAT(a, b) PCCL_CONCAT_INNER(a, b)
 
 /// Returns the Status of the expression from the enclosing function unless it is ok.
@@ -144,10 +173,8 @@ class [[nodiscard]] Result {
 /// Declares or assigns `target` from a Result, or returns its Status from the enclosing function.
 #define PCCL_ASSIGN_OR_RETURN(target, expression) \
     PCCL_ASSIGN_OR_RETURN_INNER(PCCL_CONCAT(pccl_result_, __LINE__), target, expression)
+/// Implements PCCL_ASSIGN_OR_RETURN.
 #define PCCL_ASSIGN_OR_RETURN_INNER(result, target, expression) \
     auto result = (expression);                                 \
     if (!result.is_ok()) return result.status();                \
     target = std::move(result).value()
-
-#define PCCL_ASSERT(condition) \
-    ((condition) ? (void)0 : ::pccl::assertion_failed(#condition, __FILE__, __LINE__))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Notifications that peers send each other: after a transfer, once all its data is in place, or
-// alone.
+// Queue of received notifications.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/status.h"
+#include <pccl/transfer.h>
 
 namespace pccl::p2p {
-
-struct Notification {
-    std::string from;  // name of the sending session
-    std::vector<std::byte> bytes;
-};
 
 /// Queue of received notifications that the program has not taken yet. Thread-safe.
 class Inbox {

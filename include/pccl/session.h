@@ -27,45 +27,52 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/base/fork_bound.h"
-#include "csrc/base/status.h"
-#include "csrc/p2p/memory.h"
-#include "csrc/p2p/notification.h"
-#include "csrc/p2p/plan.h"
-#include "csrc/p2p/session_options.h"
-#include "csrc/p2p/stream_event.h"
-#include "csrc/p2p/transfer.h"
-#include "csrc/p2p/work.h"
-
-namespace pccl::runtime {
-class Runtime;
-}
+#include <pccl/deadline.h>
+#include <pccl/export.h>
+#include <pccl/memory.h>
+#include <pccl/status.h>
+#include <pccl/transfer.h>
+#include <pccl/types.h>
 
 namespace pccl::p2p {
 
 class ConnectRequest;
 class Inquiry;
-class SessionCore;
 
+/// Options of a session.
+struct SessionOptions {
+    std::string name;  // as check_name() requires
+    /// Address of this host ("10.0.0.4"), or a value as for PCCL_SOCKET_IFNAME. Empty:
+    /// PCCL_SOCKET_IFNAME.
+    std::string listen{};
+    /// Transports, such as "shm,tcp". Empty: PCCL_TRANSPORTS.
+    std::string transports{};
+    /// Sockets per TCP stream on which this session sends; large transfers use all of them. 1 to
+    /// 16; 0: PCCL_TCP_SOCKETS.
+    int tcp_sockets = 0;
+    Duration connect_timeout = std::chrono::seconds(10);  // of each connection
+};
+
+/// Endpoint for transfers, messages and notifications. Thread-safe. In a child of fork() every
+/// function that returns a Status returns kUnavailable; the others return empty results and do
+/// nothing.
 class PCCL_API Session {
    public:
     /// Callback that returns ok, or the reason why a wait must end.
     using Interrupted = std::function<Status()>;
 
-    /// Creates a session, which listens at once. Returns kUnavailable in a child of fork(), and
-    /// where none of the requested transports is available.
+    /// Creates a session, which listens at once. Returns kInvalidArgument for bad options,
+    /// kUnavailable in a child of fork(), and where none of the requested transports is available.
     static Result<std::unique_ptr<Session>> create(const SessionOptions& options);
     /// Closes the session as close() does.
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
+    /// Returns the name and the incarnation of this session.
     [[nodiscard]] const SessionId& id() const;
-    /// Returns kUnavailable in a child of fork(), as does every function there that returns a
-    /// Status. The other functions return empty results and do nothing; so do close() and
-    /// ~Session().
-    [[nodiscard]] Status check_usable() const { return core_.check(); }
+    /// Returns kUnavailable in a child of fork().
+    [[nodiscard]] Status check_usable() const;
 
     // Peers:
 
@@ -83,10 +90,10 @@ class PCCL_API Session {
     /// kPeerLost where the peer is gone, kTimeout after `deadline` or connect_timeout,
     /// kResourceExhausted where 256 inquiries wait for the peer's answer.
     Status connect(const std::string& peer, Deadline deadline);
-    /// Begins connect(), for callers that wait in slices with await_connection().
+    /// Begins connect(), for callers that wait in slices with await_connection(). The request is
+    /// opaque, and not thread-safe.
     [[nodiscard]] std::shared_ptr<ConnectRequest> call(const std::string& peer) const;
-    /// Returns the outcome, or nullopt where `deadline` passes first
-    /// (ConnectRequest::timeout_error()).
+    /// Returns the outcome, or nullopt where `deadline` passes first.
     std::optional<Status> await_connection(ConnectRequest& call, Deadline deadline);
     /// Waits until a peer has connected, and returns its id. Reports each peer once, in order of
     /// arrival, and again after a reconnect; skips peers that are gone by then. Returns kTimeout
@@ -115,12 +122,12 @@ class PCCL_API Session {
         std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
     /// Allocates and registers zeroed memory, which sessions of this host map: they copy without a
     /// system call. The system provides pages when they are first touched. Returns
-    /// kResourceExhausted for more than the memory that is left (sys/memory_left.h), less the
-    /// untouched memory of earlier allocate() calls.
+    /// kResourceExhausted for more than the memory that is left on the host or in its cgroup, less
+    /// the untouched memory of earlier allocate() calls.
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
-    /// Ends the access of peers (transport/rma.h); the owner may then free the memory. Does nothing
-    /// the second time. Returns kUnavailable while operations of this session use it,
-    /// kInvalidArgument for memory of another session.
+    /// Ends the access of peers; the owner may then free the memory. Waits for writes in progress,
+    /// two seconds at most. Does nothing the second time. Returns kUnavailable while operations of
+    /// this session use it, kInvalidArgument for memory of another session.
     Status deregister_memory(const std::shared_ptr<LocalMemory>& memory);
     /// Imports memory of `peer`, which must be loaded. `descriptor` is the result of
     /// LocalMemory::serialised_descriptor() there.
@@ -140,8 +147,9 @@ class PCCL_API Session {
     /// published; kTimeout; kPeerLost; kResourceExhausted where 256 inquiries wait for the peer's
     /// answer.
     Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
-    /// Begins fetch(), for callers that wait in slices with await_answer().
+    /// Begins fetch(), for callers that wait in slices with await_answer(). The inquiry is opaque.
     Result<std::shared_ptr<const Inquiry>> ask(const std::string& peer, const std::string& name);
+    /// Returns the answer to an inquiry; kTimeout where `deadline` passes first.
     [[nodiscard]] Result<RemoteMemory> await_answer(const Inquiry& inquiry, Deadline deadline);
 
     /// Returns the number of peers' requests that were refused, because their memory is not
@@ -155,12 +163,14 @@ class PCCL_API Session {
     // of another session, kPeerLost for a peer that was not loaded here and has gone since it
     // called.
 
+    /// Posts a read of one block of the peer's memory. Connects first if necessary.
     Result<Work> read(const LocalExtent& into, const RemoteExtent& from,
                       std::span<const std::byte> notification = {}, StreamEvent after = {});
+    /// Posts a write of one block into the peer's memory. Connects first if necessary.
     Result<Work> write(const LocalExtent& from, const RemoteExtent& to,
                        std::span<const std::byte> notification = {}, StreamEvent after = {});
     /// Transfers the blocks of a plan that `indices` name, or all of them if there are none.
-    Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
+    Result<Work> post(RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
                       std::span<const std::byte> notification = {}, StreamEvent after = {});
     /// Reads between GPU memories in stream order: the read begins after the work that the stream
@@ -198,16 +208,10 @@ class PCCL_API Session {
     Status close(const Interrupted& interrupted);
 
    private:
-    Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
-    /// Returns the arguments of a read; callers change them for a write.
-    [[nodiscard]] Result<TransferArgs> args(std::shared_ptr<const Plan> plan,
-                                            std::span<const std::uint32_t> indices,
-                                            std::span<const std::byte> notification) const;
-    Result<Work> transfer(transport::RmaOp op, const LocalExtent& here, const RemoteExtent& there,
-                          std::span<const std::byte> notification, StreamEvent after);
+    struct Members;
+    explicit Session(std::unique_ptr<Members> members);
 
-    std::shared_ptr<runtime::Runtime> runtime_;  // outlives the core's use of it
-    ForkBound<SessionCore> core_;
+    const std::unique_ptr<Members> members_;
 };
 
 }  // namespace pccl::p2p

@@ -10,26 +10,22 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/p2p/session_id.h"
+#include <pccl/memory.h>
 #include "csrc/transport/rma.h"
 
 namespace pccl::p2p {
 
-/// Registration of memory with a session. Session::deregister_memory() ends it.
-class PCCL_API LocalMemory final : public transport::Registration {
+/// Every LocalMemory is one.
+class PCCL_API RegisteredMemory final : public LocalMemory, public transport::Registration {
    public:
     /// `owner` keeps the memory alive. There is one registration for each kind of access by peers;
     /// one descriptor represents all of them.
-    LocalMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
-                std::vector<std::unique_ptr<transport::Registration>> registrations);
+    RegisteredMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
+                     std::vector<std::unique_ptr<transport::Registration>> registrations);
 
     [[nodiscard]] const transport::Memory& memory() const override { return memory_; }
     [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
-    /// Returns the descriptor for the peers' import_memory(): below 256 bytes, the same on every
-    /// call.
-    [[nodiscard]] std::string serialised_descriptor() const;
-
-    // For the session only:
+    [[nodiscard]] std::string serialised_descriptor() const override;
 
     /// Ends the registration, as Session::deregister_memory().
     Status deregister();
@@ -48,16 +44,24 @@ class PCCL_API LocalMemory final : public transport::Registration {
     std::atomic<std::int64_t> uses_{0};
 };
 
-/// Memory of a peer. A plain value: the registration may have ended meanwhile.
-struct RemoteMemory {
-    RemoteMemory(SessionId whose, const abi::MemoryDescriptor& described);
+[[nodiscard]] inline RegisteredMemory& registered(LocalMemory& memory) {
+    return static_cast<RegisteredMemory&>(memory);
+}
+[[nodiscard]] inline const RegisteredMemory& registered(const LocalMemory& memory) {
+    return static_cast<const RegisteredMemory&>(memory);
+}
 
+/// Content of a RemoteMemory.
+struct ImportedMemory {
     SessionId owner;
     abi::MemoryDescriptor descriptor;
     /// Whether processes of this host copy from and to the memory without a system call. It is
     /// cached, since parsing the key takes a noticeable part of a small transfer's time.
     bool is_mapped;
 };
+
+[[nodiscard]] PCCL_API RemoteMemory imported(SessionId owner,
+                                             const abi::MemoryDescriptor& descriptor);
 
 /// Returns the upper half of the ids of a session's registrations, so that a descriptor identifies
 /// its session.
