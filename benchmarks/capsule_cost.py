@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import schedule
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench import bytes_of
 from pccl.bench.cases import Case, make_call_by, time_calls
 from pccl.bench.collectives import slowest
 from pccl.capsule import Capsule
-from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -42,9 +42,9 @@ from common.namespaces import INTERFACE, MOST_HOSTS, enter, joined_namespaces
 from common.timing import random_numbers
 from common.told_groups import GROUPS, Groups, Seat, join
 
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench import bytes_of, sizes_between
 from pccl.bench.cases import COLLECTIVES, Case
-from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

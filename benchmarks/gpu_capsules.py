@@ -46,7 +46,7 @@ def group_with(algorithm: str, ranks: int, protocol: str = "") -> dist.ProcessGr
         capsule = published.all_pairs.build(name, ranks=ranks)
     else:
         capsule = pl.from_generator(algorithm, "all_reduce", ranks, name=name)
-    pccl.load_capsule(capsule, group)
+    pccl.capsule.load_capsule(capsule, group)
     return group
 
 

@@ -44,10 +44,10 @@ from common.link_speed import measured_speed
 from common.namespaces import INTERFACE, enter, joined_namespaces
 
 from pccl import _core, schedule, simulator
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench import bytes_of
 from pccl.bench.cases import Case, make_call_by, time_calls
 from pccl.bench.collectives import slowest
-from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pccl.lang as pl
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench import bytes_of
 from pccl.bench.capsules import call_of
 from pccl.bench.cases import Case, time_calls
 from pccl.bench.collectives import slowest
-from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

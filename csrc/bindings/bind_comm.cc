@@ -178,7 +178,7 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
     make_quick<&PyCommunicator::receive, Object, Rank, Or<kDefaultTag>>(cls, "recv");
 }
 
-py::module_ objects() { return py::module_::import("pccl.objects"); }
+py::module_ objects() { return py::module_::import("pccl.communicator.objects"); }
 
 void bind_objects(extension::Class<PyCommunicator>& cls) {
     cls.def(
@@ -209,7 +209,7 @@ PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded,
     return PyOperator(self, {shape.kind, shape.root, name});
 }
 
-/// Returns a pccl.switched_operator.SwitchedOperator of phases and operators.
+/// Returns a pccl.phases.switched_operator.SwitchedOperator of phases and operators.
 py::object switched_operator(const py::object& self, const capsule::Capsule& loaded) {
     const schedule::Shape& shape = loaded.schedule().shape;
     py::list parts;
@@ -219,7 +219,7 @@ py::object switched_operator(const py::object& self, const capsule::Capsule& loa
                                     : py::cast(operator_of(self, loaded, source->name));
         parts.append(py::make_tuple(phase, part));
     }
-    return py::module_::import("pccl.switched_operator")
+    return py::module_::import("pccl.phases.switched_operator")
         .attr("SwitchedOperator")(self, loaded.schedule().name, to_string(shape.kind), shape.root,
                                   parts);
 }
@@ -270,7 +270,7 @@ void bind_operators(extension::Class<PyCommunicator>& cls) {
 /// Returns the network of `cluster`, or of the cluster in PCCL_CLUSTER; null: none.
 std::shared_ptr<comm::PhaseNetwork> network_for(Object cluster, int world_size) {
     if (cluster.is_none() && process_config().cluster.empty()) return nullptr;
-    return py::module_::import("pccl.phases")
+    return py::module_::import("pccl.phases.switching")
         .attr("network_for")(cluster, world_size)
         .cast<std::shared_ptr<comm::PhaseNetwork>>();
 }

@@ -85,7 +85,7 @@ bool PyEvent::is_done() const {
 
 namespace {
 
-py::module_ callbacks() { return py::module_::import("pccl.callbacks"); }
+py::module_ callbacks() { return py::module_::import("pccl.communicator.callbacks"); }
 
 /// Queues `number` once `event` is done, which may be immediately.
 void expect(const std::shared_ptr<DoneQueue>& self, const PyEvent& event, std::uint64_t number) {

@@ -63,9 +63,9 @@ py::tuple dependencies(const py::module_& steps, const schedule::Step& step) {
     return py::tuple(all);
 }
 
-/// Returns a pccl.table.Table of pccl.schedule_steps.Step.
+/// Returns a pccl.results.table.Table of pccl.results.schedule_steps.Step.
 py::object steps_of(const Schedule& schedule) {
-    const py::module_ steps = py::module_::import("pccl.schedule_steps");
+    const py::module_ steps = py::module_::import("pccl.results.schedule_steps");
     py::list all;
     for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
         const auto& lanes = schedule.programs[rank].lanes;
@@ -77,7 +77,7 @@ py::object steps_of(const Schedule& schedule) {
                                               port(steps, step.to), dependencies(steps, step)));
             }
     }
-    return py::module_::import("pccl.table").attr("Table")(all);
+    return py::module_::import("pccl.results.table").attr("Table")(all);
 }
 
 std::string printed_schedule(const Schedule& schedule) {
@@ -113,11 +113,11 @@ void bind_schedule(extension::Module& module) {
             arg("name"))
         .def("plot",
              [](const py::object& self) {
-                 return py::module_::import("pccl.schedule_plot").attr("draw_schedule")(self);
+                 return py::module_::import("pccl.schedule.plot").attr("draw_schedule")(self);
              })
         .def("_repr_html_",
              [](const py::object& self) {
-                 return py::module_::import("pccl.schedule_html").attr("html_of")(self);
+                 return py::module_::import("pccl.schedule.html").attr("html_of")(self);
              })
         .def("__repr__", &printed_schedule)
         .def("__str__", [](const Schedule& self) { return schedule::to_string(self); })

@@ -89,7 +89,7 @@ std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& p
     return rounds;
 }
 
-/// Returns the fields of pccl.replay_results.StepTime.
+/// Returns the fields of pccl.simulator.replay_steps.StepTime.
 py::list times_of_steps(const std::vector<StepTime>& steps) {
     py::list all;
     for (const StepTime& step : steps)

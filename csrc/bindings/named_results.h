@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Named tuples of pccl.named, for calls that return several values.
+// Named tuples of pccl.results.named, for calls that return several values.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,10 +10,10 @@
 
 namespace pccl::bindings {
 
-/// Returns pccl.named.<name>(values...). Requires the GIL.
+/// Returns pccl.results.named.<name>(values...). Requires the GIL.
 template <typename... Values>
 pybind11::object named_result(const char* name, const Values&... values) {
-    return pybind11::module_::import("pccl.named").attr(name)(values...);
+    return pybind11::module_::import("pccl.results.named").attr(name)(values...);
 }
 
 inline pybind11::object to_python(const bootstrap::LinksCountedOn& found) {

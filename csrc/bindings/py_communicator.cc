@@ -212,7 +212,7 @@ PyCommunicator::Outcome PyCommunicator::barrier(const CallOptions& options) {
 py::object PyCommunicator::health(Seconds timeout) const {
     const auto limit = in_milliseconds(duration_of(timeout));
     const auto peers = released([&] { return communicator_->survey(limit); });
-    const py::object make = py::module_::import("pccl.peer_health").attr("PeerHealth");
+    const py::object make = py::module_::import("pccl.results.peer_health").attr("PeerHealth");
     py::list all;
     for (const comm::PeerHealth& peer : peers) {
         const py::object last =
@@ -225,7 +225,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
                         peer.rank_status.gpu_operation,
                         py::tuple(py::cast(peer.rank_status.gpu_awaited))));
     }
-    return py::module_::import("pccl.table").attr("Table")(all);
+    return py::module_::import("pccl.results.table").attr("Table")(all);
 }
 
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
@@ -278,12 +278,13 @@ void PyCommunicator::unload(const std::string& name, OptionalSeconds timeout) {
 }
 
 py::object PyCommunicator::loaded() const {
-    const py::object make = py::module_::import("pccl.capsule_results").attr("LoadedCapsule");
+    const py::object make =
+        py::module_::import("pccl.results.loaded_capsule").attr("LoadedCapsule");
     py::list all;
     for (const schedule::SourcePtr& source : communicator_->loaded())
         all.append(make(source->name, to_string(source->kind), capsule::to_text(*source->sizes),
                         hex_digits(source->digest)));
-    return py::module_::import("pccl.table").attr("Table")(all);
+    return py::module_::import("pccl.results.table").attr("Table")(all);
 }
 
 }  // namespace pccl::bindings

@@ -65,7 +65,7 @@ class PyCommunicator {
     /// Receives a message, from any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     Outcome barrier(const CallOptions& options);
-    /// Returns a pccl.table.Table of pccl.PeerHealth.
+    /// Returns a pccl.results.table.Table of pccl.results.peer_health.PeerHealth.
     [[nodiscard]] pybind11::object health(Seconds timeout) const;
     /// Aborts this communicator and returns a smaller one. Without ranks, excludes those that are
     /// gone or do not answer.
@@ -81,7 +81,7 @@ class PyCommunicator {
     capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
                           std::optional<double> timeout);
     void unload(const std::string& name, OptionalSeconds timeout);
-    /// Returns a pccl.table.Table of pccl.capsule_results.LoadedCapsule.
+    /// Returns a pccl.results.table.Table of pccl.results.loaded_capsule.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;
 
     comm::Communicator& operator*() { return *communicator_; }

@@ -141,7 +141,7 @@ bool is_environment(const py::object& rendezvous) {
     return py::isinstance<py::str>(rendezvous) && rendezvous.cast<std::string>() == "env://";
 }
 
-py::module_ environment() { return py::module_::import("pccl._environment"); }
+py::module_ environment() { return py::module_::import("pccl.communicator.environment"); }
 
 /// A process has one such store, at which its groups meet one after the other, as with torch.
 std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, Deadline deadline) {

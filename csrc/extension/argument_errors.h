@@ -83,8 +83,8 @@ class ArgumentErrors {
             if (text.find("The following argument types are supported") == std::string::npos)
                 return;
             const pybind11::tuple all = arguments();
-            pybind11::object better =
-                pybind11::module_::import("pccl.arguments").attr("refusal")(text, all[0], all[1]);
+            pybind11::object better = pybind11::module_::import("pccl._internal.arguments")
+                                          .attr("refusal")(text, all[0], all[1]);
             Py_XDECREF(std::exchange(error.value, better.release().ptr()));
         } catch (const pybind11::error_already_set&) {
             return;

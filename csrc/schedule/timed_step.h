@@ -30,7 +30,7 @@ struct TimedStep {
     bool is_on_gpu = false;
 };
 
-/// Fields of pccl.timeline_steps.MeasuredStep without the rank: call, window, lane, index, action,
+/// Fields of pccl.timeline.steps.MeasuredStep without the rank: call, window, lane, index, action,
 /// sender and its channel, receiver and its channel, bytes, whether a GPU did the step, and
 /// nanoseconds of begin, moved and end.
 using TimedStepFields =

@@ -48,7 +48,8 @@ struct GroupArgs {
 /// Returns the network of a pccl.Cluster, a type of the other module; for None, that of the cluster
 /// in PCCL_CLUSTER, for a group of `ranks` ranks, or null.
 std::shared_ptr<comm::PhaseNetwork> network_of(const py::object& cluster, int ranks) {
-    const py::object handle = py::module_::import("pccl.phases").attr("handle_for")(cluster, ranks);
+    const py::object handle =
+        py::module_::import("pccl.phases.switching").attr("handle_for")(cluster, ranks);
     if (handle.is_none()) return nullptr;
     return *handle.cast<py::capsule>().get_pointer<std::shared_ptr<comm::PhaseNetwork>>();
 }
@@ -174,7 +175,7 @@ py::bytes describe_job(const PcclBackend& self) {
     return *described;
 }
 
-// The fields of pccl.PeerHealth without the rank.
+// The fields of pccl.results.peer_health.PeerHealth without the rank.
 using Fares = std::tuple<std::string_view, std::string, std::optional<double>, std::uint64_t,
                          std::string, std::vector<int>, std::string, std::vector<int>>;
 

@@ -26,7 +26,7 @@ class StatusError final : public torch::PyTorchError {
     /// alone. Borrowed: Python keeps it.
     PyObject* python_type() override {
         const PeerProcess& process = status_.process();
-        return py::module_::import("pccl.torch_errors")
+        return py::module_::import("pccl.torch.errors")
             .attr("class_of")(std::string(to_string(status_.code())), status_.peer(), process.host,
                               process.pid)
             .ptr();

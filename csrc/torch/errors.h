@@ -6,7 +6,7 @@
 //   kInvalidArgument -> ValueError, kUnsupported -> NotImplementedError (a RuntimeError),
 //   everything else  -> torch.distributed.DistBackendError (a RuntimeError);
 //
-// Each has a class in pccl.torch_errors that derives from that exception and, for example, from
+// Each has a class in pccl.torch.errors that derives from that exception and, for example, from
 // pccl.PeerLostError. All texts begin with the operation, "pccl:all_reduce", and the name of the
 // code.
 #pragma once
@@ -39,7 +39,7 @@ inline void throw_if_refused(std::string_view operation, const Status& status) {
     if (is_refused) throw_status(operation, status);
 }
 
-/// Registers the classes of pccl.torch_errors with pybind11, for exceptions that torch rethrows.
+/// Registers the classes of pccl.torch.errors with pybind11, for exceptions that torch rethrows.
 void register_exception_translator();
 
 }  // namespace pccl::backend

@@ -2,7 +2,10 @@
 """PCCL: a programmable collective communication library and ``torch.distributed`` backend.
 
 The import of this package is cheap: torch and the extension modules are loaded at their first use,
-and no part of the package needs a GPU.
+and no part of the package needs a GPU. Other public names are in the modules ``bench``,
+``capsule``, ``communicator``, ``diagnostics``, ``explanation``, ``gpu``, ``lang``, ``launch``,
+``p2p``, ``phase_costs``, ``phases``, ``published``, ``schedule``, ``simulator``, ``timeline``,
+``topology`` and ``torch``, which need no import of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import importlib
 import sys
 import typing
 
+from pccl import errors
 from pccl._autoload import register
 from pccl._version import __version__
 from pccl.errors import (
@@ -25,175 +29,116 @@ from pccl.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from pccl.former_names import find_former_modules, value_under_former_name
 
 if typing.TYPE_CHECKING:
-    from pccl import (
-        bench,
-        lang,
-        p2p,
-        phase_costs,
-        published,
-        schedule,
-        simulator,
-        timeline,
-        topology,
-    )
-    from pccl._core import (
-        Communicator,
-        DeviceGroup,
-        DevicePlan,
-        Event,
-        GpuMemory,
-        GpuWorkspace,
-        Memory,
-        Operator,
-        PremulSum,
-        Workspace,
-        device_plan,
-        set_log_level,
-    )
+    from pccl import bench as bench
+    from pccl import capsule as capsule
+    from pccl import communicator as communicator
+    from pccl import diagnostics as diagnostics
+    from pccl import explanation as explanation
+    from pccl import gpu as gpu
+    from pccl import lang as lang
+    from pccl import launch as launch
+    from pccl import p2p as p2p
+    from pccl import phase_costs as phase_costs
+    from pccl import phases as phases
+    from pccl import published as published
+    from pccl import schedule as schedule
+    from pccl import simulator as simulator
+    from pccl import timeline as timeline
+    from pccl import topology as topology
+    from pccl import torch as torch
+    from pccl._core import Communicator, Event, Operator
     from pccl._torch import Options
-    from pccl.advice import Operation, advise
-    from pccl.capsule import Capsule, capsules, load_capsule, unload_capsule
-    from pccl.capsule_results import LoadedCapsule
-    from pccl.cluster import Cluster
-    from pccl.cluster_results import SwitchError
+    from pccl.capsule import Capsule
     from pccl.explanation import explain
-    from pccl.flight import flight_record
-    from pccl.gpu_explanation import Gpus
-    from pccl.launch import RankError, run
-    from pccl.peer_health import PeerHealth
-    from pccl.phases import current_phase, phase, switch_phase
-    from pccl.torch_backend import health, monitored_barrier, shrink
+    from pccl.launch import run
+    from pccl.phases import Cluster, phase, switch_phase
+    from pccl.torch import health, shrink
 
 __all__ = [
     "AbortedError",
     "Capsule",
     "Cluster",
     "Communicator",
-    "DeviceGroup",
-    "DevicePlan",
     "Error",
     "Event",
-    "GpuMemory",
-    "GpuWorkspace",
-    "Gpus",
     "InternalError",
     "InvalidArgumentError",
-    "LoadedCapsule",
-    "Memory",
     "MismatchError",
-    "Operation",
     "Operator",
     "Options",
-    "PeerHealth",
     "PeerLostError",
-    "PremulSum",
-    "RankError",
     "ResourceExhaustedError",
-    "SwitchError",
     "TimeoutError",
     "UnavailableError",
     "UnsupportedError",
-    "Workspace",
     "__version__",
-    "advise",
-    "bench",
-    "capsules",
-    "current_phase",
-    "device_plan",
+    "errors",
     "explain",
-    "flight_record",
     "health",
-    "lang",
-    "load_capsule",
-    "monitored_barrier",
-    "p2p",
     "phase",
-    "phase_costs",
-    "published",
     "register",
     "run",
-    "schedule",
-    "set_log_level",
     "shrink",
-    "simulator",
     "switch_phase",
-    "timeline",
-    "topology",
-    "unload_capsule",
 ]
 
+# Public modules, which are loaded at the first use of their name.
 _MODULES = {
     "bench",
+    "capsule",
+    "communicator",
+    "diagnostics",
+    "explanation",
+    "gpu",
     "lang",
+    "launch",
     "p2p",
     "phase_costs",
+    "phases",
     "published",
     "schedule",
     "simulator",
     "timeline",
     "topology",
+    "torch",
 }
 # Modules of the names that are loaded at their first use.
 _LAZY = {
-    "advise": "pccl.advice",
-    "Cluster": "pccl.cluster",
-    "Capsule": "pccl.capsule",
+    "Capsule": "pccl.capsule.programs",
+    "Cluster": "pccl.phases.cluster",
     "Communicator": "pccl._core",
-    "DeviceGroup": "pccl._core",
-    "DevicePlan": "pccl._core",
-    "device_plan": "pccl._core",
     "Event": "pccl._core",
-    "explain": "pccl.explanation",
-    "set_log_level": "pccl._core",
-    "Operation": "pccl.advice",
-    "LoadedCapsule": "pccl.capsule_results",
     "Operator": "pccl._core",
-    "PremulSum": "pccl._core",
-    "GpuMemory": "pccl._core",
-    "GpuWorkspace": "pccl._core",
-    "Memory": "pccl._core",
-    "Workspace": "pccl._core",
-    "capsules": "pccl.capsule",
-    "load_capsule": "pccl.capsule",
-    "unload_capsule": "pccl.capsule",
     "Options": "pccl._torch",
-    "flight_record": "pccl.flight",
-    "Gpus": "pccl.gpu_explanation",
-    "PeerHealth": "pccl.peer_health",
-    "current_phase": "pccl.phases",
-    "phase": "pccl.phases",
-    "switch_phase": "pccl.phases",
-    "RankError": "pccl.launch",
-    "SwitchError": "pccl.cluster_results",
-    "run": "pccl.launch",
-    "health": "pccl.torch_backend",
-    "monitored_barrier": "pccl.torch_backend",
-    "shrink": "pccl.torch_backend",
+    "explain": "pccl.explanation.choices",
+    "health": "pccl.torch.backend",
+    "phase": "pccl.phases.switching",
+    "run": "pccl.launch.job",
+    "shrink": "pccl.torch.backend",
+    "switch_phase": "pccl.phases.switching",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"pccl.{name}")
-    if name == "CollectiveTimeoutError":
-        importlib.import_module("pccl.former_names").warn_of_former_name(
-            "pccl.CollectiveTimeoutError", "pccl.TimeoutError"
-        )
-        return TimeoutError
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return value_under_former_name(__name__, name)
     if _LAZY[name] == "pccl._torch":
-        importlib.import_module("pccl._compatibility").require_matching_torch()
+        importlib.import_module("pccl.torch.compatibility").require_matching_torch()
     value = getattr(importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})
 
+
+find_former_modules()
 
 # torch registers the backend itself if it runs entry points. This call registers the backend if
 # entry points are disabled or the package is not installed.

@@ -14,8 +14,8 @@ def register() -> None:
     created.
     """
     try:
-        from pccl import _register
+        from pccl.torch import registration
 
-        _register.register()
+        registration.register()
     except Exception:
         logging.getLogger("pccl").warning("could not register with torch", exc_info=True)

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer, Self
 
-from pccl.capsule_results import LoadedCapsule
-from pccl.named import Charge, LinksCountedOn, Ports
-from pccl.peer_health import PeerHealth
-from pccl.schedule_steps import Step
-from pccl.table import Table
+from pccl.results.loaded_capsule import LoadedCapsule
+from pccl.results.named import Charge, LinksCountedOn, Ports
+from pccl.results.peer_health import PeerHealth
+from pccl.results.schedule_steps import Step
+from pccl.results.table import Table
 
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 _Collective: TypeAlias = Literal[
@@ -73,7 +73,7 @@ class _Verdict(TypedDict):
     bit_identical: bool
 
 def flight_record_json() -> str:
-    """Return the flight record that ``pccl.flight_record`` returns, as JSON text."""
+    """Return the flight record that ``pccl.diagnostics.flight_record`` returns, as JSON text."""
 
 def ask_status(door: str, group: bytes, first: int, timeout_s: float | timedelta) -> bytes:
     """Request the status of a process's groups, as ``pccl status`` does.
@@ -220,7 +220,7 @@ class Event:
         """The rank that sent the received message; None until done, and for collectives."""
 
 class DoneQueue:
-    """Queue of the numbers of completed events, for the thread of ``pccl.callbacks``."""
+    """Queue of the numbers of completed events, for ``pccl.communicator.callbacks``."""
 
     def __init__(self) -> None: ...
     @property
@@ -430,7 +430,7 @@ class Communicator:
         Operator
             Operator that runs the collective by this capsule for every size; it has no buffers yet.
             A capsule that switches phases of the network requires the group of all ranks of a
-            cluster, and returns a ``pccl.switched_operator.SwitchedOperator``.
+            cluster, and returns a ``pccl.phases.switched_operator.SwitchedOperator``.
 
         Raises
         ------
@@ -3072,7 +3072,7 @@ class ProgressBoard:
         """The progress as JSON: the current step, and the state of each switch."""
 
 class Controller:
-    """Controller of the switches of a cluster file. Results are JSON, see ``pccl.cluster``."""
+    """Controller of the switches of a cluster file. ``pccl.Cluster`` reads its results, JSON."""
 
     def __init__(self, text: str, name: str) -> None:
         """Read a cluster file, and open its audit log, without connecting to a switch.

@@ -150,7 +150,7 @@ class ProcessGroupPCCL(Backend):
             The GPUs have no peer access.
         """
     def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str]]:
-        """Return the fields of ``pccl.named.LinksCountedOn``, for ``pccl.explain``."""
+        """Return the fields of ``pccl.results.named.LinksCountedOn``, for ``pccl.explain``."""
     def describe_job(self) -> bytes:
         """Return the job's topology, encoded, for ``pccl.topology.job``.
 
@@ -163,7 +163,7 @@ class ProcessGroupPCCL(Backend):
     def load_capsule(
         self, content: bytes, is_path: bool, sizes: str | None
     ) -> tuple[str, str, int]:
-        """Load a capsule on all ranks, for ``pccl.load_capsule``.
+        """Load a capsule on all ranks, for ``pccl.capsule.load_capsule``.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class ProcessGroupPCCL(Backend):
             Ranks passed different capsules or sizes.
         """
     def unload_capsule(self, name: str) -> None:
-        """Unload a capsule on all ranks, for ``pccl.unload_capsule``.
+        """Unload a capsule on all ranks, for ``pccl.capsule.unload_capsule``.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class ProcessGroupPCCL(Backend):
             No capsule of that name is loaded.
         """
     def loaded_capsules(self) -> list[tuple[str, str, str, str]]:
-        """Return name, collective, sizes and digest of each capsule, for ``pccl.capsules``."""
+        """Return name, collective, sizes and digest of each capsule of the group."""
     def record_timeline(self, steps: int) -> None:
         """Record the times of steps over links and on GPUs, for ``pccl.timeline.record``.
 
@@ -229,7 +229,7 @@ class ProcessGroupPCCL(Backend):
         Returns
         -------
         list of tuple
-            By rank: the fields of ``pccl.PeerHealth`` without the rank.
+            By rank: the fields of ``pccl.results.peer_health.PeerHealth`` without the rank.
 
         Raises
         ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 
-from pccl.former_names import warn_of_former_name
+from pccl.former_names import value_under_former_name
 
 __all__ = [
     "AbortedError",
@@ -137,11 +137,12 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> object:
-    if name != "CollectiveTimeoutError":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn_of_former_name("pccl.CollectiveTimeoutError", "pccl.TimeoutError")
-    return TimeoutError
+    return value_under_former_name(__name__, name)
 
 
 def class_of(code: str) -> type[Error]:

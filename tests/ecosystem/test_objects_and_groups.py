@@ -123,7 +123,7 @@ def debug_mode_finds_a_mismatch(rank: int, world_size: int) -> None:
 def monitored_barrier_reaches_through_the_wrapper(rank: int, world_size: int) -> None:
     import pccl
 
-    pccl.monitored_barrier()
+    pccl.torch.monitored_barrier()
 
 
 CHECKS = [

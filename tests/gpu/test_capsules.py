@@ -14,7 +14,7 @@ from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
 import pccl
 import pccl.lang as pl
 from pccl import timeline
-from pccl.capsule_timeline import recorded
+from pccl.bench.capsule_timeline import recorded
 from pccl.errors import MismatchError
 
 pytestmark = pytest.mark.gpu
@@ -52,7 +52,7 @@ def use_each(rank: int, ranks: int, store: Any) -> None:
     with pytest.raises(pccl.UnavailableError, match="have not met"):
         pccl.explain("all_reduce", 4096, device="cuda")
     for capsule in capsules_for(ranks):
-        pccl.load_capsule(capsule, sizes="4KB..")
+        pccl.capsule.load_capsule(capsule, sizes="4KB..")
         for numel in (5, 1024, 70_001, 3_000_001):
             expect_sum(rank, ranks, numel)
         kernels = [
@@ -60,7 +60,7 @@ def use_each(rank: int, ranks: int, store: Any) -> None:
             for nbytes in (4095, 4096)
         ]
         assert kernels == ["all_reduce", f"program of {capsule.name}"]
-        pccl.unload_capsule(capsule.name)
+        pccl.capsule.unload_capsule(capsule.name)
     expect_sum(rank, ranks, 70_001)
     torch.cuda.synchronize()
     dist.destroy_process_group()
@@ -73,7 +73,7 @@ def test_each_gives_the_sum(world_size: int) -> None:
 
 def sum_on_both(rank: int, ranks: int, store: Any) -> list[list[float]]:
     meet(rank, ranks, store)
-    pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="ring_capsule"))
+    pccl.capsule.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="ring_capsule"))
     generator = torch.Generator().manual_seed(rank)
     found = []
     for numel in (1000, 100_003):
@@ -94,7 +94,7 @@ def test_floats_have_the_bits_that_they_have_on_cpus() -> None:
 
 def replay(rank: int, ranks: int, store: Any) -> None:
     meet(rank, ranks, store)
-    pccl.load_capsule(all_pairs.build(ranks=ranks, name="all_pairs"))
+    pccl.capsule.load_capsule(all_pairs.build(ranks=ranks, name="all_pairs"))
     x = torch.zeros(70_001, device="cuda")
     dist.all_reduce(x)  # a program's first launch brings it to the GPU
     torch.cuda.synchronize()
@@ -116,7 +116,7 @@ def test_in_a_graph() -> None:
 def record(rank: int, ranks: int, store: Any) -> timeline.Timeline:
     """Return the timeline of one call, of which the clocks of GPUs and host agree as they say."""
     meet(rank, ranks, store)
-    pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="ring_capsule"))
+    pccl.capsule.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="ring_capsule"))
     x = torch.zeros(3_000_001, device="cuda")
     dist.all_reduce(x)
     dist.all_reduce(torch.zeros(70_001))
@@ -155,7 +155,7 @@ def load_before_the_gpus_meet(rank: int, ranks: int, store: Any) -> str:
     name = "ring" if rank == 0 else "pat"
     said = ""
     try:
-        pccl.load_capsule(pl.from_generator(name, "all_reduce", ranks, name="mine"))
+        pccl.capsule.load_capsule(pl.from_generator(name, "all_reduce", ranks, name="mine"))
     except MismatchError as error:
         said = str(error)
     expect_sum(rank, ranks, 70_001)

@@ -156,7 +156,7 @@ def test_what_waits_for_the_first_collective_can_be_stopped(by: str) -> None:
 def waits_in_the_record() -> list[dict[str, Any]]:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        (group,) = (g for g in pccl.flight_record()["groups"] if g["device"] == "cuda")
+        (group,) = (g for g in pccl.diagnostics.flight_record()["groups"] if g["device"] == "cuda")
         if group["waits"]:
             return group["waits"]
     return []

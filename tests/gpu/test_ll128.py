@@ -26,7 +26,7 @@ LENGTHS = (1, 29, 31, 119, 241, 7_680, 7_681, 70_001, 3_000_001)
 def by_protocol(rank: int, ranks: int, store: Any, protocol: str) -> list[bytes]:
     """Return the bytes of sums by a ring, with rounding errors; whole numbers are checked here."""
     meet(rank, ranks, store, options=pccl.Options(protocol=protocol))
-    pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
+    pccl.capsule.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
     for dtype in TYPES:
         for numel in LENGTHS:
             x = part(rank, numel + 1, dtype)[numel % 2 :][:numel]
@@ -59,7 +59,7 @@ def test_all_protocols_give_the_same_bits(world_size: int) -> None:
 
 def chosen(rank: int, ranks: int, store: Any) -> list[str]:
     meet(rank, ranks, store, options=pccl.Options(protocol="ll128"))
-    pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
+    pccl.capsule.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
     dist.all_reduce(torch.ones(5, device="cuda"))
     launches = pccl.explain("all_reduce", 1 << 20, device="cuda").launches
     dist.destroy_process_group()

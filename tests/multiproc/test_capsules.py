@@ -109,16 +109,16 @@ def test_it_is_taken_within_its_sizes_alone_and_until_it_is_unloaded(tmp_path: P
     capsule = capsule_of("ring", "all_reduce")
 
     def body(comm: pccl.Communicator) -> list[object]:
-        pccl.load_capsule(capsule, comm, "4KB..64KB")
+        pccl.capsule.load_capsule(capsule, comm, "4KB..64KB")
 
         def chosen() -> list[bool]:
             sizes = (4095, 4096, 65536, 65537)
             ways = [pccl.explain("all_reduce", size, comm).chosen for size in sizes]
             return [way.algorithm == "mine" for way in ways]
 
-        listed = pccl.capsules(comm).rows
+        listed = pccl.capsule.capsules(comm).rows
         before = chosen()
-        pccl.unload_capsule("mine", comm)
+        pccl.capsule.unload_capsule("mine", comm)
         return [before, chosen(), listed, len(comm.capsules())]
 
     digest = capsule.digest[:16]
@@ -235,10 +235,10 @@ def test_groups_take_the_program_for_their_own_ranks_of_one_file(
         comm.all_reduce(x)  # as it was chosen for its size
         operator.run(y)
         chosen = pccl.explain("all_reduce", x.nbytes, comm).chosen
-        listed = pccl.capsules(comm).rows
+        listed = pccl.capsule.capsules(comm).rows
         sums = [sum(data_of(rank, each.size) for rank in range(ranks)) for each in (x, y)]
         right = np.array_equal(x, sums[0]) and np.array_equal(y, sums[1])
-        pccl.unload_capsule("any", comm)
+        pccl.capsule.unload_capsule("any", comm)
         return [right, operator.name, chosen.algorithm, listed]
 
     listed = {"name": "any", "collective": "all_reduce", "sizes": "64KB.."}
@@ -277,15 +277,15 @@ def load_on_torch(rank: int, world_size: int, path: str) -> tuple[list[str], str
     import torch
     import torch.distributed as dist
 
-    pccl.load_capsule(path, sizes="1KB..")
+    pccl.capsule.load_capsule(path, sizes="1KB..")
     x = torch.arange(5000, dtype=torch.float64) + rank
     dist.all_reduce(x)
     expected = world_size * torch.arange(5000, dtype=torch.float64) + sum(range(world_size))
     chosen = pccl.explain("all_reduce", 40_000).chosen.algorithm
-    listed = [each.name for each in pccl.capsules()]
-    assert "by schedule" in pccl.flight_record()["entries"][-1]["operation"]
-    pccl.unload_capsule("mine")
-    assert not pccl.capsules()
+    listed = [each.name for each in pccl.capsule.capsules()]
+    assert "by schedule" in pccl.diagnostics.flight_record()["entries"][-1]["operation"]
+    pccl.capsule.unload_capsule("mine")
+    assert not pccl.capsule.capsules()
     return listed, chosen, bool(torch.equal(x, expected))
 
 
@@ -302,7 +302,7 @@ def load_what_switches_on_torch(rank: int, world_size: int, path: str) -> str:
     import torch.distributed as dist
 
     with pytest.raises(pccl.UnsupportedError) as refused:
-        pccl.load_capsule(path)
+        pccl.capsule.load_capsule(path)
     x = torch.ones(10)
     dist.all_reduce(x)
     assert x[0] == world_size
@@ -324,7 +324,7 @@ def use_what_is_given(rank: int, world_size: int) -> tuple[list[str], str, bool]
     x = torch.full((64,), rank + 1, dtype=torch.int32)
     dist.all_reduce(x)
     chosen = pccl.explain("all_reduce", 256).chosen.algorithm
-    return [each.name for each in pccl.capsules()], chosen, bool((x == 3).all())
+    return [each.name for each in pccl.capsule.capsules()], chosen, bool((x == 3).all())
 
 
 def test_the_environment_gives_capsules_to_programs_that_know_nothing_of_them(

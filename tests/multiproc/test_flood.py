@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pccl import p2p
-from pccl.process_doors import doors_of
+from pccl.diagnostics.process_addresses import doors_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

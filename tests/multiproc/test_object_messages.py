@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pccl
-from pccl import objects
+from pccl.communicator import objects
 from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:

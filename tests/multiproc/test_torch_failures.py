@@ -107,22 +107,22 @@ def memory_of_those_who_gave_up_is_not_taken(rank: int, world_size: int) -> None
 def monitored_barrier_names_the_missing(rank: int, world_size: int) -> None:
     import pccl
 
-    pccl.monitored_barrier()
-    pccl.monitored_barrier(timeout=timedelta(seconds=20), wait_all_ranks=True)
+    pccl.torch.monitored_barrier()
+    pccl.torch.monitored_barrier(timeout=timedelta(seconds=20), wait_all_ranks=True)
     missing = world_size - 1
     group = dist.new_group()
     if rank == 0:
         with pytest.raises(RuntimeError, match=rf"Rank {missing} failed to pass monitoredBarrier"):
-            pccl.monitored_barrier(group, UNHURRIED)
+            pccl.torch.monitored_barrier(group, UNHURRIED)
     elif rank != missing:
         with pytest.raises(RuntimeError, match="monitoredBarrier"):
-            pccl.monitored_barrier(group, UNHURRIED)
+            pccl.torch.monitored_barrier(group, UNHURRIED)
     wait_for_all("first")
     group = dist.new_group()
     if rank == 0:
         everyone = ", ".join(str(other) for other in range(1, world_size))
         with pytest.raises(RuntimeError, match=rf"Ranks {everyone} failed to pass"):
-            pccl.monitored_barrier(group, SHORT, wait_all_ranks=True)
+            pccl.torch.monitored_barrier(group, SHORT, wait_all_ranks=True)
     wait_for_all("second")
 
 

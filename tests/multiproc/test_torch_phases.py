@@ -39,7 +39,7 @@ def init(rank: int, options: Any) -> None:
 
 def switch_between_collectives(rank: int, world_size: int) -> list[Any]:
     init(rank, pccl.Options(cluster=pccl.Cluster(DESCRIPTION)))
-    assert pccl.current_phase() is None
+    assert pccl.phases.current_phase() is None
     x = torch.full((1000,), float(rank))
     works = [dist.all_reduce(torch.ones(5000), async_op=True) for _ in range(4)]
     pccl.switch_phase("ring")
@@ -114,7 +114,7 @@ def test_training_does_not_notice() -> None:
 def find_cluster_in_environment(rank: int, world_size: int) -> str | None:
     init(rank, None)
     pccl.switch_phase("ring")
-    phase = pccl.current_phase()
+    phase = pccl.phases.current_phase()
     dist.destroy_process_group()
     return phase
 

@@ -105,7 +105,7 @@ def the_record_has_what_ran(rank: int, world_size: int) -> None:
         dist.send(torch.ones(2), 1, tag=7)
     elif rank == 1:
         dist.recv(torch.ones(2), 0, tag=7)
-    record = pccl.flight_record()
+    record = pccl.diagnostics.flight_record()
     entries = [entry for entry in record["entries"] if entry["group"] == record["groups"][-1]["id"]]
     assert [entry["state"] for entry in entries] == ["completed"] * len(entries)
     assert entries[0]["operation"].startswith("all_reduce #1 (sum of 3 float32")
@@ -115,7 +115,7 @@ def the_record_has_what_ran(rank: int, world_size: int) -> None:
         assert "(tag 7, 8 bytes)" in entries[2]["operation"]
     for _ in range(3000):
         dist.barrier()
-    entries = pccl.flight_record()["entries"]
+    entries = pccl.diagnostics.flight_record()["entries"]
     assert len(entries) >= 2000
     assert entries[-1]["sequence"] == 3002
 
@@ -241,7 +241,7 @@ def a_communicator_has_the_same_verbs(rank: int, world_size: int, transports: st
     x = np.ones(5)
     smaller.all_reduce(x)
     assert (x == world_size - 1).all()
-    names = {group["name"] for group in pccl.flight_record()["groups"]}
+    names = {group["name"] for group in pccl.diagnostics.flight_record()["groups"]}
     assert {"world", "world:shrunk"} <= names
     with pytest.raises(pccl.AbortedError):
         comm.barrier()

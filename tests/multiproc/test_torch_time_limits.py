@@ -39,7 +39,7 @@ def run_without_limit(rank: int, size: int, timeout: timedelta) -> None:
     other = dist.new_group(timeout=timeout)
     time.sleep(LATE_S * rank)
     dist.barrier(other)
-    pccl.monitored_barrier(timeout=timeout)
+    pccl.torch.monitored_barrier(timeout=timeout)
     assert len(pccl.health(timeout=timeout)) == size
     world.set_timeout(timeout)
     dist.barrier()
@@ -58,7 +58,7 @@ def refuse_negative_ones(rank: int, size: int) -> None:
     for call in (
         lambda: summed(world, wrong),
         lambda: dist.new_group(timeout=wrong),
-        lambda: pccl.monitored_barrier(timeout=wrong),
+        lambda: pccl.torch.monitored_barrier(timeout=wrong),
         lambda: pccl.health(timeout=wrong),
         lambda: world.set_timeout(wrong),
     ):

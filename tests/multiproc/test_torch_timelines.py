@@ -12,10 +12,11 @@ import torch
 import torch.distributed as dist
 
 import pccl
-from pccl import local_ranks, timeline
-from pccl.capsule_recording import Recorded
-from pccl.capsule_timeline import recorded
-from pccl.capsule_timeline_torch import record_rank
+from pccl import timeline
+from pccl._internal import local_ranks
+from pccl.bench.capsule_recording import Recorded
+from pccl.bench.capsule_timeline import recorded
+from pccl.bench.capsule_timeline_torch import record_rank
 from support import algorithms
 from support.launch import new_store, not_on_gloo, run_ranks
 
@@ -35,7 +36,7 @@ def record_a_ring(rank: int, world_size: int) -> tuple[str, Counter[tuple[int, i
     dist.init_process_group(
         "pccl", store=new_store(), rank=rank, world_size=world_size, pg_options=options
     )
-    pccl.load_capsule(RING, sizes="1B..")
+    pccl.capsule.load_capsule(RING, sizes="1B..")
     x = torch.ones(3000)
     dist.all_reduce(x)  # nobody looks
     timeline.record()

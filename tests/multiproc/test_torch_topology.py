@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 import pccl
-from pccl import _register
+from pccl.torch import registration
 from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no topology")]
@@ -48,7 +48,7 @@ def gpus_are_shown(rank: int, world_size: int, labels: list[str]) -> None:
         # Of further groups torch knows the device, and the current one says nothing. It would use
         # that device at once if it made one here.
         dist.group.WORLD.bound_device_id = torch.device("cuda", 5)
-        assert _register._gpu_in_use() == labels[5]
+        assert registration._gpu_in_use() == labels[5]
 
 
 def cuda_is_left_alone(rank: int, world_size: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import pccl
 from pccl import p2p
-from pccl.arguments import refusal
+from pccl._internal.arguments import refusal
 from pccl.topology import Job
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 import pccl
 import pccl.lang as pl
-from pccl import program_files
+from pccl.cli import program_files
 from support import algorithms, msccl_xml, mscclpp_plans
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import pytest
 
 import pccl
 import pccl.lang as pl
-from pccl import program_files, simulator, topology
+from pccl import simulator, topology
+from pccl.cli import program_files
 from support import algorithms
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from pccl.local_ranks import run_ranks
+from pccl._internal.local_ranks import run_ranks
 from support import algorithms
 
 if TYPE_CHECKING:

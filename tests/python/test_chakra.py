@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
-from pccl import chakra
+from pccl.diagnostics import chakra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,7 +185,8 @@ out = np.empty(500 * 2, np.float64)
 comm.all_gather(out, np.ones(500))
 comm.barrier()
 import json, pathlib, sys
-pathlib.Path(sys.argv[1], f"flight-a-{comm.rank}.json").write_text(json.dumps(pccl.flight_record()))
+record = json.dumps(pccl.diagnostics.flight_record())
+pathlib.Path(sys.argv[1], f"flight-a-{comm.rank}.json").write_text(record)
 """
     program = tmp_path / "job.py"
     program.write_text(code)
@@ -210,7 +211,7 @@ def test_flight_records_have_fields_of_what_was_called() -> None:
 
     comm = pccl.Communicator(rank=0, world_size=1)
     comm.all_reduce(np.ones(3, np.int16), op="max")
-    record = pccl.flight_record()
+    record = pccl.diagnostics.flight_record()
     group = record["groups"][-1]
     assert group["global_ranks"] == [0]
     last = record["entries"][-1]

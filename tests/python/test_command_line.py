@@ -16,10 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 import pccl
-from pccl import process_doors, topology
+from pccl import topology
 from pccl.bench import tune
 from pccl.cli import status
 from pccl.cli.main import app
+from pccl.diagnostics import process_addresses
 
 COMMANDS = [command.name for command in app.registered_commands if command.name]
 GROUPS = {group.name: group.typer_instance for group in app.registered_groups if group.name}
@@ -195,7 +196,7 @@ def test_a_process_that_may_not_be_looked_at_is_said_to_be_so(
     def refuse(_pid: int) -> list[str]:
         raise PermissionError
 
-    monkeypatch.setattr(process_doors, "doors_of", refuse)
+    monkeypatch.setattr(process_addresses, "doors_of", refuse)
     with pytest.raises(ValueError, match=f"not let this user look at process {os.getpid()}: ask"):
         status.status(str(os.getpid()))
     assert capsys.readouterr().out == ""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench.cases import COLLECTIVES
-from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How GPUs would do a collective, as ``pccl.device_plan`` tells without one."""
+"""How GPUs would do a collective, as ``pccl.gpu.device_plan`` tells without one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pccl import _core
 
 
 def test_small_messages_go_by_ll_and_large_ones_do_not() -> None:
-    assert pccl.device_plan("all_reduce", 1024, 8).protocol == "ll"
-    large = pccl.device_plan("all_reduce", 64 << 20, 2)
+    assert pccl.gpu.device_plan("all_reduce", 1024, 8).protocol == "ll"
+    large = pccl.gpu.device_plan("all_reduce", 64 << 20, 2)
     assert large.protocol != "ll"
     assert 1 <= large.blocks <= 128
 
@@ -19,7 +19,7 @@ def test_small_messages_go_by_ll_and_large_ones_do_not() -> None:
 @pytest.mark.parametrize("world_size", [-1, 0, 1, 9])
 def test_groups_that_gpus_cannot_make_are_refused(world_size: int) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match="2 to 8 work"):
-        pccl.device_plan("all_reduce", 1024, world_size)
+        pccl.gpu.device_plan("all_reduce", 1024, world_size)
 
 
 def test_former_names_of_protocols_are_taken_with_a_warning() -> None:

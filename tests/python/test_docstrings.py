@@ -27,12 +27,20 @@ PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
 PUBLIC_MODULES = [
     "pccl",
+    "pccl.capsule",
+    "pccl.communicator",
+    "pccl.diagnostics",
+    "pccl.explanation",
+    "pccl.gpu",
     "pccl.lang",
+    "pccl.launch",
     "pccl.p2p",
+    "pccl.phases",
     "pccl.schedule",
     "pccl.simulator",
     "pccl.timeline",
     "pccl.topology",
+    "pccl.torch",
 ]
 # Those, with what users call below them.
 PYTHON_MODULES = [*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"]
@@ -154,20 +162,20 @@ NEVER_RAISE = {
     "_torch.ProcessGroupPCCL.loaded_capsules",
     "_torch.ProcessGroupPCCL.perform_nocolor_split",
     "pccl.Cluster.audit",
-    "pccl.LoadedCapsule.row",
-    "pccl.PeerHealth.row",
-    "pccl.advice.Cost.row",
+    "pccl.capsule.LoadedCapsule.row",
+    "pccl.results.peer_health.PeerHealth.row",
+    "pccl.phase_costs.Cost.row",
     "pccl.bench.Job.cases",
     "pccl.bench.Job.expected_seconds",
     "pccl.bench.Row.line",
     "pccl.bench.Row.of",
     "pccl.bench.Row.row",
-    "pccl.cluster_results.Sight.row",
-    "pccl.cluster_results.SwitchPlan.row",
-    "pccl.cluster_results.SwitchTimes.row",
-    "pccl.cluster_watch.Drift.row",
-    "pccl.cluster_watch.StepMedian.row",
-    "pccl.flight_record",
+    "pccl.phases.results.Sight.row",
+    "pccl.phases.results.SwitchPlan.row",
+    "pccl.phases.results.SwitchTimes.row",
+    "pccl.phases.watch.Drift.row",
+    "pccl.phases.watch.StepMedian.row",
+    "pccl.diagnostics.flight_record",
     "pccl.p2p.Descriptor.serialize",
     "pccl.p2p.Memory.descriptor",
     "pccl.p2p.Message.cancel",
@@ -192,10 +200,10 @@ NEVER_RAISE = {
     "pccl.phase_costs.group_switched",
     "pccl.phase_costs.ring_all_reduce",
     "pccl.register",
-    "pccl.schedule_steps.Step.row",
+    "pccl.results.schedule_steps.Step.row",
     "pccl.simulator.Replay.row",
     "pccl.simulator.StepTime.row",
-    "pccl.switched_replay.PhaseReplay.row",
+    "pccl.simulator.switched_replay.PhaseReplay.row",
     "pccl.timeline.Hop.row",
     "pccl.timeline.MeasuredStep.row",
     "pccl.timeline.Timeline.of_call",
@@ -285,7 +293,7 @@ def public_values() -> list[tuple[str, object]]:
     for module in map(imported, PYTHON_MODULES):
         for name in module.__all__:
             if is_python(value := getattr(module, name)):
-                found[value] = f"{module.__name__}.{name}"
+                found.setdefault(value, f"{module.__name__}.{name}")
     for value in results():
         found.setdefault(value, f"{value.__module__}.{value.__name__}")
     return [(name, value) for value, name in found.items()]

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import pccl
 from pccl import topology
-from pccl.explanation import ChosenBy, Explanation, Way
+from pccl.explanation import Explanation, Way
+
+if TYPE_CHECKING:
+    from pccl.explanation.choices import ChosenBy
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 

@@ -8,8 +8,8 @@ import typing
 
 import pytest
 
-from pccl.flight import explain
-from pccl.flight_files import load
+from pccl.diagnostics.flight import explain
+from pccl.diagnostics.flight_files import load
 
 if typing.TYPE_CHECKING:
     from pathlib import Path

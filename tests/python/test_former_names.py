@@ -4,19 +4,65 @@
 from __future__ import annotations
 
 import builtins
+import importlib
+import subprocess
+import sys
 
 import pytest
 
 import pccl
 from pccl import errors, p2p
+from pccl.former_names import FORMER_MODULES, FORMER_VALUES
 
 
 @pytest.mark.parametrize("module", [pccl, errors])
 def test_the_former_class_of_timeouts_is_the_present_one(module: object) -> None:
-    with pytest.warns(DeprecationWarning, match=r"now called pccl\.TimeoutError"):
+    with pytest.warns(DeprecationWarning, match=r"now called pccl\.(errors\.)?TimeoutError"):
         former = module.CollectiveTimeoutError  # type: ignore[attr-defined]
     assert former is pccl.TimeoutError
     assert issubclass(pccl.TimeoutError, builtins.TimeoutError)
+
+
+@pytest.mark.parametrize("former", sorted(FORMER_MODULES))
+def test_modules_are_imported_under_their_former_names(
+    former: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importlib.import_module("torch")
+    present = importlib.import_module(FORMER_MODULES[former])
+    monkeypatch.delitem(sys.modules, former, raising=False)
+    with pytest.warns(DeprecationWarning, match=f"^{former} is now called {present.__name__}$"):
+        assert importlib.import_module(former) is present
+    assert present.__spec__ is not None
+    assert present.__spec__.name == present.__name__
+
+
+@pytest.mark.parametrize("former", sorted(FORMER_VALUES))
+def test_values_are_found_under_their_former_names(former: str) -> None:
+    importlib.import_module("torch")
+    home, _, name = former.rpartition(".")
+    present, _, present_name = FORMER_VALUES[former].rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"^{former} is now called {present}"):
+        found = getattr(importlib.import_module(home), name)
+    assert found is getattr(importlib.import_module(present), present_name)
+    assert name not in importlib.import_module(home).__all__
+
+
+def test_the_line_that_uses_a_former_name_is_warned() -> None:
+    lines = {
+        "import pccl.given_file": "pccl._internal.given_file",
+        "from pccl.table import Table": "pccl.results.table",
+        "from pccl import sizes": "pccl._internal.sizes",
+        "from pccl import RankError": "pccl.launch.RankError",
+        "import pccl; pccl.flight": "pccl.diagnostics.flight",
+    }
+    for line, present in lines.items():
+        done = subprocess.run(
+            [sys.executable, "-c", line], capture_output=True, text=True, check=False, timeout=120
+        )
+        # Python shows these warnings for the main program alone.
+        assert done.returncode == 0
+        assert "<string>:1: DeprecationWarning: pccl." in done.stderr, line
+        assert f"is now called {present}" in done.stderr, line
 
 
 def test_a_notification_has_its_former_field() -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from pccl import flight_files, given_file
+from pccl._internal import given_file
+from pccl.diagnostics import flight_files
 from support import algorithms
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ MIB = 1 << 20
 @pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize("collective", KINDS)
 def test_one_launch_is_what_device_plan_gives(collective: str, count: int, nbytes: int) -> None:
-    explained = pccl.explain(collective, nbytes, pccl.Gpus(count))
+    explained = pccl.explain(collective, nbytes, pccl.explanation.Gpus(count))
     has_blocks = collective not in ("all_reduce", "reduce", "broadcast")
     if len(explained.launches) == 1:
         (launch,) = explained.launches
-        plan = pccl.device_plan(collective, nbytes // count if has_blocks else nbytes, count)
+        plan = pccl.gpu.device_plan(collective, nbytes // count if has_blocks else nbytes, count)
         assert (launch.protocol, launch.blocks, launch.threads) == (
             plan.protocol,
             plan.blocks,
@@ -31,10 +31,10 @@ def test_one_launch_is_what_device_plan_gives(collective: str, count: int, nbyte
 
 
 def test_a_very_large_all_reduce_is_two_launches() -> None:
-    explained = pccl.explain("all_reduce", 512 * MIB, pccl.Gpus(4))
+    explained = pccl.explain("all_reduce", 512 * MIB, pccl.explanation.Gpus(4))
     assert [launch.kernel for launch in explained.launches] == ["reduce_scatter", "copy engines"]
     assert [launch.nbytes for launch in explained.launches] == [128 * MIB] * 2
-    assert len(pccl.explain("all_reduce", 512 * MIB, pccl.Gpus(2)).launches) == 1
+    assert len(pccl.explain("all_reduce", 512 * MIB, pccl.explanation.Gpus(2)).launches) == 1
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_very_large_all_reduce_is_two_launches() -> None:
 def test_kernels_are_those_that_make_the_collective(
     collective: str, nbytes: int, kernel: str, protocol: str
 ) -> None:
-    (launch,) = pccl.explain(collective, nbytes, pccl.Gpus(4)).launches
+    (launch,) = pccl.explain(collective, nbytes, pccl.explanation.Gpus(4)).launches
     assert (launch.kernel, launch.protocol) == (kernel, protocol)
 
 
 def test_an_explanation_shows_itself() -> None:
-    explained = pccl.explain("all_reduce", 1024, pccl.Gpus(4, 100))
+    explained = pccl.explain("all_reduce", 1024, pccl.explanation.Gpus(4, 100))
     heading, line = repr(explained).splitlines()
     assert heading == (
         "all_reduce of 1024 bytes, 4 GPUs of sm_100, by what was measured on 4 x H200"
@@ -73,11 +73,11 @@ def test_an_explanation_shows_itself() -> None:
 @pytest.mark.parametrize(
     ("gpus", "words"),
     [
-        (pccl.Gpus(1), "2 to 8 work"),
-        (pccl.Gpus(9), "2 to 8 work"),
-        (pccl.Gpus(4, 0), "no GPU is of architecture 0"),
+        (pccl.explanation.Gpus(1), "2 to 8 work"),
+        (pccl.explanation.Gpus(9), "2 to 8 work"),
+        (pccl.explanation.Gpus(4, 0), "no GPU is of architecture 0"),
     ],
 )
-def test_gpus_that_make_no_group_are_refused(gpus: pccl.Gpus, words: str) -> None:
+def test_gpus_that_make_no_group_are_refused(gpus: pccl.explanation.Gpus, words: str) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match=words):
         pccl.explain("all_reduce", 1024, gpus)

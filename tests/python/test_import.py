@@ -83,7 +83,7 @@ def test_the_entry_points_register_twice_without_complaint(group: str) -> None:
 def test_torch_imports_although_registration_fails() -> None:
     program = """
         import sys
-        sys.modules["pccl._register"] = None
+        sys.modules["pccl.torch.registration"] = None
         import torch
         print(torch.ones(1).item())
     """

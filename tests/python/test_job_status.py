@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pccl import _core, job_status
+from pccl import _core
+from pccl.diagnostics import job_status
 
 GROUP = {"id": 1, "name": "world", "rank": 0, "size": 2, "device": "cpu", "key": "00" * 16}
 ENTRY = {"ticket": 1, "group": 1, "state": "started", "operation": "all_reduce #1 (8 float32)"}

@@ -260,7 +260,7 @@ def _once_unlocked(switch: Callable[[], pccl.Switched]) -> pccl.Switched:
     while True:
         try:
             return switch()
-        except pccl.SwitchError as error:
+        except pccl.phases.SwitchError as error:
             if "held by session" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
@@ -369,7 +369,9 @@ def test_what_dies_after_its_commit_is_brought_back(bed: TestBed) -> None:
 
     timer = threading.Timer(0.5, kill)
     timer.start()
-    with pytest.raises(pccl.SwitchError, match="phase two: rolled back: switch ocs1: ") as failed:
+    with pytest.raises(
+        pccl.phases.SwitchError, match="phase two: rolled back: switch ocs1: "
+    ) as failed:
         cluster.switch("two")
     timer.join()
     assert [each.found for each in failed.value.result.switches] == before
@@ -418,7 +420,7 @@ def test_names_who_holds_the_lock(bed: TestBed) -> None:
     cluster = cluster_of(bed)
     with ncclient_session(bed) as session, session.locked("candidate"):
         holder = f"held by session {session.session_id}"
-        with pytest.raises(pccl.SwitchError, match=holder) as denied:
+        with pytest.raises(pccl.phases.SwitchError, match=holder) as denied:
             cluster.switch("ring")
         assert denied.value.result.outcome == "refused"
     assert cluster.switch("ring").outcome == "switched"
@@ -442,7 +444,7 @@ def test_a_candidate_that_was_left_edited_is_told_and_cleared_on_demand(bed: Tes
     left_edited(bed)
     words = r"holds edits .*adds pair \(ingress 100, egress 101\).*discard_candidate=True"
     for _ in range(2):  # the first refusal has thrown nothing away
-        with pytest.raises(pccl.SwitchError, match=words) as refused:
+        with pytest.raises(pccl.phases.SwitchError, match=words) as refused:
             cluster.switch("pairs")
         assert refused.value.result.outcome == "refused"
         assert candidate_of(bed) == RING | {(100, 101)}
@@ -548,7 +550,7 @@ def test_a_job_switches_the_servers(bed: TestBed, monkeypatch: pytest.MonkeyPatc
         comm.all_reduce(x)
         with pccl.phase("pairs", timeout=30.0) as switched:
             half.all_reduce(x)
-        return [switched.outcome, float(x[-1]), pccl.current_phase()]
+        return [switched.outcome, float(x[-1]), pccl.phases.current_phase()]
 
     found = pccl.run(body, ranks=4, cluster=cluster_of(bed), timeout=60)
     assert found == [["switched", 8.0, "ring"]] * 4

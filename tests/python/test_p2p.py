@@ -669,7 +669,7 @@ def test_the_flight_record_has_what_sessions_did():
         with pytest.raises(pccl.UnavailableError):
             b.write(mine[:30], remote[:30]).wait(20)
         b.disconnect("recorder")
-    sessions = pccl.flight_record()["sessions"]
+    sessions = pccl.diagnostics.flight_record()["sessions"]
     events = [each for each in sessions["events"] if each["session"] == "recorded"]
     assert [each["event"] for each in events] == ["connected", "lost"]
     assert all(each["peer"].startswith('session "recorder" (process ') for each in events)

@@ -71,9 +71,9 @@ def test_torch_imports_even_when_the_extension_cannot_load() -> None:
 
 def test_another_release_of_torch_is_refused_in_words() -> None:
     code = (
-        "import torch; from pccl import _compatibility\n"
+        "import torch; from pccl.torch import compatibility\n"
         "torch.__version__ = '2.10.1+cpu'\n"
-        "try: _compatibility.require_matching_torch()\n"
+        "try: compatibility.require_matching_torch()\n"
         "except ImportError as error: print(error)"
     )
     message = python(code)
@@ -226,9 +226,10 @@ def test_torch_that_pip_hides_is_not_said_to_be_missing(
 
 def test_torch_of_a_build_without_it_is_refused_in_words() -> None:
     code = (
-        "from pccl import _build_info, _compatibility\n"
+        "from pccl import _build_info\n"
+        "from pccl.torch import compatibility\n"
         "_build_info.TORCH_VERSION = ''\n"
-        "try: _compatibility.require_matching_torch()\n"
+        "try: compatibility.require_matching_torch()\n"
         "except ImportError as error: print(error)"
     )
     message = python(code)

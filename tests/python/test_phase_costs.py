@@ -76,8 +76,8 @@ def test_table_two() -> None:
 )
 def test_table_three(mib: int, static: float, switched: float) -> None:
     on = links(64)
-    groups = pccl.Operation("all_reduce", mib * MIB, size=8, stride=8)
-    advice = pccl.advise([groups], on, reconfiguration=25e-3)
+    groups = pccl.phase_costs.Operation("all_reduce", mib * MIB, size=8, stride=8)
+    advice = pccl.phase_costs.advise([groups], on, reconfiguration=25e-3)
     assert advice.stay * 1e3 == pytest.approx(static, abs=0.06)
     assert advice.switched * 1e3 == pytest.approx(switched, abs=0.06)
     assert advice.switch == (static > switched)
@@ -100,11 +100,11 @@ def test_the_predictions_for_a_small_testbed() -> None:
 
 def test_one_switch_serves_all_repetitions() -> None:
     on = links(64)
-    one = pccl.Operation("all_reduce", 16 * MIB, size=8, stride=8)
-    assert not pccl.advise([one], on, reconfiguration=25e-3).switch
-    two = pccl.Operation("all_reduce", 16 * MIB, size=8, stride=8, times=2)
-    assert pccl.advise([two], on, reconfiguration=25e-3).switch
-    assert "switch: " in str(pccl.advise([two], on, reconfiguration=25e-3))
+    one = pccl.phase_costs.Operation("all_reduce", 16 * MIB, size=8, stride=8)
+    assert not pccl.phase_costs.advise([one], on, reconfiguration=25e-3).switch
+    two = pccl.phase_costs.Operation("all_reduce", 16 * MIB, size=8, stride=8, times=2)
+    assert pccl.phase_costs.advise([two], on, reconfiguration=25e-3).switch
+    assert "switch: " in str(pccl.phase_costs.advise([two], on, reconfiguration=25e-3))
 
 
 def test_refuses_what_makes_no_sense() -> None:
@@ -113,8 +113,10 @@ def test_refuses_what_makes_no_sense() -> None:
     with pytest.raises(ValueError, match="at least 2 ranks"):
         links(1)
     with pytest.raises(ValueError, match="are no group of 64"):
-        pccl.advise(
-            [pccl.Operation("all_reduce", 1, size=8, stride=9)], links(64), reconfiguration=0
+        pccl.phase_costs.advise(
+            [pccl.phase_costs.Operation("all_reduce", 1, size=8, stride=9)],
+            links(64),
+            reconfiguration=0,
         )
     with pytest.raises(ValueError, match="all_reduce or all_to_all"):
-        pccl.Operation("broadcast", 1)
+        pccl.phase_costs.Operation("broadcast", 1)

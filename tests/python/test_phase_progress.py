@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
-from pccl import cluster_progress
+from pccl.phases import progress as cluster_progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pccl.cluster_progress import PhaseProgress
+    from pccl.phases.progress import PhaseProgress
 
 PHASES = {"ring": {"links": "ring"}, "star": {"links": [[0, 1], [0, 2]]}}
 

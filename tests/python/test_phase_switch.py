@@ -68,7 +68,7 @@ def expected(ranks: list[int], elements: int = 1000) -> list[float]:
 
 def test_collectives_follow_the_phase(transports: str) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
-        seen: list[Any] = [pccl.current_phase()]
+        seen: list[Any] = [pccl.phases.current_phase()]
         for phase in ["ring", "both_ways", "passed_on", "ring"]:
             result = pccl.switch_phase(phase)
             gathered = np.empty(RANKS * 3)
@@ -77,7 +77,7 @@ def test_collectives_follow_the_phase(transports: str) -> None:
             comm.broadcast(told, root=2)
             ways = {way.over for way in comm.explain("all_reduce", 8000)}
             seen.append([phase, result.outcome, total(comm), gathered.tolist(), told[0], ways])
-            assert pccl.current_phase() == phase
+            assert pccl.phases.current_phase() == phase
         return seen
 
     for seen in run(body):
@@ -118,7 +118,7 @@ def test_groups_that_were_split_off_follow(transports: str) -> None:
             except pccl.UnsupportedError as error:
                 apart = str(error)
             pair = total(before)
-        return [alone, whole, apart, pair, pccl.current_phase(), total(comm)]
+        return [alone, whole, apart, pair, pccl.phases.current_phase(), total(comm)]
 
     for rank, (alone, whole, apart, pair, phase, again) in enumerate(run(body)):
         assert "phase ring of the network " in alone
@@ -146,7 +146,7 @@ def test_a_dry_run_changes_nothing() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
         result = pccl.switch_phase("both_ways", dry_run=True)
-        return [result.outcome, pccl.current_phase(), total(comm)]
+        return [result.outcome, pccl.phases.current_phase(), total(comm)]
 
     assert run(body) == [["prepared", "ring", expected([0, 1, 2, 3])]] * RANKS
 
@@ -176,7 +176,7 @@ def test_a_phase_that_cannot_be_used_is_refused_before_anything_is_switched(
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
         kind, reason = failure_of(phase)
-        return [kind, reason, pccl.current_phase(), total(comm)]
+        return [kind, reason, pccl.phases.current_phase(), total(comm)]
 
     for kind, reason, current, summed in run(body):
         assert kind == "InvalidArgumentError"
@@ -240,7 +240,7 @@ def test_a_rank_that_dies_meanwhile_is_named(transports: str, killed: int) -> No
             os.kill(os.getpid(), signal.SIGKILL)
         return [*failure_of("ring", timeout=20.0), ""]
 
-    with pytest.raises(pccl.RankError) as caught:
+    with pytest.raises(pccl.launch.RankError) as caught:
         run(lambda comm: named(body(comm), killed))
     assert caught.value.rank == killed
 
@@ -264,7 +264,7 @@ def test_those_who_are_left_are_in_one_phase(killed: int, left_in: str) -> None:
         pids = np.zeros(RANKS, dtype=np.int64)
         comm.all_gather(pids, np.array([os.getpid()]))
         pccl.switch_phase("pairs")
-        cluster = pccl.phases._cluster()
+        cluster = pccl.phases.switching._cluster()
         real = cluster._switch_text
 
         def switch_and_kill(phase: str, **options: Any) -> str:
@@ -276,11 +276,11 @@ def test_those_who_are_left_are_in_one_phase(killed: int, left_in: str) -> None:
         cluster._switch_text = switch_and_kill  # type: ignore[method-assign]
         kind, reason = failure_of("passed_on", timeout=20.0)
         assert killed != 0 or (kind == "PeerLostError" and "rank 0" in reason), (kind, reason)
-        assert pccl.current_phase() == left_in
+        assert pccl.phases.current_phase() == left_in
         if comm.rank in {1, 3}:
             assert total(part) == expected([0, 1])
 
-    with pytest.raises(pccl.RankError) as caught:
+    with pytest.raises(pccl.launch.RankError) as caught:
         run(body)
     assert caught.value.rank == killed, str(caught.value)
 
@@ -373,9 +373,9 @@ def test_messages_go_where_links_are() -> None:
 def test_a_job_and_its_cluster_are_one() -> None:
     def body(comm: pccl.Communicator, own: pccl.Cluster) -> None:
         with pytest.raises(pccl.UnavailableError, match="a job is on this cluster"):
-            pccl.phases._cluster().switch("ring")
+            pccl.phases.switching._cluster().switch("ring")
         with pytest.raises(pccl.InvalidArgumentError, match="is another group's"):
-            pccl.Communicator(cluster=pccl.phases._cluster())
+            pccl.Communicator(cluster=pccl.phases.switching._cluster())
         with pytest.raises(pccl.InvalidArgumentError, match="4 devices for a group of 1"):
             pccl.Communicator(cluster=own)
 
@@ -389,7 +389,7 @@ def test_the_environment_names_a_cluster(tmp_path: Any, monkeypatch: pytest.Monk
 
     def body(comm: pccl.Communicator) -> str | None:
         pccl.switch_phase("ring")
-        return pccl.current_phase()
+        return pccl.phases.current_phase()
 
     assert pccl.run(body, ranks=2, timeout=60) == ["ring", "ring"]
 
@@ -402,7 +402,7 @@ def test_two_hundred_switches(transports: str) -> None:
             x[:] = comm.rank
             comm.all_reduce(x)
             assert x[0] == x[99] == 6.0
-        return float(pccl.phases._cluster().generation if comm.rank == 0 else 200)
+        return float(pccl.phases.switching._cluster().generation if comm.rank == 0 else 200)
 
     assert run(body) == [200.0] * RANKS
 
@@ -427,7 +427,7 @@ def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int, tmp_path
             await_told(tmp_path, who)
         wait = interrupted if comm.rank == who else failure_of
         kind, reason = wait("both_ways", 0.5 if comm.rank == who else 20.0)
-        phase = pccl.current_phase()
+        phase = pccl.phases.current_phase()
         tell(tmp_path, comm.rank)
         await_told(tmp_path, *range(RANKS))  # who calls again at once does not say why it gave up
         pccl.switch_phase("both_ways", timeout=20.0)
@@ -443,7 +443,7 @@ def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int, tmp_path
 def test_an_interrupt_between_the_switches_steps_rolls_back() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
-        cluster = pccl.phases._cluster()
+        cluster = pccl.phases.switching._cluster()
         real = cluster._switch_text
 
         def interrupt(phase: str, *, drain: Any, **options: Any) -> str:
@@ -459,7 +459,7 @@ def test_an_interrupt_between_the_switches_steps_rolls_back() -> None:
         except KeyboardInterrupt:
             kind, reason = "KeyboardInterrupt", ""
         cluster._switch_text = real  # type: ignore[method-assign]
-        phase = pccl.current_phase()
+        phase = pccl.phases.current_phase()
         if comm.rank == 0:
             assert cluster.phase_shown() == "ring"
         return [kind, reason, phase, total(comm)]
@@ -474,7 +474,7 @@ def test_an_interrupt_between_the_switches_steps_rolls_back() -> None:
 def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
-        cluster = pccl.phases._cluster()
+        cluster = pccl.phases.switching._cluster()
         real = cluster._switch_text
 
         def refuse(phase: str, **options: Any) -> str:
@@ -483,10 +483,10 @@ def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
         cluster._switch_text = refuse  # type: ignore[method-assign, assignment]
         try:
             pccl.switch_phase("both_ways")
-        except pccl.SwitchError as error:
+        except pccl.phases.SwitchError as error:
             found = [error.result.outcome, error.code, str(error)]
         cluster._switch_text = real  # type: ignore[method-assign]
-        return [*found, pccl.current_phase(), total(comm)]
+        return [*found, pccl.phases.current_phase(), total(comm)]
 
     for outcome, code, reason, phase, summed in run(body):
         assert (outcome, code) == ("refused", "unavailable")

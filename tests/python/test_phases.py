@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from pccl.cluster_results import Sight
-from pccl.table import Table
+from pccl.phases.results import Sight
+from pccl.results.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -309,7 +309,7 @@ def test_watching_leaves_switches_with_an_address_alone_between_looks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rests: list[float] = []
-    monkeypatch.setattr("pccl.cluster_watch.time.sleep", rests.append)
+    monkeypatch.setattr("pccl.phases.watch.time.sleep", rests.append)
     switch = {
         "name": "s",
         "address": "netconf://nobody@127.0.0.1:9",

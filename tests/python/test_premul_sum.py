@@ -32,7 +32,7 @@ def run(body: Any, *args: object) -> list[Any]:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
 def test_every_reduction_takes_it(dtype: str) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
-        op = pccl.PremulSum(FACTORS[comm.rank])
+        op = pccl.communicator.PremulSum(FACTORS[comm.rank])
         everywhere = given(comm.rank, dtype)
         comm.all_reduce(everywhere, op)
         at_root = given(comm.rank, dtype)
@@ -58,7 +58,7 @@ def test_every_reduction_takes_it(dtype: str) -> None:
 def test_by_every_algorithm_and_without_waiting(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def body(comm: pccl.Communicator) -> Any:
         x = given(comm.rank, "float32")
-        comm.all_reduce(x, op=pccl.PremulSum(FACTORS[comm.rank]), async_op=True).wait()
+        comm.all_reduce(x, op=pccl.communicator.PremulSum(FACTORS[comm.rank]), async_op=True).wait()
         return x
 
     monkeypatch.setenv("PCCL_ALGORITHM", f"all_reduce={way}")
@@ -67,7 +67,7 @@ def test_by_every_algorithm_and_without_waiting(way: str, monkeypatch: pytest.Mo
 
 
 def test_what_it_is_not_for(solo: pccl.Communicator) -> None:
-    op = pccl.PremulSum(2.0)
+    op = pccl.communicator.PremulSum(2.0)
     assert repr(op) == "PremulSum(factor=2.0)"
     assert op.factor == 2.0
     with pytest.raises(pccl.UnsupportedError, match="no multiplication of int64 by a factor"):

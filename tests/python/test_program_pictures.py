@@ -12,7 +12,7 @@ import pytest
 import pccl
 import pccl.lang as pl
 from pccl import simulator
-from pccl.timeline_plot import draw_timeline
+from pccl.timeline.plot import draw_timeline
 from support.drawn import Drawn, Subject
 
 if TYPE_CHECKING:

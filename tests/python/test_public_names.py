@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 import subprocess
 import sys
@@ -15,14 +14,12 @@ import pytest
 import pccl
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-MODULES = [
-    "pccl",
-    *(
-        f"pccl.{name}"
-        for name in pccl.__all__
-        if name not in pccl._LAZY and inspect.ismodule(getattr(pccl, name))
-    ),
-]
+MODULES = ["pccl", "pccl.errors", *(f"pccl.{name}" for name in sorted(pccl._MODULES))]
+NEED_TORCH = {
+    "pccl.Options",
+    *(f"{module}.{name}" for module in ("pccl", "pccl.torch") for name in ("health", "shrink")),
+    "pccl.torch.monitored_barrier",
+}
 
 
 def test_public_modules_are_those_of_the_documents() -> None:
@@ -36,11 +33,22 @@ def test_public_modules_are_those_of_the_documents() -> None:
 def test_a_module_offers_what_it_is_for_alone(name: str) -> None:
     module = importlib.import_module(name)
     offered = [each for each in dir(module) if not each.startswith("_")]
-    assert offered == sorted(each for each in module.__all__ if not each.startswith("_"))
-    needs_torch = {"Options", "health", "monitored_barrier", "shrink"}
+    promised = {*module.__all__, *(pccl._MODULES if name == "pccl" else ())}
+    assert offered == sorted(each for each in promised if not each.startswith("_"))
     for each in offered:
-        if name != "pccl" or each not in needs_torch:
+        if f"{name}.{each}" not in NEED_TORCH:
             assert hasattr(module, each), f"{name}.{each}"
+
+
+def test_pccl_itself_offers_what_one_page_needs() -> None:
+    errors = {name for name in pccl.errors.__all__ if name[0].isupper()}
+    assert set(pccl.__all__) - errors == {
+        *("Capsule", "Cluster", "Communicator", "Event", "Operator", "Options", "__version__"),
+        *("errors", "explain", "health", "phase", "register", "run", "shrink", "switch_phase"),
+    }
+    readme = (REPOSITORY / "README.md").read_text()
+    used = set(re.findall(r"\bpccl\.([A-Za-z_]\w*)", readme))
+    assert used <= {*pccl.__all__, *pccl._MODULES}
 
 
 def test_names_in_documents_are_there_after_import_pccl() -> None:

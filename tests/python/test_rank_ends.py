@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from pccl import rank_processes
+from pccl.launch import processes as rank_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,9 +72,13 @@ def test_a_rank_that_ends_with_code_0_has_not_returned() -> None:
             os._exit(0)
         return 5
 
-    with pytest.raises(pccl.RankError, match="rank 1 ended with exit code 0 before its function"):
+    with pytest.raises(
+        pccl.launch.RankError, match="rank 1 ended with exit code 0 before its function"
+    ):
         pccl.run(leave, ranks=2)
-    with pytest.raises(pccl.RankError, match="rank 0 ended with exit code 0 before its function"):
+    with pytest.raises(
+        pccl.launch.RankError, match="rank 0 ended with exit code 0 before its function"
+    ):
         pccl.run(lambda _: os._exit(0), ranks=1)
 
 
@@ -84,7 +88,7 @@ def test_the_others_do_not_go_on_for_ever_after_a_silent_end() -> None:
             os._exit(0)
         time.sleep(600)
 
-    with pytest.raises(pccl.RankError, match="rank 1 ended with exit code 0"):
+    with pytest.raises(pccl.launch.RankError, match="rank 1 ended with exit code 0"):
         pccl.run(leave, ranks=3)
 
 
@@ -94,7 +98,9 @@ def test_a_signal_is_named() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         comm.barrier()
 
-    with pytest.raises(pccl.RankError, match=r"rank 1 was killed by signal 9 \(SIGKILL\) before"):
+    with pytest.raises(
+        pccl.launch.RankError, match=r"rank 1 was killed by signal 9 \(SIGKILL\) before"
+    ):
         pccl.run(die, ranks=2)
 
 
@@ -105,7 +111,9 @@ def test_an_end_after_the_function_is_told_as_that() -> None:
         atexit.register(os._exit, 7)
         return comm.rank
 
-    with pytest.raises(pccl.RankError, match="rank 0 ended with exit code 7 after its function"):
+    with pytest.raises(
+        pccl.launch.RankError, match="rank 0 ended with exit code 7 after its function"
+    ):
         pccl.run(end_later, ranks=1)
 
 
@@ -226,10 +234,10 @@ def test_survivors_of_a_function_end_well() -> None:
 
     first, raised, silent, last = pccl.run(survive, ranks=4, keep_going=True)
     assert first == last == 2
-    assert isinstance(raised, pccl.RankError)
+    assert isinstance(raised, pccl.launch.RankError)
     assert raised.rank == 1
     assert str(raised).startswith("rank 1 raised ValueError: no such shape\n")
-    assert isinstance(silent, pccl.RankError)
+    assert isinstance(silent, pccl.launch.RankError)
     assert silent.rank == 2
     assert "ended with exit code 0 before its function returned" in str(silent)
 
@@ -238,7 +246,7 @@ def test_where_no_rank_returns_going_on_raises() -> None:
     def fail(comm: pccl.Communicator) -> int:
         raise ValueError(f"no {comm.rank}")
 
-    with pytest.raises(pccl.RankError, match="raised ValueError: no "):
+    with pytest.raises(pccl.launch.RankError, match="raised ValueError: no "):
         pccl.run(fail, ranks=2, keep_going=True)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pccl
-from pccl import rank_processes
+from pccl.launch import processes as rank_processes
 
 
 def total(comm: pccl.Communicator, values: list[float], factor: float = 1.0) -> float:
@@ -52,7 +52,7 @@ def fail_on_rank_1(comm: pccl.Communicator) -> None:
 
 
 def test_the_rank_that_failed_is_told_with_its_traceback() -> None:
-    with pytest.raises(pccl.RankError) as raised:
+    with pytest.raises(pccl.launch.RankError) as raised:
         pccl.run(fail_on_rank_1, ranks=3)
     assert raised.value.rank == 1
     text = str(raised.value)
@@ -85,7 +85,7 @@ def test_a_rank_that_just_ends_is_told() -> None:
             os._exit(3)
         comm.barrier()
 
-    with pytest.raises(pccl.RankError, match="rank 0 ended with exit code 3") as raised:
+    with pytest.raises(pccl.launch.RankError, match="rank 0 ended with exit code 3") as raised:
         pccl.run(end, ranks=2)
     assert raised.value.rank == 0
 
@@ -99,7 +99,7 @@ def test_a_rank_that_hangs_ends_with_the_others(tmp_path: Path) -> None:
         time.sleep(600)
 
     began = time.monotonic()
-    with pytest.raises(pccl.RankError, match="rank 1 raised RuntimeError: enough"):
+    with pytest.raises(pccl.launch.RankError, match="rank 1 raised RuntimeError: enough"):
         pccl.run(hang, ranks=2)
     assert time.monotonic() - began < 60
     with pytest.raises(ProcessLookupError):

@@ -17,10 +17,10 @@ from matplotlib.quiver import Quiver
 import pccl
 from pccl import bench, schedule, topology
 from pccl.bench import tune
-from pccl.named import Charge, LinksCountedOn, Ports
-from pccl.schedule_html import MOST_RANKS, MOST_ROUNDS
-from pccl.schedule_steps import Step, rounds_of
-from pccl.table import Table, html_table
+from pccl.results.named import Charge, LinksCountedOn, Ports
+from pccl.results.schedule_steps import Step, rounds_of
+from pccl.results.table import Table, html_table
+from pccl.schedule.html import MOST_RANKS, MOST_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def public_objects() -> list[Public]:
     program = schedule.generate("ring", "all_gather", 3)
     explained = pccl.explain("all_reduce", 1 << 20, job_of_two())
     return [
-        Public(pccl.device_plan("all_reduce", 1024, 2), r"(ll|direct), \d+ blocks of \d+"),
+        Public(pccl.gpu.device_plan("all_reduce", 1024, 2), r"(ll|direct), \d+ blocks of \d+"),
         Public(program, "<pccl.Schedule ring: all_gather, 3 ranks, 1 chunk, 2 slots>"),
         Public(program.steps[0], r"Step\(rank=0, lane=0, step=0, action='.*"),
         Public(
@@ -112,7 +112,7 @@ def test_no_public_class_prints_as_an_address() -> None:
     importlib.import_module("torch")
     bare = [
         f"{module.__name__}.{name}"
-        for module in (pccl, schedule, topology)
+        for module in (pccl, pccl.communicator, pccl.gpu, pccl.phases, schedule, topology)
         for name in module.__all__
         if inspect.isclass(value := getattr(module, name))
         and not issubclass(value, Exception)

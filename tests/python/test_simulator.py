@@ -14,7 +14,8 @@ import pytest
 
 import pccl
 import pccl.lang as pl
-from pccl import _core, reproductions, simulator, topology
+from pccl import _core, simulator, topology
+from pccl.published import reproductions
 from support import algorithms
 from support.switched_circuits import SWITCHED_IN_US, T1
 

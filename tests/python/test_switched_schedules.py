@@ -223,7 +223,7 @@ def test_an_all_reduce_switches_between_its_steps(
             base = np.arange(elements) * 10.0
             assert out.tolist() == base.tolist()
             assert in_place.tolist() == (np.arange(elements) * 4.0).tolist()
-            seen.append(pccl.current_phase())
+            seen.append(pccl.phases.current_phase())
         shifted = np.arange(1001.0)
         operator.run(shifted[:-1], shifted[1:])
         assert shifted[1:].tolist() == (np.arange(1000.0) * 4).tolist()
@@ -345,13 +345,13 @@ def test_a_switch_that_fails_leaves_the_group_as_it_was() -> None:
         operator = comm.load(capsule)
         pccl.switch_phase("ring")
         if comm.rank == 0:
-            cluster = pccl.phases._cluster()
+            cluster = pccl.phases.switching._cluster()
             cluster._switch_text = _fails  # type: ignore[assignment]
         x = np.ones(4)
         told = refusal(comm, lambda: operator.run(x))
         y = np.ones(4)
         comm.all_reduce(y)
-        return [told, pccl.current_phase(), y[0]]
+        return [told, pccl.phases.current_phase(), y[0]]
 
     for told, phase, total in run(body, halving()):
         assert "the mirrors are stuck" in told

@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import pccl
-from pccl import job_status, p2p, phase_costs, simulator, time_limits
+from pccl import p2p, phase_costs, simulator
+from pccl._internal import time_limits
+from pccl.diagnostics import job_status
 from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
@@ -366,7 +368,9 @@ def test_models_of_switched_circuits_take_finite_numbers(wrong: float) -> None:
     with pytest.raises(ValueError, match=r"^reconfiguration is "):
         phase_costs.halving_doubling_switched(on, 1e6, wrong)
     with pytest.raises(ValueError, match=r"^reconfiguration is "):
-        pccl.advise([pccl.Operation("all_reduce", 1 << 20)], on, reconfiguration=wrong)
+        pccl.phase_costs.advise(
+            [pccl.phase_costs.Operation("all_reduce", 1 << 20)], on, reconfiguration=wrong
+        )
     network = simulator.Network.switch(4, simulator.Speed(bandwidth=1e9))
     with pytest.raises(ValueError, match=r"^nbytes is "):
         simulator.rounds("ring", "all_reduce", network, wrong)  # type: ignore[arg-type]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pccl.table import Table
+from pccl.results.table import Table
 from pccl.timeline import Timeline
-from pccl.timeline_ranks import offset_and_error
-from pccl.timeline_steps import MeasuredStep, hops_of, slowest_of
+from pccl.timeline.ranks import offset_and_error
+from pccl.timeline.steps import MeasuredStep, hops_of, slowest_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -264,7 +264,8 @@ def test_one_host_shows_itself(tmp_path: Path) -> None:
 def _make_group(**environment: str) -> str:
     """Make a group in a process of its own; return what a prediction over links says."""
     code = (
-        "from pccl.local_ranks import run_ranks; from support.topology_pair import explain; "
+        "from pccl._internal.local_ranks import run_ranks\n"
+        "from support.topology_pair import explain\n"
         "print(*run_ranks(explain, 2))"
     )
     path = os.pathsep.join([str(DATA.parents[2]), os.environ.get("PYTHONPATH", "")])

@@ -15,9 +15,9 @@ import pytest
 
 import pccl
 from pccl._core import topology_hash
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench import tune
 from pccl.bench.cases import COLLECTIVES
-from pccl.local_ranks import run_ranks
 from support import algorithms
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pccl import whole_file
+from pccl._internal import whole_file
+from pccl._internal.whole_file import check_writable, write_whole
 from pccl.bench import tune
 from pccl.topology import measure
 from pccl.topology.measure import HEADING
-from pccl.whole_file import check_writable, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,7 +28,7 @@ def halving(comm: pccl.Communicator) -> dict[str, Any]:
         x = np.full(elements, comm.rank + 1, np.int64)
         operator.run(x)
         totals.append([int(x.min()), int(x.max())])
-    phase = pccl.current_phase()
+    phase = pccl.phases.current_phase()
     pccl.switch_phase("ring")  # circuits in pairs have no way for a barrier
     return {"totals": totals, "phase": phase}
 
@@ -43,7 +43,7 @@ def way_back(comm: pccl.Communicator) -> dict[str, Any]:
         pccl.switch_phase("crossed")
     except pccl.UnavailableError as error:
         told = str(error)
-    before = pccl.current_phase()
+    before = pccl.phases.current_phase()
     if comm.rank == 1 and (wanted := re.search(r"ip route replace [^:;]*", told)):
         subprocess.run(wanted[0].split(), check=True)
     pccl.switch_phase("crossed")

@@ -76,19 +76,19 @@ def _check_switch(cluster: pccl.Cluster, phase: str | None) -> None:
 
 
 def _switch(wanted: str) -> str:
-    before = pccl.current_phase()
+    before = pccl.phases.current_phase()
     try:
         outcome = pccl.switch_phase(wanted, timeout=2.0).outcome
-        assert pccl.current_phase() == wanted
-    except pccl.SwitchError as error:
+        assert pccl.phases.current_phase() == wanted
+    except pccl.phases.SwitchError as error:
         time.sleep(_REST_S)
-        assert pccl.current_phase() == before
+        assert pccl.phases.current_phase() == before
         return error.result.outcome
     except pccl.UnavailableError:
         return "refused"
     except pccl.TimeoutError:
         # A busy machine keeps ranks from coming in time: all hear so, and nothing is switched.
-        assert pccl.current_phase() == before
+        assert pccl.phases.current_phase() == before
         return "late"
     return outcome
 
@@ -101,8 +101,8 @@ def _take_turn(comm: pccl.Communicator, turn: int, wanted: str) -> str:
     comm.all_reduce(x)
     assert x[0] == x[-1] == 6.0 + RANKS * turn
     if comm.rank == 0:
-        cluster = pccl.phases._cluster()
-        _check_switch(cluster, pccl.current_phase())
+        cluster = pccl.phases.switching._cluster()
+        _check_switch(cluster, pccl.phases.current_phase())
         if cluster.degraded:
             with contextlib.suppress(pccl.Error):
                 cluster.adopt(timeout=1.0)
@@ -116,7 +116,7 @@ def _come_to_ring() -> None:
         try:
             pccl.switch_phase("ring", timeout=2.0)
         except (
-            pccl.SwitchError,
+            pccl.phases.SwitchError,
             pccl.UnavailableError,
             pccl.MismatchError,
             pccl.TimeoutError,
@@ -130,10 +130,10 @@ def _come_to_ring() -> None:
 
 def _outlive(comm: pccl.Communicator) -> str | None:
     """Go on without the rank that is gone; all that are left were in one phase, or in none."""
-    phase = pccl.current_phase()
+    phase = pccl.phases.current_phase()
     left = comm.shrink()
     if left.rank == 0:
-        _check_switch(pccl.phases._cluster(), phase)
+        _check_switch(pccl.phases.switching._cluster(), phase)
     _come_to_ring()
     phases = np.empty(left.world_size, dtype=np.int64)
     left.all_gather(phases, np.array([-1 if phase is None else list(PHASES).index(phase)]))

@@ -115,7 +115,7 @@ def use_library_monitored_barrier() -> None:
 
     import pccl
 
-    dist.monitored_barrier = pccl.monitored_barrier
+    dist.monitored_barrier = pccl.torch.monitored_barrier
 
 
 class JsonResult(unittest.TestResult):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pccl import table
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
 from pccl.bench.collectives import LEAST_CALLS, MOST_CALLS, SECONDS_PER_ROW, WARM_UP_CALLS, slowest
 from pccl.errors import UnsupportedError
-from pccl.local_ranks import run_ranks
+from pccl.results import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

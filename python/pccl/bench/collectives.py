@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
-from pccl import table
 from pccl.bench.cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
 from pccl.bench.on_ranks import on_ranks
-from pccl.table import Table
+from pccl.results import table
+from pccl.results.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pccl._internal.local_ranks import run_ranks
 from pccl.bench.cases import ROOT, Array, Case, time_calls
 from pccl.bench.collectives import SECONDS_PER_ROW, Job, Row, slowest
-from pccl.local_ranks import run_ranks
-from pccl.table import Table
+from pccl.results.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

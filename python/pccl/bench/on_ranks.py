@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pccl.local_ranks import run_ranks
+from pccl._internal.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

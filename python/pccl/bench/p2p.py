@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pccl import own_path
+from pccl._internal import own_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parsing and ranges of sizes."""
 
-from pccl.sizes import bytes_of
+from pccl._internal.sizes import bytes_of
 
 __all__ = ["bytes_of", "sizes_between"]
 

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pccl import table
 from pccl._core import Communicator, topology_hash, tuning_path
+from pccl._internal.whole_file import write_whole
 from pccl.bench.cases import COLLECTIVES, Case, make_call_by, time_calls
 from pccl.bench.collectives import SECONDS_PER_START, expected_call_seconds, slowest
 from pccl.bench.on_ranks import on_ranks
 from pccl.bench.sizes import sizes_between
-from pccl.table import Table
-from pccl.whole_file import write_whole
+from pccl.results import table
+from pccl.results.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

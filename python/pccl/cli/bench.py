@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pccl._internal.whole_file import check_writable, write_whole
 from pccl._version import __version__
 from pccl.bench.names import COLLECTIVES, REDUCTIONS
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
-from pccl.whole_file import check_writable, write_whole
 
 if TYPE_CHECKING:
     from pccl.bench import collectives as benchmark

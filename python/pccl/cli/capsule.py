@@ -37,7 +37,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object inste
 def capsule() -> None:
     """Look at capsules: algorithms of collectives in files.
 
-    pccl.lang writes them, pccl.load_capsule and PCCL_CAPSULES use them;
+    pccl.lang writes them, pccl.capsule.load_capsule and PCCL_CAPSULES use them;
     docs/guide/capsules.md describes how. Programs are proven whenever a file is read.
     """
 

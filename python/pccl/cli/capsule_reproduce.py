@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pccl import reproductions
 from pccl.bench import capsules as benchmark
 from pccl.cli import terminal
+from pccl.published import reproductions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,18 +7,21 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from pccl import capsule_timeline, program_files, table, topology, whole_file
+from pccl import topology
+from pccl._internal import whole_file
+from pccl.bench import capsule_timeline
 from pccl.bench import capsules as benchmark
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.capsule import Capsule
-from pccl.cli import terminal
+from pccl.cli import program_files, terminal
 from pccl.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pccl.capsule_recording import Recorded
+    from pccl.bench.capsule_recording import Recorded
+    from pccl.results import table
 
 __all__ = [
     "Sizes",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pccl import chakra, flight, flight_files
 from pccl.cli import terminal
+from pccl.diagnostics import chakra, flight, flight_files
 
 EXAMPLES = terminal.examples(
     "pccl debug flight                 # the folder that PCCL_FLIGHT_DIR named",

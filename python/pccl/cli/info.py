@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from pccl import _build_info, own_path
+from pccl import _build_info
+from pccl._internal import own_path
 from pccl._version import __version__
 from pccl.cli import terminal
 

@@ -9,7 +9,7 @@ import typer
 from pccl.cli import terminal
 
 if TYPE_CHECKING:
-    from pccl.cluster import Cluster
+    from pccl.phases.cluster import Cluster
 
 EXAMPLES = terminal.examples(
     "pccl phase list cluster.json",
@@ -32,7 +32,7 @@ _Timeout = Annotated[float, typer.Option(help="Of each step on all switches, sec
 
 
 def _load(file: Path) -> "Cluster":
-    from pccl.cluster import Cluster  # not above: it needs the extension module
+    from pccl.phases.cluster import Cluster  # not above: it needs the extension module
 
     return Cluster.load(file)
 
@@ -227,7 +227,7 @@ def audit(
     import collections
     import io
 
-    from pccl import given_file
+    from pccl._internal import given_file
 
     with io.TextIOWrapper(given_file.opened(file), encoding="utf-8", errors="replace") as lines:
         latest = collections.deque(lines, maxlen=last)

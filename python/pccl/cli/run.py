@@ -54,6 +54,6 @@ def run(
     they have --grace seconds. A second Ctrl-C kills them. What a rank has started ends
     with it, but for processes that made a session of their own.
     """
-    from pccl.script_ranks import run_script
+    from pccl.launch.scripts import run_script
 
     raise typer.Exit(run_script(command, ranks, keep_going=keep_going, grace=grace))

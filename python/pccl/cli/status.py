@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pccl import job_status, process_doors
 from pccl.cli import terminal
+from pccl.diagnostics import job_status, process_addresses
 
 EXAMPLES = terminal.examples(
     "pccl status 4711                 # a process, or the torchrun that started it",
@@ -51,7 +51,7 @@ def status(
 def _processes_at(target: str) -> list[tuple[str, ...]]:
     if not target.isdecimal():
         return [_resolved(target.removeprefix("tcp://"))]
-    family = process_doors.family_of(int(target))
+    family = process_addresses.family_of(int(target))
     processes = [doors for pid in family if (doors := tuple(_doors_of(pid, int(target))))]
     if processes:
         return processes
@@ -63,7 +63,7 @@ def _processes_at(target: str) -> list[tuple[str, ...]]:
 
 def _doors_of(pid: int, asked: int) -> list[str]:
     try:
-        return process_doors.doors_of(pid)
+        return process_addresses.doors_of(pid)
     except FileNotFoundError:  # it has ended meanwhile
         return []
     except PermissionError:

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from pccl import topology
 from pccl._core import Communicator
+from pccl._internal.whole_file import check_writable
 from pccl.cli import terminal
 from pccl.topology import measure, measure_hosts, report
-from pccl.whole_file import check_writable
 
 if typing.TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pccl._internal.whole_file import check_writable
 from pccl._version import __version__
 from pccl.bench.sizes import bytes_of, sizes_between
 from pccl.cli import terminal
-from pccl.whole_file import check_writable
 
 if TYPE_CHECKING:
     from pccl.bench import tune as tuning

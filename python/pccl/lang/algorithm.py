@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pccl.arguments import require
+from pccl._internal.arguments import require
 from pccl.capsule import Capsule
 from pccl.errors import InvalidArgumentError
 from pccl.lang.building import About, capsule_of, check_protocol, replicated

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pccl.arguments import require_int
+from pccl._internal.arguments import require_int
 from pccl.errors import InvalidArgumentError
 from pccl.lang.algorithm import Algorithm, Program
 from pccl.lang.geometry import ROOTED, Atom, Geometry, Home

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pccl._core import Schedule
     from pccl.lang.lines import Line, Place
-    from pccl.schedule_steps import Step
+    from pccl.results.schedule_steps import Step
 
 __all__ = ["draw_conflict"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pccl import _core
-from pccl.arguments import require_int
+from pccl._internal.arguments import require_int
 from pccl.capsule import Capsule
 from pccl.lang.algorithm import Algorithm
 from pccl.lang.building import check_protocol
@@ -72,7 +72,8 @@ def from_generator(
         Name of the capsule; None for the name of the algorithm and the number of ranks, such as
         ``"pat8"``, because each group already has an algorithm of the plain name.
     sizes
-        As for ``pccl.load_capsule``. For an algorithm, pass ``name`` and ``sizes`` to ``build``.
+        As for ``pccl.capsule.load_capsule``. For an algorithm, pass ``name`` and ``sizes`` to
+        ``build``.
     protocol
         As for ``pccl.Capsule.of``.
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pccl import _core, errors
+from pccl._internal.time_limits import limit_of
 from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.p2p.memory import RemoteMemory
 from pccl.p2p.one_process import of_one_process
-from pccl.time_limits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,12 +9,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pccl.arguments import require
+from pccl._internal.arguments import require
+from pccl._internal.time_limits import seconds_of
 from pccl.errors import InvalidArgumentError, UnavailableError
 from pccl.p2p import bounded_post, etcd_gateway
 from pccl.p2p.etcd_gateway import IS_ABSENT, EtcdGateway, LeaseIsGoneError, has_value, held_by
 from pccl.p2p.one_process import of_one_process
-from pccl.time_limits import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

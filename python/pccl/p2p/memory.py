@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pccl.arguments import require
+from pccl._internal.arguments import require
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pccl import _core
-from pccl.arguments import require, require_int
+from pccl._internal.arguments import require, require_int
 from pccl.errors import InvalidArgumentError
 from pccl.former_names import argument_under_former_name
 from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named

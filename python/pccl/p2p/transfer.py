@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from pccl.arguments import require
+from pccl._internal.arguments import require
 from pccl.errors import InvalidArgumentError
 from pccl.former_names import method_under_former_name
 from pccl.p2p.memory import Memory, sides_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pccl import _core
-from pccl.arguments import require
+from pccl._internal.arguments import require
 from pccl.errors import InvalidArgumentError
 from pccl.former_names import method_under_former_name
 from pccl.p2p.memory import Memory, RemoteMemory

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pccl import _core
-from pccl.arguments import require, shown
+from pccl._internal.arguments import require, shown
 from pccl.topology import figure, job_plot
 from pccl.topology.host import Host
 from pccl.topology.machine import Topology
@@ -212,7 +212,7 @@ def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
     """
     if isinstance(group, _core.Communicator):
         return Job(_core.JobTopology.decode(group.describe_job()))
-    from pccl import torch_backend
+    from pccl.torch import backend as torch_backend
 
     backend = torch_backend.require_backend(group, "topology.job")
     return Job(_core.JobTopology.decode(backend.describe_job()))

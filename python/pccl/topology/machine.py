@@ -8,12 +8,13 @@ import typing
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from pccl import _core, given_file
+from pccl import _core
+from pccl._internal import given_file
+from pccl._internal.whole_file import write_whole
 from pccl.errors import InvalidArgumentError
 from pccl.topology import figure, plan_plot, plot
 from pccl.topology.values import Link
 from pccl.topology.words import counted
-from pccl.whole_file import write_whole
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping

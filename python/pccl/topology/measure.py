@@ -21,9 +21,9 @@ import numpy as np
 
 from pccl import _build_info, _core
 from pccl._core import Communicator
+from pccl._internal.local_ranks import run_ranks
+from pccl._internal.whole_file import write_whole
 from pccl.errors import UnavailableError
-from pccl.local_ranks import run_ranks
-from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

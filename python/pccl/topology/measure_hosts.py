@@ -19,8 +19,9 @@ from pccl.topology.job import job
 
 if typing.TYPE_CHECKING:
     from pccl._core import Communicator
-    from pccl.bench.cases import Array
     from pccl.topology.host import Host
+
+    Array: typing.TypeAlias = np.ndarray[typing.Any, np.dtype[typing.Any]]
 
 __all__ = ["between_hosts", "of_host"]
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Helpers of the other modules; not for users."""

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status query of a running job: current operation, duration and awaited ranks per process.
+
+The thread that accepts connections answers, so a process answers even if its Python hangs.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import typing
+
+from pccl._internal.time_limits import limit_of
+from pccl.diagnostics import flight, flight_files
+from pccl.errors import Error
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Job", "Process", "Seat", "Unheard", "ask_job"]
+
+_AT_ONCE = 16
+_MOST_ANSWERS = 1 << 13  # per process
+# Errors of reading malformed JSON.
+_MALFORMED = (
+    AttributeError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+_Json: typing.TypeAlias = dict[str, typing.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Seat:
+    """State of one rank of a group, as the rank reports it."""
+
+    group: str
+    device: str  # "cpu" or "cuda"
+    rank: int
+    size: int
+    key: str  # key of the group, for a query of its members; empty on GPUs
+    operation: str  # operation in progress; empty: none
+    last: str  # last collective; empty: none
+    seconds: float | None  # since the start of the operation, or the end of the last one
+    awaited: tuple[int, ...]  # awaited ranks
+    broken: str  # reason of the group's failure here; empty: none
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Identity of its group: several groups may have the same name."""
+        return self.key or self.group, self.device
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """Process that answered the query."""
+
+    host: str
+    pid: int
+    door: str  # address that answered
+    seats: tuple[Seat, ...]
+    records: tuple[flight.Record, ...]  # one per seat
+
+
+@dataclasses.dataclass(frozen=True)
+class Unheard:
+    """Process that did not answer the query."""
+
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Answers of all processes."""
+
+    processes: tuple[Process, ...]
+    unheard: tuple[Unheard, ...]
+
+    def explain(self) -> list[str]:
+        """Return one paragraph per group on the ranks that are behind, and their operations."""
+        groups: dict[tuple[str, str], list[flight.Record]] = {}
+        for process in self.processes:
+            for seat, record in zip(process.seats, process.records, strict=True):
+                groups.setdefault(seat.identity, []).append(record)
+        return [line for records in groups.values() for line in flight.explain(records)]
+
+    def groups(self) -> list[list[tuple[Seat, Process]]]:
+        """Return the answering ranks of each group, in rank order."""
+        groups: dict[tuple[str, str], list[tuple[Seat, Process]]] = {}
+        for process in self.processes:
+            for seat in process.seats:
+                groups.setdefault(seat.identity, []).append((seat, process))
+        return [sorted(group, key=lambda member: member[0].rank) for group in groups.values()]
+
+
+def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
+    """Query processes, and all other members of their groups.
+
+    Parameters
+    ----------
+    processes
+        Addresses of each process, in the form of ``_core.ask_status``.
+    timeout_s
+        Maximum time for each answer, in seconds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``timeout_s`` is negative or NaN.
+    """
+    survey = _Survey(limit_of(timeout_s, "timeout_s"))
+    survey.ask([_Member(doors[0], doors) for doors in processes])
+    heard = {(process.host, process.pid): process for process in survey.heard}
+    return Job(tuple(heard.values()), tuple(survey.unheard))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Member:
+    name: str
+    doors: tuple[str, ...]  # the nearest first
+
+
+class _Survey:
+    """Traversal from processes to the other members of their groups."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.heard: list[Process] = []
+        self.unheard: list[Unheard] = []
+        self._timeout_s = timeout_s
+        self._known: set[str] = set()  # addresses of queried processes
+        self._listed: set[str] = set()  # keys of groups with known members
+
+    def ask(self, members: list[_Member]) -> None:
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            while members:
+                self._known.update(door for member in members for door in member.doors)
+                heard = []
+                for answer in pool.map(self._ask, members):
+                    if isinstance(answer, Process):
+                        heard.append(answer)
+                    else:
+                        self.unheard.append(answer)
+                self.heard += heard
+                members = [member for process in heard for member in self._further(process)]
+
+    def _ask(self, member: _Member) -> Process | Unheard:
+        reason = "it listens nowhere"
+        for door in member.doors:
+            try:
+                return _process_at(door, self._timeout_s)
+            except (Error, ValueError) as error:
+                reason = _in_words(error)
+        return Unheard(member.name, reason)
+
+    def _further(self, process: Process) -> Iterator[_Member]:
+        """Yield the members of its groups that were not queried yet."""
+        for seat in process.seats:
+            if not seat.key or seat.key in self._listed:
+                continue
+            try:
+                members = list(_members_of(seat, process.door, self._timeout_s))
+            except (Error, ValueError):  # the process has ended; others may list its members
+                continue
+            if members:
+                self._listed.add(seat.key)
+            for member in members:
+                if self._known.isdisjoint(member.doors):
+                    self._known.update(member.doors)
+                    yield member
+
+
+def _in_words(error: Exception) -> str:
+    if "prove the secret" not in str(error):
+        return str(error)
+    if os.environ.get("PCCL_SECRET_FILE"):
+        return f"{error}; is PCCL_SECRET_FILE the job's?"
+    return (
+        f"{error}; set PCCL_SECRET_FILE as the job does. A job without one answers its own user"
+        " alone, on its own host, and only if it has shared memory (PCCL_TRANSPORTS):"
+        " pccl status PID"
+    )
+
+
+def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes, _Json]]:
+    """Yield the answers that make up a list, each as raw text and parsed."""
+    from pccl import _core
+
+    first = 0
+    for _ in range(_MOST_ANSWERS):
+        text = _core.ask_status(door, group, first, timeout_s)
+        try:
+            answer = json.loads(text)
+            following = answer["next"]
+        except _MALFORMED as error:
+            raise _unreadable(door, error) from None
+        yield text, answer
+        if not isinstance(following, int) or following <= first:
+            return
+        first = following
+
+
+def _unreadable(door: str, error: Exception) -> ValueError:
+    return ValueError(f"the answer from {door} cannot be read ({error!r})")
+
+
+def _process_at(door: str, timeout_s: float) -> Process:
+    seats: list[Seat] = []
+    records: list[flight.Record] = []
+    name = ("", 0)
+    for text, answer in _answers(door, b"", timeout_s):
+        try:
+            records += flight_files.parse(door, text).groups
+            seats += [_seat(group, answer) for group in answer["groups"]]
+            name = (str(answer["host"]), int(answer["pid"]))
+        except _MALFORMED as error:
+            raise _unreadable(door, error) from None
+    return Process(
+        host=name[0],
+        pid=name[1],
+        door=door,
+        seats=tuple(seats),
+        records=tuple(records),
+    )
+
+
+def _seat(group: _Json, answer: _Json) -> Seat:
+    entries = [entry for entry in answer["entries"] if entry["group"] == group["id"]]
+    collectives = [entry for entry in entries if "sequence" in entry]
+    seat = Seat(
+        group=str(group["name"]),
+        device=str(group["device"]),
+        rank=int(group["rank"]),
+        size=int(group["size"]),
+        key=str(group.get("key", "")),
+        operation="",
+        last=str(collectives[-1]["operation"]) if collectives else "",
+        seconds=_since((entry["finished_ns"] for entry in entries), answer),
+        awaited=tuple(int(rank) for rank in group.get("awaited", ())),
+        broken=str(group.get("broken", "")),
+    )
+    if waits := group.get("waits"):
+        return dataclasses.replace(
+            seat,
+            operation=str(waits[0]["operation"]),
+            seconds=float(waits[0]["seconds"]),
+            awaited=tuple(sorted({int(wait["peer"]) for wait in waits})),
+        )
+    under_way = [entry for entry in entries if entry["state"] in ("queued", "started")]
+    if not under_way:
+        return seat
+    # Messages run concurrently with the collective at the front.
+    front = next((entry for entry in under_way if "sequence" in entry), under_way[0])
+    return dataclasses.replace(
+        seat, operation=str(front["operation"]), seconds=_since([front["issued_ns"]], answer)
+    )
+
+
+def _since(times_ns: Iterable[int | None], answer: _Json) -> float | None:
+    """Return the seconds from the latest of some times to the answer."""
+    passed = [time_ns for time_ns in times_ns if time_ns is not None]
+    return (answer["steady_ns"] - max(passed)) / 1e9 if passed else None
+
+
+def _members_of(seat: Seat, door: str, timeout_s: float) -> Iterator[_Member]:
+    for _, answer in _answers(door, bytes.fromhex(seat.key), timeout_s):
+        try:
+            yield from [
+                _Member(
+                    f"rank {int(member['rank'])} of group {seat.group} (process"
+                    f" {int(member['pid'])} on {member['host']})",
+                    tuple(str(door) for door in member["doors"]),
+                )
+                for member in answer["members"]
+            ]
+        except _MALFORMED as error:
+            raise _unreadable(door, error) from None

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registration of the backend with ``torch.distributed``, and creation of its groups."""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import functools
+import typing
+
+import torch
+import torch.distributed as dist
+
+from pccl._internal.arguments import require
+
+if typing.TYPE_CHECKING:
+    from pccl._torch import Options, ProcessGroupPCCL
+
+NAME = "pccl"
+
+
+def register() -> None:
+    """Register the backend for CPU and CUDA tensors, once."""
+    if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
+        dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+
+
+def _create(
+    group: typing.Any,  # _DistributedBackendOptions of torch
+    options: Options | None,
+) -> ProcessGroupPCCL:
+    """Create the backend of one group; torch calls this function on every member."""
+    from pccl.torch import compatibility
+
+    compatibility.require_matching_torch()
+    # Import the errors now: later there may be no free file descriptor for the import.
+    from pccl import _torch
+    from pccl.torch import errors  # noqa: F401
+
+    if options is not None and not isinstance(options, _torch.Options):
+        raise TypeError(f"pg_options must be a pccl.Options, not {type(options).__name__}")
+    _shut_down_at_exit()
+    options = _on_network_of_default(options)
+    return _torch.ProcessGroupPCCL(
+        group.store,
+        group.group_rank,
+        group.group_size,
+        timeout=group.timeout,
+        name=group.group_id or "default",
+        global_ranks=list(group.global_ranks_in_group) or list(range(group.group_size)),
+        gpu=_gpu_in_use(),
+        options=options,
+    )
+
+
+def _on_network_of_default(options: Options | None) -> Options | None:
+    """Return options for a group that follows the phases of the default group."""
+    from pccl import _torch
+
+    leading = None if dist.group.WORLD is None else backend_of(dist.group.WORLD)
+    if leading is None:
+        return options
+    options = _torch.Options() if options is None else copy.copy(options)
+    options._follow(leading.options)
+    return options
+
+
+def _gpu_in_use() -> str:
+    """Return the bus id of this rank's GPU; empty if CUDA is not initialized yet.
+
+    The GPU is the ``device_id`` of torch's default group, or else the current device. torch does
+    not pass the ``device_id`` of a new group to its backend.
+    """
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return ""
+    bound = dist.group.WORLD.bound_device_id if dist.group.WORLD is not None else None
+    device = torch.cuda.current_device() if bound is None else bound
+    found: typing.Any = torch.cuda.get_device_properties(device)
+    return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
+
+
+@functools.cache
+def _shut_down_at_exit() -> None:
+    atexit.register(_shut_down_all)
+
+
+def _shut_down_all() -> None:
+    """Close the groups that the program did not destroy, before the interpreter shuts down."""
+    for group in list(dist.distributed_c10d._world.pg_map):
+        backend = backend_of(group)
+        if backend is not None:
+            backend.shutdown()
+
+
+def backend_of(group: dist.ProcessGroup) -> ProcessGroupPCCL | None:
+    """Return PCCL's backend of ``group``, or None if it has none."""
+    from pccl import _torch
+
+    require(group, dist.ProcessGroup, "group", "a process group of torch.distributed, or None")
+    group = getattr(group, "wrapped_pg", group)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
+    for device in group._device_types:
+        backend = group._get_backend(torch.device(device))
+        backend = getattr(backend, "wrapped_pg", backend)
+        if isinstance(backend, _torch.ProcessGroupPCCL):
+            return backend
+    return None
