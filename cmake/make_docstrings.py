@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the C++ table (csrc/extension/docstrings.h) of the docstrings and signatures in a stub.
 
-make_docstrings.py <stub.pyi> <table.cc>
+make_docstrings.py <stub> <table.cc>
+
+The stub is named without .pyi, as the module: python/pccl/_core.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from read_stub import read_stub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +77,7 @@ def literal(text: str) -> str:
 
 def table(stub: Path) -> str:
     """Give the source."""
-    texts = dict(docstrings(ast.parse(stub.read_text(encoding="utf-8"))))
+    texts = dict(docstrings(read_stub(stub)))
     rows = [
         f'        {{"{name}",\n         {literal(text)}}},' for name, text in sorted(texts.items())
     ]

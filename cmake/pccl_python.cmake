@@ -9,15 +9,18 @@ file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/tor
 # Where the library's objects are in ccache and the modules' are not (tools/torch_versions.sh).
 option(PCCL_UNITY_MODULES "Compile files of the Python modules together, as wheels do" ${PCCL_UNITY_BUILD})
 
-# pccl_docstrings(<module> <variable>): writes the table of what python/pccl/<module>.pyi says.
+# pccl_docstrings(<module> <variable>): writes the table of what python/pccl/<module>.pyi says, or the stubs in
+# the folder python/pccl/<module>.
 #
 # While configuring: all files of a module would wait for a command that makes one of them, and that
 # command for all that the module links.
 function(pccl_docstrings MODULE TABLE)
   set(program ${PROJECT_SOURCE_DIR}/cmake/make_docstrings.py)
-  set(stub ${PROJECT_SOURCE_DIR}/python/pccl/${MODULE}.pyi)
+  set(reader ${PROJECT_SOURCE_DIR}/cmake/read_stub.py)
+  set(stub ${PROJECT_SOURCE_DIR}/python/pccl/${MODULE})
+  file(GLOB stubs CONFIGURE_DEPENDS ${stub}.pyi ${stub}/*.pyi)
   set(table ${PROJECT_BINARY_DIR}/docstrings/${MODULE}.cc)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${program} ${stub})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${program} ${reader} ${stubs})
   execute_process(
     COMMAND ${Python_EXECUTABLE} ${program} ${stub} ${table}.new COMMAND_ERROR_IS_FATAL ANY
   )
@@ -27,7 +30,7 @@ endfunction()
 
 # pccl_extension(NAME <module> SOURCES <files...> TOGETHER <most> LIBRARIES <targets...> RPATH <dirs...>)
 #
-# The module shows the docstrings of its stub, python/pccl/<module>.pyi. Wheels compile so many of its
+# The module shows the docstrings of its stub. Wheels compile so many of its
 # files together: more are faster on two cores, as headers take 6 s (torch's 15), fewer on many.
 function(pccl_extension)
   cmake_parse_arguments(MODULE "" "NAME;TOGETHER" "SOURCES;LIBRARIES;RPATH" ${ARGN})

@@ -30,7 +30,7 @@ def is_part(file: Path) -> bool:
         not file.exists()
         or file.suffix == ".md"
         or any(file.is_relative_to(ROOT / folder) for folder in ("docs", "python/pccl"))
-        or str(file.relative_to(ROOT)) in {*headers, "tools/build_docs.py"}
+        or str(file.relative_to(ROOT)) in {*headers, "cmake/read_stub.py", "tools/build_docs.py"}
     )
 
 

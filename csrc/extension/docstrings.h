@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Docstrings of an extension module, which are written in its stub, python/pccl/<module>.pyi.
+// Docstrings of an extension module, which are written in its stub: python/pccl/<module>.pyi,
+// or the files of the folder python/pccl/<module>.
 #pragma once
 
 #include <algorithm>

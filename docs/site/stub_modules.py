@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-PACKAGE = Path(__file__).resolve().parents[2] / "python" / "pccl"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "pccl"
+
+sys.path.insert(0, str(ROOT / "cmake"))
+from read_stub import read_stub  # noqa: E402
 
 
 def _is_overload(node: ast.AST) -> bool:
@@ -56,11 +60,14 @@ class _StubLoader(importlib.abc.SourceLoader):
         self.stub = stub
 
     def get_filename(self, fullname: str) -> str:
-        return str(self.stub)
+        return str(self.stub.with_suffix(".pyi"))
+
+    def is_package(self, fullname: str) -> bool:
+        return False
 
     def get_data(self, path: str | bytes) -> bytes:
         """Give the stub as Python can run it: annotations may name what comes later."""
-        tree = ast.parse(self.stub.read_text())
+        tree = read_stub(self.stub)
         tree.body.insert(1, ast.parse("from __future__ import annotations").body[0])
         return ast.unparse(_FoldOverloads().visit(tree)).encode()
 
@@ -69,8 +76,9 @@ class _StubFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        stub = PACKAGE / f"{fullname.removeprefix('pccl.')}.pyi"
-        if not fullname.startswith("pccl.") or not stub.exists():
+        stub = PACKAGE / fullname.removeprefix("pccl.")
+        files = (stub.with_suffix(".pyi"), stub / "__init__.pyi")
+        if not fullname.startswith("pccl.") or not any(file.exists() for file in files):
             return None
         return importlib.util.spec_from_loader(fullname, _StubLoader(stub))
 

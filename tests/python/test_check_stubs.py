@@ -15,7 +15,7 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_stubs.py"
 FILES = [
     "build/python/pccl/_core.so",
     "pyproject.toml",
-    "python/pccl/_core.pyi",
+    "python/pccl/_core/device.pyi",
     "python/pccl/topology/plan.py",
     "tools/stubtest_allowlist.txt",
 ]

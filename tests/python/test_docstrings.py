@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
+from support.stubs import read_stub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-PACKAGE = Path(pccl.__file__).parent
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "python" / "pccl"
 MODULES = ["pccl._core", "pccl._torch"]
 PUBLIC_MODULES = [
     "pccl",
@@ -58,7 +60,7 @@ def definitions(
 
 @cache
 def stub_of(module: str) -> ast.Module:
-    return ast.parse((PACKAGE / f"{module.removeprefix('pccl.')}.pyi").read_text())
+    return read_stub(PACKAGE / module.removeprefix("pccl."))
 
 
 def imported(module: str) -> ModuleType:

@@ -20,6 +20,7 @@ import pccl
 from pccl import p2p, phase_costs, simulator
 from pccl._internal import time_limits
 from pccl.diagnostics import job_status
+from support.stubs import read_stub
 from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
@@ -250,9 +251,10 @@ def entries() -> Iterator[str]:
                 if is_public and arguments & ARGUMENTS:
                     yield prefix + node.name
 
-    for file in (*root.rglob("*.py"), *root.rglob("*.pyi")):
+    for file in (*root.rglob("*.py"), *root.glob("*.pyi")):
         if file.parent.name not in {"cli", "bench"}:
             yield from named(ast.parse(file.read_text()).body, "")
+    yield from named(read_stub(root / "_core").body, "")
 
 
 def test_every_argument_that_is_a_time_is_tried() -> None:
