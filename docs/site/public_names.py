@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-MODULES = ("pccl", "pccl.lang", "pccl.schedule", "pccl.topology")
+MODULES = (
+    *("pccl.communicator", "pccl.gpu"),  # of a class that is in pccl too, the later name counts
+    *("pccl", "pccl.lang", "pccl.schedule", "pccl.topology"),
+)
 
 
 def _places() -> dict[str, str]:
