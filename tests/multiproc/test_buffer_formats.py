@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers whose format contradicts the size of their elements, as ctypes makes them."""
+"""Buffers whose format contradicts the size of their elements, as ctypes makes them, or which have fields."""
 
 from __future__ import annotations
 
@@ -25,11 +25,18 @@ class Small(ctypes.Union):
     _fields_ = (("number", ctypes.c_int16),)
 
 
+def way_out(buffer: Any) -> str:
+    """Return the advice for a buffer: from Python 3.12 on, the format of Sample has its field."""
+    has_fields = memoryview(buffer).format.startswith("T{")
+    return r"x\.view\('u1'\)" if has_fields else r"numpy\.frombuffer\(x, dtype\)"
+
+
 @pytest.mark.parametrize("of", [Sample * 2, Either * 2, Small * 3, Sample])
 @pytest.mark.parametrize("kind", ["all_reduce", "broadcast"])
 def test_a_format_that_contradicts_the_size_is_refused(of: Any, kind: str) -> None:
-    with pytest.raises(pccl.InvalidArgumentError, match=r"numpy\.frombuffer\(x, dtype\)") as raised:
-        getattr(pccl.Communicator(), kind)(of())
+    buffer = of()
+    with pytest.raises(pccl.InvalidArgumentError, match=way_out(buffer)) as raised:
+        getattr(pccl.Communicator(), kind)(buffer)
     assert len(str(raised.value).splitlines()) == 1
 
 

@@ -67,7 +67,7 @@ def start() -> str:
 
         def be_rank(rank: int) -> float:
             comm = pccl.Communicator(
-                rank=rank, world_size=2, rendezvous=f"file://{folder}/store", timeout=30
+                rank=rank, world_size=2, rendezvous=f"file://{folder}/store", timeout=10
             )
             x = np.ones(3)
             comm.all_reduce(x)
