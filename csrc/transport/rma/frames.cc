@@ -73,4 +73,8 @@ Result<RmaRange> range_of(const RmaFrame& request, std::vector<RmaExtent> list) 
                     .blocks = std::move(*blocks)};
 }
 
+Status rma_protocol_error(std::string_view what) {
+    return Status::peer_lost(kNoRank, concat("the peer's link sent ", what));
+}
+
 }  // namespace pccl::transport

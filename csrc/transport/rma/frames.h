@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -63,5 +64,7 @@ inline constexpr std::uint32_t kRmaMagic = 0x504D'4133;
 /// Returns the range of a request; kInvalidArgument where its numbers are inconsistent. Only the
 /// registry checks whether such blocks exist.
 [[nodiscard]] Result<RmaRange> range_of(const RmaFrame& request, std::vector<RmaExtent> list);
+/// Returns the error for a peer whose link sent `what`, which violates the protocol.
+[[nodiscard]] Status rma_protocol_error(std::string_view what);
 
 }  // namespace pccl::transport
