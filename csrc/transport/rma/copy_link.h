@@ -16,7 +16,6 @@
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/in_flight_copy.h"
 #include "csrc/transport/rma/notifications.h"
-#include "csrc/transport/rma/ordered_reads.h"
 #include "csrc/transport/rma/piece_queue.h"
 #include "csrc/transport/rma/posts.h"
 #include "csrc/transport/sticky_status.h"

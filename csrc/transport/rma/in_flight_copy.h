@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Copy of a link that copy engines of GPUs complete.
+// Copies of a link that copy engines of GPUs complete, and reads of such copies in stream order.
 #pragma once
 
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include <pccl/status.h>
+#include "csrc/transport/rma.h"
+#include "csrc/transport/rma/posts.h"
 
 namespace pccl::transport {
 
@@ -34,6 +40,30 @@ class RmaEnded final : public RmaInFlightCopy {
 
    private:
     const RmaCopied copied_;
+};
+
+/// Reads of a copy link that keep the order of a caller's stream. They begin at once, before the
+/// queue of the link, and no notification waits for them.
+class RmaOrderedReads {
+   public:
+    [[nodiscard]] bool is_empty() const { return in_flight_.empty(); }
+    void add(std::unique_ptr<RmaInFlightCopy> copy, std::uint64_t ticket) {
+        in_flight_.push_back({std::move(copy), &posts_.begin(ticket, 1)});
+    }
+    /// Ends the reads that have landed, and returns whether there were any. An error ends the link.
+    Result<bool> finish();
+    /// Fails all reads, once copy engines are done with them.
+    void fail_all(const Status& status);
+    /// Returns completions as RmaLink::poll() does.
+    std::size_t take(std::span<RmaCompletion> into) { return posts_.take(into); }
+
+   private:
+    struct InFlightCopy {
+        std::unique_ptr<RmaInFlightCopy> copy;
+        RmaPost* post;
+    };
+    RmaPosts posts_;
+    std::deque<InFlightCopy> in_flight_;
 };
 
 }  // namespace pccl::transport

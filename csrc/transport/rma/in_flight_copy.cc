@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/rma/ordered_reads.h"
+#include "csrc/transport/rma/in_flight_copy.h"
 
 namespace pccl::transport {
 
