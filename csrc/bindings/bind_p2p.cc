@@ -20,9 +20,9 @@
 #include "csrc/bindings/fork_bound_class.h"
 #include "csrc/bindings/p2p_waits.h"
 #include "csrc/bindings/seconds.h"
-#include "csrc/p2p/connect_request.h"
-#include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/registered_memory.h"
+#include "csrc/p2p/connection/connection_info.h"
+#include "csrc/p2p/session/connect_request.h"
+#include "csrc/p2p/transfers/registered_memory.h"
 
 namespace pccl::bindings {
 

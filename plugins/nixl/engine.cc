@@ -11,7 +11,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/p2p/control_message.h"
+#include "csrc/p2p/connection/control_message.h"
 
 namespace pccl::nixl {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/digest.h"
-#include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/control_message.h"
-#include "csrc/p2p/handshake.h"
-#include "csrc/p2p/registered_memory.h"
+#include "csrc/p2p/connection/connection_info.h"
+#include "csrc/p2p/connection/control_message.h"
+#include "csrc/p2p/connection/handshake.h"
+#include "csrc/p2p/transfers/registered_memory.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/connection_info.h"
+#include "csrc/p2p/connection/connection_info.h"
 
 #include <gtest/gtest.h>
 
-#include "csrc/p2p/handshake.h"
+#include "csrc/p2p/connection/handshake.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {

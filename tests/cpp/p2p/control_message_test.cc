@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What sessions say to each other, and what of it is not believed.
-#include "csrc/p2p/control_message.h"
+#include "csrc/p2p/connection/control_message.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-#include "csrc/p2p/catalog.h"
+#include "csrc/p2p/messages/catalog.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which connections a session tells a peer to have ended.
-#include "csrc/p2p/ended_connections.h"
+#include "csrc/p2p/session/ended_connections.h"
 
 #include <gmock/gmock.h>
 

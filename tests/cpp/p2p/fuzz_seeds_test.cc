@@ -9,9 +9,9 @@
 #include <iterator>
 #include <string>
 
-#include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/control_message.h"
-#include "csrc/p2p/handshake.h"
+#include "csrc/p2p/connection/connection_info.h"
+#include "csrc/p2p/connection/control_message.h"
+#include "csrc/p2p/connection/handshake.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "tests/fakes/places.h"
 

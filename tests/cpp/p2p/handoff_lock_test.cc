@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/p2p/handoff_lock.h"
+#include "csrc/p2p/connection/handoff_lock.h"
 
 #include <gtest/gtest.h>
 

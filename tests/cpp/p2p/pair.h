@@ -14,7 +14,7 @@
 
 #include <pccl/session.h>
 #include "csrc/base/ids.h"
-#include "csrc/p2p/registered_memory.h"
+#include "csrc/p2p/transfers/registered_memory.h"
 
 namespace pccl::p2p {
 

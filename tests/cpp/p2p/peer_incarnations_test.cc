@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which incarnation_info of a session is the one meant.
-#include "csrc/p2p/peer_incarnations.h"
+#include "csrc/p2p/session/peer_incarnations.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Lists of blocks, against plain copies of the same blocks.
-#include "csrc/p2p/plan.h"
+#include "csrc/p2p/transfers/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@
 #include <pccl/session.h>
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
-#include "csrc/p2p/connection_info.h"
-#include "csrc/p2p/inbox.h"
+#include "csrc/p2p/connection/connection_info.h"
+#include "csrc/p2p/connection/inbox.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/sys/memory_left.h"
 #include "tests/cpp/p2p/pair.h"

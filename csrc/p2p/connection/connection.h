@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Connection to one other session: the transfers that this session begins, and the messages that it
+// receives.
+//
+// A thread that waits for a transfer makes progress on the whole connection, as the progress thread
+// does. The rule in handoff_lock.h decides which of these threads may sleep.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/fork.h"
+#include "csrc/p2p/connection/connection_setup.h"
+#include "csrc/p2p/connection/control_message.h"
+#include "csrc/p2p/connection/control_queue.h"
+#include "csrc/p2p/connection/handoff_lock.h"
+#include "csrc/p2p/connection/inbox.h"
+#include "csrc/p2p/transfers/transfer_request.h"
+#include "csrc/runtime/flight/session_recorder.h"
+#include "csrc/transport/doorbell.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+
+/// Parts of a session that its connections use.
+struct ConnectionParts {
+    std::string session;  // name of the session
+    std::shared_ptr<transport::Waiter> waiter;
+    std::shared_ptr<Inbox> inbox;
+    std::shared_ptr<ControlReceiver> receiver;        // of messages with tags
+    std::shared_ptr<ControlReceiver> inquiries;       // of inquiries and their answers
+    std::shared_ptr<transport::RmaTransport> direct;  // null: not available here
+    std::shared_ptr<transport::RmaTransport> by_messages;
+};
+
+/// Connection to one peer. Thread-safe.
+class Connection : public std::enable_shared_from_this<Connection> {
+   public:
+    /// Makes a connection. A child of fork() leaves it to its parent: its destructor does not run
+    /// there.
+    static std::shared_ptr<Connection> make(ConnectionParts parts, ConnectionInfo peer,
+                                            std::unique_ptr<ConnectionSetup> setup,
+                                            Deadline deadline);
+    Connection(ConnectionParts parts, ConnectionInfo peer, std::unique_ptr<ConnectionSetup> setup,
+               Deadline deadline);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
+    /// Returns the number that names the connection at both ends.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    /// Returns whether this is the fallback connection, for memory that this process or the peer
+    /// cannot copy by itself.
+    [[nodiscard]] bool is_fallback() const { return is_fallback_; }
+    [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
+    [[nodiscard]] ControlReceiver& receiver() const { return *parts_.receiver; }
+    /// Returns whether a connection that this side called has that number and is not answered yet.
+    [[nodiscard]] bool awaits(std::uint64_t number);
+    void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
+
+    [[nodiscard]] bool is_whole() const { return whole_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+    /// Returns whether new transfers and messages may use the connection.
+    [[nodiscard]] bool is_usable() const {
+        return !is_lost() && !left_.load(std::memory_order_acquire) &&
+               !half_closed_.load(std::memory_order_relaxed);
+    }
+    /// Marks the connection as ended by the peer. Messages that the peer sent before are still
+    /// received.
+    void leave() { left_.store(true, std::memory_order_release); }
+    /// Returns why a lost connection was lost; the error names the peer. It is never kTimeout,
+    /// which is reserved for the caller's own deadline.
+    [[nodiscard]] Status why_lost() const;
+    /// Returns whether the connection was lost because it was not made in time.
+    [[nodiscard]] bool timed_out() const { return is_lost() && timed_out_; }
+    /// Returns the route. Valid once the connection is_whole().
+    [[nodiscard]] const Route& route() const { return route_; }
+
+    /// Begins a transfer. A small one may be complete on return.
+    std::shared_ptr<TransferRequest> begin(TransferArgs args);
+    /// Queues a message. Returns kResourceExhausted when too many messages wait to be sent.
+    Status send(const ControlMessage& message);
+    /// Makes progress unless another thread does so or holds a ProgressGuard; that thread then
+    /// wakes this process. Returns true if anything moved: call again before sleeping.
+    bool try_progress();
+    /// Returns how long the progress thread may sleep before it polls the connection again, unless
+    /// woken.
+    [[nodiscard]] Duration longest_sleep();
+    /// Returns how long a thread that holds a ProgressGuard may sleep.
+    [[nodiscard]] Duration longest_pause() const;
+    /// Checks whether the peer is gone. Costs a system call.
+    void look();
+    /// Checks whether the peer is gone, and receives everything that has arrived so far.
+    void drain();
+    /// Fails the transfers that are not on their way with `reason`. Call it before close().
+    void stop_posting(const Status& reason);
+    /// Returns whether queued messages have not been sent yet.
+    [[nodiscard]] bool has_unsent();
+    /// Fails everything in progress with `reason`, and notifies the peer.
+    void close(const Status& reason);
+
+   private:
+    /// Most pieces that are posted, or completions that are polled, in one step.
+    static constexpr std::size_t kBatch = 128;
+    static constexpr std::size_t kOrderedBatch = 1000;
+
+    bool progress_locked(const TransferRequest* awaited);
+    /// Makes progress as progress_locked() does, for a thread that does not come back: it wakes
+    /// other threads if more is left to do.
+    void progress_once(const TransferRequest* awaited);
+    /// Returns how long the progress thread may sleep while a ProgressGuard holder makes progress.
+    Duration idle_sleep();
+    void look_locked();
+    void half_close();
+    /// Receives the end of the connection if it has arrived, so that no transfer begins on an ended
+    /// connection. Does so only where that is cheap.
+    void drain_idle();
+    void begin_locked(const std::shared_ptr<TransferRequest>& request);
+    /// Returns whether the connection can make no progress before an event that wakes this process.
+    [[nodiscard]] bool is_at_rest() const;
+    void arrive();
+    bool post_waiting();
+    /// Begins a read in stream order. It bypasses the queue of waiting transfers.
+    void begin_in_order(const std::shared_ptr<TransferRequest>& request);
+    Status post_in_order(const std::shared_ptr<TransferRequest>& request);
+    /// Returns false when the link has no room.
+    Result<bool> post_some(const std::shared_ptr<TransferRequest>& request);
+    Result<bool> post_run(const std::shared_ptr<TransferRequest>& request,
+                          const transport::RmaRun& run);
+    /// Records that the link has accepted a post of `request`.
+    void note_posted(const std::shared_ptr<TransferRequest>& request);
+    /// Sends and receives as far as possible; returns whether anything moved.
+    Result<bool> exchange();
+    Status poll_completions();
+    void complete(const transport::RmaCompletion& completion);
+    [[nodiscard]] Status cause_of(const Status& failure);
+    /// Returns whether any message was received.
+    Result<bool> receive_messages();
+    /// Passes messages that cannot be received yet to their receivers' preview().
+    void preview_messages();
+    /// Receives the messages that arrived before the connection was lost, even beyond the room for
+    /// them.
+    void receive_last_messages();
+    /// Returns false when no message is there.
+    Result<bool> receive_message();
+    [[nodiscard]] ControlReceiver& receiver_of(const ControlMessage& message) const;
+    void finish(const std::shared_ptr<TransferRequest>& request);
+    /// Releases the use of the transfer's memory, and completes its flight record.
+    void end(TransferRequest& request) const;
+    void record(runtime::SessionEventKind kind, std::string text = {}) const;
+    void lose(const Status& why);
+    [[nodiscard]] Status described(const Status& why) const;
+
+    friend class ProgressGuard;
+
+    const ConnectionParts parts_;  // first: links need the waiter until their end
+    const ConnectionInfo peer_;
+    const std::uint64_t number_;
+    const bool is_fallback_;
+    const std::uint32_t pair_;                // in the flight record
+    const Deadline deadline_;                 // of the setup
+    HandoffLock mutex_;                       // guards the members below, except the atomics
+    std::unique_ptr<ConnectionSetup> setup_;  // null once the connection is whole
+    std::unique_ptr<transport::RmaLink> link_;
+    Route route_;                                                          // written before whole_
+    std::deque<std::shared_ptr<TransferRequest>> waiting_;                 // not fully posted
+    std::map<std::uint64_t, std::shared_ptr<TransferRequest>> in_flight_;  // by post number
+    bool awaits_stream_ = false;                // the first waiting transfer waits for a stream
+    bool may_receive_more_ = false;             // as of the last progress
+    std::uint64_t posts_ = 0;                   // so far
+    const TransferRequest* awaited_ = nullptr;  // by the thread that holds mutex_
+    // Buffers of one step. They are members because clearing them takes longer than a small
+    // transfer.
+    std::array<PlanStep, kBatch> steps_;
+    std::array<transport::RmaPiece, kBatch> pieces_;
+    std::array<transport::RmaCompletion, kBatch> completions_;
+    ControlQueue messages_;
+    Status why_lost_;         // written before lost_
+    bool timed_out_ = false;  // written before lost_
+    std::atomic<bool> whole_{false};
+    std::atomic<bool> lost_{false};
+    std::atomic<bool> left_{false};  // the peer has ended it; its end of stream has not arrived
+    std::atomic<bool> awaits_gpu_{false};   // as of the last progress: waits for copies or a stream
+    std::atomic<bool> half_closed_{false};  // data that the peer sent before may still arrive
+    std::atomic<int> guards_{0};
+    std::atomic<std::uint64_t> begun_guards_{0};
+    // State of the progress thread:
+    std::uint64_t idled_for_ = 0;  // begun_guards_ at its last idle sleep
+    TimePoint idle_end_{};
+    std::atomic<bool> passed_over_{false};  // by a thread that yielded to a ProgressGuard holder
+};
+
+/// Guard of a thread that makes progress on a connection until its transfer is done. Other threads
+/// leave the connection to it meanwhile. Without it, the progress thread, which the peer's doorbell
+/// wakes as well, would contend for the lock.
+class ProgressGuard {
+   public:
+    explicit ProgressGuard(Connection& connection) : connection_(connection) {
+        connection_.guards_.fetch_add(1);
+        connection_.begun_guards_.fetch_add(1, std::memory_order_relaxed);
+    }
+    /// Polls once more for the threads that yielded to this one, if any, and wakes them if there is
+    /// more to do.
+    ~ProgressGuard();
+    ProgressGuard(const ProgressGuard&) = delete;
+    ProgressGuard& operator=(const ProgressGuard&) = delete;
+
+    /// Makes progress unless another thread does; returns true if anything moved. The completion of
+    /// `awaited` (may be null) wakes no other thread, because this thread waits for it.
+    bool progress(const TransferRequest* awaited = nullptr);
+    /// Checks whether the peer is gone, as Connection::look() does.
+    void look();
+    /// Calls `progress()`, which returns whether anything moved, until `is_done()`. Returns once
+    /// `deadline` has passed, even while data moves.
+    template <typename Progress, typename Predicate>
+    void progress_until(Deadline deadline, const Progress& progress, const Predicate& is_done) {
+        transport::Backoff backoff(connection_.waiter());
+        while (!is_done()) {
+            const bool moved = progress();
+            if (is_done() || deadline.passed()) return;
+            if (moved) {
+                backoff.reset();
+                continue;
+            }
+            backoff.pause(connection_.longest_pause());
+            if (backoff.slept()) look();
+        }
+    }
+
+   private:
+    Connection& connection_;
+};
+
+}  // namespace pccl::p2p

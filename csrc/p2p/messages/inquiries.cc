@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/p2p/messages/inquiries.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+#include "csrc/p2p/connection/connection.h"
+
+namespace pccl::p2p {
+
+void Inquiry::end(Result<RemoteMemory> answer) {
+    answer_ = std::move(answer);
+    answered_.store(true, std::memory_order_release);
+}
+
+template <typename MessageFor>
+Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> inquiry,
+                                                       const MessageFor& message_for) {
+    const std::shared_ptr<Connection>& to = inquiry->to();
+    {
+        const std::lock_guard lock(mutex_);
+        if (count_to(*to) >= kMost)
+            return Status::resource_exhausted(
+                concat(kMost, " questions wait for ", to->peer().to_string(), " to answer"));
+        // lost() runs after the flag is set: either it finds the inquiry, or this check finds the
+        // loss.
+        if (to->is_lost()) {
+            inquiry->end(to->why_lost());
+            return std::shared_ptr<const Inquiry>(std::move(inquiry));
+        }
+        const std::uint64_t number = next_number_++;
+        open_.emplace(number, inquiry);
+        deferred_sends_.add(to, message_for(number));
+    }
+    advance();
+    return std::shared_ptr<const Inquiry>(std::move(inquiry));
+}
+
+Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
+                                                      const std::string& name) {
+    return open(std::make_shared<Inquiry>(to, name),
+                [&](std::uint64_t number) { return Asked{number, name}; });
+}
+
+Result<std::shared_ptr<const Inquiry>> Inquiries::ping(const std::shared_ptr<Connection>& to) {
+    return open(std::make_shared<Inquiry>(to, std::string()),
+                [](std::uint64_t number) { return Ping{number}; });
+}
+
+std::size_t Inquiries::count_to(const Connection& peer) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        open_, [&peer](const auto& each) { return each.second->to().get() == &peer; }));
+}
+
+Status Inquiries::receive(const std::shared_ptr<Connection>& from, ControlMessage message) {
+    return std::visit([&](const auto& kind) { return handle(from, kind); }, message);
+}
+
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& asked) {
+    const auto found = catalog_.find(asked.name);
+    Answered answered{.number = asked.number};
+    if (found.is_ok())
+        answered.memory = *found;
+    else
+        answered.why = found.status().message();
+    return answer(from, std::move(answered));
+}
+
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Ping& ping) {
+    return answer(from, {.number = ping.number, .why = "it was asked for nothing"});
+}
+
+Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
+    if (deferred_sends_.count_to(*to) >= kMost) return protocol_error("too many questions");
+    deferred_sends_.add(to, std::move(answered));
+    waiter_->wake();
+    return Status::ok();
+}
+
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered& answered) {
+    const std::lock_guard lock(mutex_);
+    const auto open = open_.find(answered.number);
+    if (open == open_.end() || open->second->to() != from)
+        return protocol_error("a question that there is not");
+    const ConnectionInfo& peer = from->peer();
+    if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
+        return protocol_error("memory that is another's");
+    if (answered.memory)
+        open->second->end(imported(peer.id, *answered.memory));
+    else
+        open->second->end(Status::unavailable(answered.why)
+                              .with_context(peer.to_string())
+                              .with_process(peer.process));
+    open_.erase(open);
+    waiter_->wake();
+    return Status::ok();
+}
+
+void Inquiries::lost(const Connection& connection, const Status& why) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(open_, [&](const auto& each) {
+        if (each.second->to().get() != &connection) return false;
+        each.second->end(why);
+        return true;
+    });
+    deferred_sends_.forget(connection);
+    waiter_->wake();
+}
+
+}  // namespace pccl::p2p
