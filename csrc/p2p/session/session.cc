@@ -179,7 +179,7 @@ Result<std::shared_ptr<LocalMemory>> Session::register_memory(std::span<std::byt
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_ASSIGN_OR_RETURN(
         std::shared_ptr<LocalMemory> added,
-        core->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner)));
+        core->memory().add({.data = memory.data(), .bytes = memory.size()}, std::move(owner)));
     return added;
 }
 
@@ -190,40 +190,40 @@ Result<std::shared_ptr<LocalMemory>> Session::register_gpu_memory(
         PCCL_ASSIGN_OR_RETURN(device, transport::gpu_of(memory.data()));
     }
     PCCL_ASSIGN_OR_RETURN(std::shared_ptr<LocalMemory> added,
-                          core->add({.data = memory.data(),
-                                     .bytes = memory.size(),
-                                     .kind = abi::MemoryKind::kGpu,
-                                     .device = device},
-                                    std::move(owner)));
+                          core->memory().add({.data = memory.data(),
+                                              .bytes = memory.size(),
+                                              .kind = abi::MemoryKind::kGpu,
+                                              .device = device},
+                                             std::move(owner)));
     return added;
 }
 
 Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
-    PCCL_ASSIGN_OR_RETURN(std::shared_ptr<LocalMemory> added, core->allocate(bytes));
+    PCCL_ASSIGN_OR_RETURN(std::shared_ptr<LocalMemory> added, core->memory().allocate(bytes));
     return added;
 }
 
 Status Session::deregister_memory(const std::shared_ptr<LocalMemory>& memory) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
-    return core->end(memory);
+    return core->memory().remove(memory);
 }
 
 std::uint64_t Session::refused_requests() const {
-    return members_->checked().use(std::uint64_t{0},
-                                   [](const SessionCore& core) { return core.refusals(); });
+    return members_->checked().use(
+        std::uint64_t{0}, [](const SessionCore& core) { return core.memory().refusals(); });
 }
 
 Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
     PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, members_->get());
-    PCCL_ASSIGN_OR_RETURN(const SessionId owner, core->known(peer));
+    PCCL_ASSIGN_OR_RETURN(const SessionId owner, core->id_of(peer));
     return import_descriptor(owner, descriptor);
 }
 
 Status Session::publish(const std::string& name, const std::shared_ptr<LocalMemory>& memory) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
-    return core->publish(name, memory);
+    return core->memory().publish(name, memory);
 }
 
 void Session::withdraw(const std::string& name) {
@@ -273,7 +273,7 @@ Result<Work> Session::post(RmaOp op, std::shared_ptr<const Plan> plan,
     PCCL_ASSIGN_OR_RETURN(TransferArgs args, args_of(std::move(plan), indices, notification));
     args.op = op;
     args.after = std::move(after);
-    PCCL_ASSIGN_OR_RETURN(auto request, core->begin(std::move(args)));
+    PCCL_ASSIGN_OR_RETURN(auto request, core->begin_transfer(std::move(args)));
     return Work(std::move(request));
 }
 
@@ -289,7 +289,7 @@ Result<Work> Session::read_in_order(const Stream& stream, std::shared_ptr<const 
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {
     PCCL_ASSIGN_OR_RETURN(const SessionCore* const core, members_->get());
-    PCCL_TRY(core->known(peer).status());
+    PCCL_TRY(core->id_of(peer).status());
     if (options.window == 0) return Status::invalid_argument("a window of no messages");
     if (options.chunk < TransferOptions::kLeastChunk || options.chunk > Plan::kLongestPiece)
         return Status::invalid_argument(concat("a chunk of ", options.chunk,
@@ -301,7 +301,7 @@ Result<Transfer> Session::create_transfer(const std::string& peer, const Transfe
 Status Session::notify(const std::string& peer, std::span<const std::byte> payload) {
     PCCL_ASSIGN_OR_RETURN(SessionCore* const core, members_->get());
     PCCL_TRY(check_notification(payload));
-    return core->send(peer, Notified{{payload.begin(), payload.end()}});
+    return core->send_message(peer, Notified{{payload.begin(), payload.end()}});
 }
 
 std::vector<Notification> Session::notifications() {

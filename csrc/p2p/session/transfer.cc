@@ -231,7 +231,7 @@ Result<Work> Transfer::post(TransferArgs args, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(State* const state, state_->checked().get());
     const Kind kind = args.op == RmaOp::kRead ? Kind::kRead : Kind::kWrite;
     PCCL_TRY(await_room(*state, kind, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto request, state->core->begin(std::move(args)));
+    PCCL_ASSIGN_OR_RETURN(auto request, state->core->begin_transfer(std::move(args)));
     Work work(std::move(request));
     state->keep(kind, work);
     return work;
