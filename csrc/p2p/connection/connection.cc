@@ -20,9 +20,6 @@ constexpr Duration kForever = std::chrono::hours(1);
 // Limit for receiving the rest of an ended connection, which takes milliseconds; a peer may keep
 // sending.
 constexpr Duration kLastMessages = std::chrono::seconds(2);
-// While other threads make progress on a connection, one small transfer after the other: wake-ups
-// by each of them would use their cores.
-constexpr Duration kIdleSleep = std::chrono::microseconds(100);
 // While GPU copy engines run, whose completion rings no doorbell.
 constexpr Duration kBetweenCopyLooks = std::chrono::microseconds(20);
 
@@ -65,15 +62,13 @@ void Connection::welcomed(const Welcome& welcome, std::unique_ptr<transport::Rec
     if (setup_ != nullptr) setup_->welcomed(welcome, std::move(in));
 }
 
-Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(); }
-
-std::shared_ptr<TransferRequest> Connection::begin(TransferArgs args) {
+std::shared_ptr<TransferRequest> Connection::begin_transfer(TransferArgs args) {
     auto request = std::make_shared<TransferRequest>(std::move(args), shared_from_this(), pair_);
     const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
     drain_idle();
     if (is_lost()) {
-        request->refuse(why_lost_);
+        request->refuse(why_lost());
         return request;
     }
     begin_locked(request);
@@ -83,7 +78,7 @@ std::shared_ptr<TransferRequest> Connection::begin(TransferArgs args) {
 
 void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
     if (request->args().in_order_of) return begin_in_order(request);
-    waiting_.push_back(request);
+    transfers_.add_waiting(request);
     if (request->bytes() <= kSmall)
         progress_once(request.get());
     else
@@ -91,37 +86,24 @@ void Connection::begin_locked(const std::shared_ptr<TransferRequest>& request) {
 }
 
 void Connection::drain_idle() {
-    const bool is_idle = is_whole() && waiting_.empty() && in_flight_.empty();
+    const bool is_idle = is_whole() && !transfers_.has_waiting() && !transfers_.has_in_flight();
     // Copies need only the peer's memory, and check it themselves.
     if (is_idle && !route_.is_direct) progress_locked(nullptr);
 }
 
 void Connection::begin_in_order(const std::shared_ptr<TransferRequest>& request) {
-    const Status posted = post_in_order(request);
+    PCCL_ASSERT(is_whole());
+    const Status posted = transfers_.post_in_order(*link_, request);
     if (!posted.is_ok()) request->fail(described(posted));
     request->end_posting();
-    if (request->is_over()) finish(request);
+    if (request->is_over()) finish_transfer(request);
     waiter().wake();  // copy engines ring no doorbell at their end
 }
 
-Status Connection::post_in_order(const std::shared_ptr<TransferRequest>& request) {
-    PCCL_ASSERT(is_whole());
-    std::vector<PlanStep> steps(kOrderedBatch);
-    std::vector<transport::RmaPiece> pieces;
-    while (const std::size_t count = request->next(steps)) {
-        pieces.clear();
-        for (std::size_t i = 0; i < count; ++i) pieces.push_back(steps[i].piece);
-        PCCL_TRY(link_->read_in_order(pieces, posts_, *request->args().in_order_of));
-        request->posted(count, steps[count - 1].after);
-        note_posted(request);
-    }
-    return Status::ok();
-}
-
-Status Connection::send(const ControlMessage& message) {
+Status Connection::send_message(const ControlMessage& message) {
     const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    if (is_lost()) return why_lost_;
+    if (is_lost()) return why_lost();
     if (!messages_.has_room())
         return described(Status::resource_exhausted(
             concat(ControlQueue::kMost, " notifications are waiting for it to take them")));
@@ -137,17 +119,15 @@ void Connection::progress_once(const TransferRequest* awaited) {
 
 bool Connection::is_at_rest() const {
     if (is_lost()) return true;
-    if (!is_whole() || !waiting_.empty() || !link_->is_flushed() || may_receive_more_) return false;
+    if (!is_whole() || transfers_.has_waiting() || !link_->is_flushed() || may_receive_more_)
+        return false;
     // Copies by this process need no event to continue.
-    return route_.is_direct ? in_flight_.empty() : !link_->has_moved() && !link_->awaits_copies();
+    return route_.is_direct ? !transfers_.has_in_flight()
+                            : !link_->has_moved() && !link_->awaits_copies();
 }
 
 bool Connection::try_progress() {
-    // The order matters: a ProgressGuard's destructor checks passed_over_ after it has decremented
-    // guards_.
-    passed_over_.store(true);
-    if (guards_.load() > 0) return false;
-    passed_over_.store(false);
+    if (guards_.yield_to_guards()) return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     return lock.owns_lock() && progress_locked(nullptr);
 }
@@ -163,14 +143,13 @@ void ProgressGuard::look() {
 }
 
 ProgressGuard::~ProgressGuard() {
-    connection_.guards_.fetch_sub(1);
-    if (connection_.passed_over_.exchange(false) && progress()) connection_.waiter().wake();
+    if (connection_.guards_.remove_guard() && progress()) connection_.waiter().wake();
 }
 
 Duration Connection::longest_sleep() {
     if (is_lost()) return kForever;
-    if (half_closed_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
-    if (guards_.load() > 0) return idle_sleep();
+    if (state_.is_half_closed()) return transport::Backoff::kSlice;
+    if (guards_.are_held()) return guards_.idle_sleep(kBetweenLooks);
     return awaits_gpu_.load(std::memory_order_relaxed) ? kBetweenCopyLooks : kBetweenLooks;
 }
 
@@ -179,16 +158,9 @@ Duration Connection::longest_pause() const {
                                                        : transport::Backoff::kSlice;
 }
 
-Duration Connection::idle_sleep() {
-    const TimePoint now = system_clock().now();
-    const std::uint64_t begun = begun_guards_.load(std::memory_order_relaxed);
-    if (begun != std::exchange(idled_for_, begun) && now >= idle_end_) idle_end_ = now + kIdleSleep;
-    return now < idle_end_ ? kIdleSleep : kBetweenLooks;
-}
-
 void Connection::look() {
     // This does not even try the lock: a failed attempt would make its holder wake this process.
-    if (guards_.load() > 0) return;
+    if (guards_.are_held()) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock()) look_locked();
 }
@@ -207,14 +179,10 @@ void Connection::look_locked() {
     if (!is_lost()) half_close();
 }
 
-void Connection::half_close() {
-    if (!half_closed_.exchange(true)) waiter().wake();
-}
-
 void Connection::stop_posting(const Status& reason) {
     const ProgressGuard guard(*this);
     const std::lock_guard lock(mutex_);
-    for (const auto& request : waiting_) request->fail(described(reason));
+    for (const auto& request : transfers_.waiting()) request->fail(described(reason));
     progress_once(nullptr);
 }
 
@@ -237,28 +205,28 @@ bool Connection::progress_locked(const TransferRequest* awaited) {
     if (is_lost()) return false;
     awaited_ = awaited;
     if (setup_ != nullptr) {
-        arrive();
+        advance_setup();
         if (!is_whole()) return false;
     }
     const bool posted = post_waiting();
-    const auto moved = exchange();
+    const auto moved = exchange_data();
     if (!moved.is_ok()) lose(moved.status());
     const bool awaits_copies = link_ != nullptr && link_->awaits_copies();
     awaits_gpu_.store(awaits_copies || awaits_stream_, std::memory_order_relaxed);
     return !moved.is_ok() || *moved || posted;
 }
 
-Result<bool> Connection::exchange() {
-    PCCL_TRY(messages_.send(*link_, posts_).status());
+Result<bool> Connection::exchange_data() {
+    PCCL_TRY(messages_.send(*link_, transfers_.posts()).status());
     PCCL_TRY(poll_completions());
     const bool moved = link_->has_moved();
-    PCCL_ASSIGN_OR_RETURN(const bool sent, messages_.send(*link_, posts_));
+    PCCL_ASSIGN_OR_RETURN(const bool sent, messages_.send(*link_, transfers_.posts()));
     preview_messages();
     PCCL_ASSIGN_OR_RETURN(const bool received, receive_messages());
     return moved || sent || received || link_->has_moved();
 }
 
-void Connection::arrive() {
+void Connection::advance_setup() {
     auto whole = setup_->advance();
     if (whole.is_ok() && !*whole) {
         if (!deadline_.passed()) return;
@@ -274,81 +242,48 @@ void Connection::arrive() {
     setup_.reset();
     if (!link.is_ok()) return lose(link.status());
     link_ = std::move(*link);
-    whole_.store(true, std::memory_order_release);
+    state_.mark_whole();
     record(runtime::SessionEventKind::kConnected);
     waiter().wake();
 }
 
 bool Connection::post_waiting() {
     bool moved = false;
-    while (!waiting_.empty()) {
-        const std::shared_ptr<TransferRequest> request = waiting_.front();
+    while (transfers_.has_waiting()) {
+        const std::shared_ptr<TransferRequest> request = transfers_.waiting().front();
         if (request->is_given_up()) request->fail(Status::aborted("the transfer was given up"));
         awaits_stream_ = !request->has_failed() && !request->may_begin();
         if (awaits_stream_) break;
-        const auto posted = request->has_failed() ? Result<bool>(true) : post_some(request);
+        const auto posted =
+            request->has_failed() ? Result<bool>(true) : transfers_.post_some(*link_, request);
         if (!posted.is_ok()) request->fail(posted.status());
         if (posted.is_ok() && !*posted) break;
         moved = true;
         if (request->has_more() && !request->has_failed()) continue;
-        waiting_.pop_front();
+        transfers_.remove_front();
         request->end_posting();
         if (!request->has_failed() && request->has_notification())
             messages_.add(request->args().notification, request);
-        if (request->is_over()) finish(request);
+        if (request->is_over()) finish_transfer(request);
     }
     return moved;
 }
 
-Result<bool> Connection::post_some(const std::shared_ptr<TransferRequest>& request) {
-    if (const auto run = request->next_run()) return post_run(request, *run);
-    const std::size_t count = request->next(steps_);
-    if (count == 0) {
-        request->posted_nothing();
-        return true;
-    }
-    for (std::size_t i = 0; i < count; ++i) pieces_[i] = steps_[i].piece;
-    PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
-                          link_->post(request->args().op, std::span(pieces_).first(count), posts_));
-    if (taken == 0) return false;
-    request->posted(taken, steps_[taken - 1].after);
-    note_posted(request);
-    return true;
-}
-
-Result<bool> Connection::post_run(const std::shared_ptr<TransferRequest>& request,
-                                  const transport::RmaRun& run) {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
-                          link_->post_run(request->args().op, run, posts_));
-    if (taken == 0) return false;
-    request->posted_of_run(taken);
-    note_posted(request);
-    return true;
-}
-
-void Connection::note_posted(const std::shared_ptr<TransferRequest>& request) {
-    in_flight_.emplace_hint(in_flight_.end(), posts_, request);
-    ++posts_;
-}
-
 Status Connection::poll_completions() {
     PCCL_ASSIGN_OR_RETURN(const std::size_t completed, link_->poll(completions_));
-    for (std::size_t i = 0; i < completed; ++i) complete(completions_[i]);
-    messages_.over(in_flight_.empty() ? posts_ : in_flight_.begin()->first);
+    for (std::size_t i = 0; i < completed; ++i) complete_post(completions_[i]);
+    messages_.end_posts_below(transfers_.first_open_post());
     return Status::ok();
 }
 
-void Connection::complete(const transport::RmaCompletion& completion) {
-    const auto found = in_flight_.find(completion.ticket);
-    PCCL_ASSERT(found != in_flight_.end());
-    const std::shared_ptr<TransferRequest> request = std::move(found->second);
-    in_flight_.erase(found);
+void Connection::complete_post(const transport::RmaCompletion& completion) {
+    const std::shared_ptr<TransferRequest> request = transfers_.take_post(completion.ticket);
     request->post_ended(cause_of(completion.status));
     // Messages are not ordered after reads in stream order, whose failures therefore drop no
     // messages.
     if (!completion.status.is_ok() && !request->args().in_order_of)
-        messages_.failed(completion.ticket);
-    if (request->is_over()) finish(request);
+        messages_.fail_post(completion.ticket);
+    if (request->is_over()) finish_transfer(request);
 }
 
 /// Returns the root cause of a failure: a leaving peer ends its registrations, so its end takes
@@ -410,14 +345,14 @@ ControlReceiver& Connection::receiver_of(const ControlMessage& message) const {
     return is_of_inquiry ? *parts_.inquiries : *parts_.receiver;
 }
 
-void Connection::finish(const std::shared_ptr<TransferRequest>& request) {
+void Connection::finish_transfer(const std::shared_ptr<TransferRequest>& request) {
     if (request->args().in_order_of && !request->has_failed() && request->has_notification())
         messages_.add(request->args().notification, request);
-    end(*request);
+    end_transfer(*request);
     if (request.get() != awaited_) waiter().wake();
 }
 
-void Connection::end(TransferRequest& request) const {
+void Connection::end_transfer(TransferRequest& request) const {
     const Plan& plan = *request.args().plan;
     request.finish(is_whole() ? route_of(route_, plan) : runtime::SessionPath());
 }
@@ -431,29 +366,29 @@ void Connection::record(runtime::SessionEventKind kind, std::string text) const 
 }
 
 void Connection::lose(const Status& why) {
-    why_lost_ = described(why);
-    timed_out_ = !is_whole() && why.code() == StatusCode::kTimeout;
+    const Status loss = described(why);
+    state_.set_loss(loss, !is_whole() && why.code() == StatusCode::kTimeout);
     half_close();  // before any transfer fails: its waiter must not find the connection usable
     record(runtime::SessionEventKind::kLost, why.message());
     receive_last_messages();
     link_.reset();  // copy engines finish with the transfers' memory before these end
     // Transfers that completed before keep their outcome.
-    for (const auto& [post, request] : in_flight_) {
-        request->post_ended(why_lost_);
-        if (request->is_over()) end(*request);
+    for (const auto& [post, request] : transfers_.in_flight()) {
+        request->post_ended(loss);
+        if (request->is_over()) end_transfer(*request);
     }
-    in_flight_.clear();
-    for (const auto& request : waiting_) {
-        request->fail(why_lost_);
+    transfers_.clear_in_flight();
+    for (const auto& request : transfers_.waiting()) {
+        request->fail(loss);
         request->end_posting();
-        end(*request);
+        end_transfer(*request);
     }
-    waiting_.clear();
+    transfers_.clear_waiting();
     messages_ = {};  // messages_ holds requests, which hold this connection
     setup_.reset();
-    lost_.store(true, std::memory_order_release);
-    parts_.receiver->lost(*this, why_lost_);
-    parts_.inquiries->lost(*this, why_lost_);
+    state_.mark_lost();
+    parts_.receiver->lost(*this, loss);
+    parts_.inquiries->lost(*this, loss);
     waiter().wake();
 }
 

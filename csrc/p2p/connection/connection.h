@@ -10,19 +10,19 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "csrc/base/fork.h"
 #include "csrc/p2p/connection/connection_setup.h"
+#include "csrc/p2p/connection/connection_state.h"
 #include "csrc/p2p/connection/control_message.h"
 #include "csrc/p2p/connection/control_queue.h"
 #include "csrc/p2p/connection/handoff_lock.h"
 #include "csrc/p2p/connection/inbox.h"
+#include "csrc/p2p/connection/progress_guards.h"
+#include "csrc/p2p/connection/transfer_queue.h"
 #include "csrc/p2p/transfers/transfer_request.h"
 #include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/transport/doorbell.h"
@@ -67,28 +67,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
 
-    [[nodiscard]] bool is_whole() const { return whole_.load(std::memory_order_acquire); }
-    [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool is_whole() const { return state_.is_whole(); }
+    [[nodiscard]] bool is_lost() const { return state_.is_lost(); }
     /// Returns whether new transfers and messages may use the connection.
-    [[nodiscard]] bool is_usable() const {
-        return !is_lost() && !left_.load(std::memory_order_acquire) &&
-               !half_closed_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] bool is_usable() const { return state_.is_usable(); }
     /// Marks the connection as ended by the peer. Messages that the peer sent before are still
     /// received.
-    void leave() { left_.store(true, std::memory_order_release); }
+    void mark_left() { state_.mark_left(); }
     /// Returns why a lost connection was lost; the error names the peer. It is never kTimeout,
     /// which is reserved for the caller's own deadline.
-    [[nodiscard]] Status why_lost() const;
+    [[nodiscard]] Status why_lost() const { return state_.why_lost(); }
     /// Returns whether the connection was lost because it was not made in time.
-    [[nodiscard]] bool timed_out() const { return is_lost() && timed_out_; }
+    [[nodiscard]] bool timed_out() const { return state_.timed_out(); }
     /// Returns the route. Valid once the connection is_whole().
     [[nodiscard]] const Route& route() const { return route_; }
 
     /// Begins a transfer. A small one may be complete on return.
-    std::shared_ptr<TransferRequest> begin(TransferArgs args);
+    std::shared_ptr<TransferRequest> begin_transfer(TransferArgs args);
     /// Queues a message. Returns kResourceExhausted when too many messages wait to be sent.
-    Status send(const ControlMessage& message);
+    Status send_message(const ControlMessage& message);
     /// Makes progress unless another thread does so or holds a ProgressGuard; that thread then
     /// wakes this process. Returns true if anything moved: call again before sleeping.
     bool try_progress();
@@ -109,39 +106,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void close(const Status& reason);
 
    private:
-    /// Most pieces that are posted, or completions that are polled, in one step.
+    /// Most completions that are polled, or messages that are received, in one step.
     static constexpr std::size_t kBatch = 128;
-    static constexpr std::size_t kOrderedBatch = 1000;
 
     bool progress_locked(const TransferRequest* awaited);
     /// Makes progress as progress_locked() does, for a thread that does not come back: it wakes
     /// other threads if more is left to do.
     void progress_once(const TransferRequest* awaited);
-    /// Returns how long the progress thread may sleep while a ProgressGuard holder makes progress.
-    Duration idle_sleep();
     void look_locked();
-    void half_close();
+    void half_close() {
+        if (!state_.half_close()) waiter().wake();
+    }
     /// Receives the end of the connection if it has arrived, so that no transfer begins on an ended
     /// connection. Does so only where that is cheap.
     void drain_idle();
     void begin_locked(const std::shared_ptr<TransferRequest>& request);
     /// Returns whether the connection can make no progress before an event that wakes this process.
     [[nodiscard]] bool is_at_rest() const;
-    void arrive();
+    void advance_setup();
     bool post_waiting();
     /// Begins a read in stream order. It bypasses the queue of waiting transfers.
     void begin_in_order(const std::shared_ptr<TransferRequest>& request);
-    Status post_in_order(const std::shared_ptr<TransferRequest>& request);
-    /// Returns false when the link has no room.
-    Result<bool> post_some(const std::shared_ptr<TransferRequest>& request);
-    Result<bool> post_run(const std::shared_ptr<TransferRequest>& request,
-                          const transport::RmaRun& run);
-    /// Records that the link has accepted a post of `request`.
-    void note_posted(const std::shared_ptr<TransferRequest>& request);
     /// Sends and receives as far as possible; returns whether anything moved.
-    Result<bool> exchange();
+    Result<bool> exchange_data();
     Status poll_completions();
-    void complete(const transport::RmaCompletion& completion);
+    void complete_post(const transport::RmaCompletion& completion);
     [[nodiscard]] Status cause_of(const Status& failure);
     /// Returns whether any message was received.
     Result<bool> receive_messages();
@@ -153,9 +142,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Returns false when no message is there.
     Result<bool> receive_message();
     [[nodiscard]] ControlReceiver& receiver_of(const ControlMessage& message) const;
-    void finish(const std::shared_ptr<TransferRequest>& request);
+    void finish_transfer(const std::shared_ptr<TransferRequest>& request);
     /// Releases the use of the transfer's memory, and completes its flight record.
-    void end(TransferRequest& request) const;
+    void end_transfer(TransferRequest& request) const;
     void record(runtime::SessionEventKind kind, std::string text = {}) const;
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;
@@ -168,35 +157,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool is_fallback_;
     const std::uint32_t pair_;                // in the flight record
     const Deadline deadline_;                 // of the setup
-    HandoffLock mutex_;                       // guards the members below, except the atomics
+    HandoffLock mutex_;                       // guards the members below
     std::unique_ptr<ConnectionSetup> setup_;  // null once the connection is whole
     std::unique_ptr<transport::RmaLink> link_;
-    Route route_;                                                          // written before whole_
-    std::deque<std::shared_ptr<TransferRequest>> waiting_;                 // not fully posted
-    std::map<std::uint64_t, std::shared_ptr<TransferRequest>> in_flight_;  // by post number
+    Route route_;  // written before the connection is whole
+    TransferQueue transfers_;
+    ControlQueue messages_;
     bool awaits_stream_ = false;                // the first waiting transfer waits for a stream
     bool may_receive_more_ = false;             // as of the last progress
-    std::uint64_t posts_ = 0;                   // so far
     const TransferRequest* awaited_ = nullptr;  // by the thread that holds mutex_
-    // Buffers of one step. They are members because clearing them takes longer than a small
-    // transfer.
-    std::array<PlanStep, kBatch> steps_;
-    std::array<transport::RmaPiece, kBatch> pieces_;
+    // Buffer of one step. It is a member because clearing it takes longer than a small transfer.
     std::array<transport::RmaCompletion, kBatch> completions_;
-    ControlQueue messages_;
-    Status why_lost_;         // written before lost_
-    bool timed_out_ = false;  // written before lost_
-    std::atomic<bool> whole_{false};
-    std::atomic<bool> lost_{false};
-    std::atomic<bool> left_{false};  // the peer has ended it; its end of stream has not arrived
-    std::atomic<bool> awaits_gpu_{false};   // as of the last progress: waits for copies or a stream
-    std::atomic<bool> half_closed_{false};  // data that the peer sent before may still arrive
-    std::atomic<int> guards_{0};
-    std::atomic<std::uint64_t> begun_guards_{0};
-    // State of the progress thread:
-    std::uint64_t idled_for_ = 0;  // begun_guards_ at its last idle sleep
-    TimePoint idle_end_{};
-    std::atomic<bool> passed_over_{false};  // by a thread that yielded to a ProgressGuard holder
+    // Not guarded by mutex_ alone:
+    ConnectionState state_;
+    std::atomic<bool> awaits_gpu_{false};  // as of the last progress: waits for copies or a stream
+    ProgressGuards guards_;
 };
 
 /// Guard of a thread that makes progress on a connection until its transfer is done. Other threads
@@ -205,8 +180,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 class ProgressGuard {
    public:
     explicit ProgressGuard(Connection& connection) : connection_(connection) {
-        connection_.guards_.fetch_add(1);
-        connection_.begun_guards_.fetch_add(1, std::memory_order_relaxed);
+        connection_.guards_.add_guard();
     }
     /// Polls once more for the threads that yielded to this one, if any, and wakes them if there is
     /// more to do.

@@ -30,7 +30,7 @@ Result<bool> ControlQueue::send(transport::RmaLink& link, std::uint64_t posts) {
     return sent;
 }
 
-void ControlQueue::failed(std::uint64_t post) {
+void ControlQueue::fail_post(std::uint64_t post) {
     const auto first = std::ranges::find_if(
         sent_, [post](const QueuedMessage& message) { return message.posts > post; });
     waiting_.insert(waiting_.begin(), std::make_move_iterator(first),
@@ -38,7 +38,7 @@ void ControlQueue::failed(std::uint64_t post) {
     sent_.erase(first, sent_.end());
 }
 
-void ControlQueue::over(std::uint64_t post) {
+void ControlQueue::end_posts_below(std::uint64_t post) {
     while (!sent_.empty() && sent_.front().posts <= post) sent_.pop_front();
 }
 

@@ -33,9 +33,9 @@ class ControlQueue {
     /// whether any was sent.
     Result<bool> send(transport::RmaLink& link, std::uint64_t posts);
     /// Handles the failure of post number `post`, which the link has reported.
-    void failed(std::uint64_t post);
+    void fail_post(std::uint64_t post);
     /// Handles the end of all posts below `post`.
-    void over(std::uint64_t post);
+    void end_posts_below(std::uint64_t post);
 
    private:
     struct QueuedMessage {

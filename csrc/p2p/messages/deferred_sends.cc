@@ -33,7 +33,8 @@ bool DeferredSends::send() {
     std::erase_if(all, [&full](const DeferredSend& each) {
         // Messages to one peer stay in order; those to other peers do not wait for them.
         if (std::ranges::find(full, each.to.get()) != full.end()) return false;
-        if (each.to->send(each.message).code() != StatusCode::kResourceExhausted) return true;
+        if (each.to->send_message(each.message).code() != StatusCode::kResourceExhausted)
+            return true;
         full.push_back(each.to.get());
         return false;
     });

@@ -142,9 +142,10 @@ Result<std::shared_ptr<TransferRequest>> Matcher::write(const Match& match) {
                                                 args.chunk));
     PCCL_ASSIGN_OR_RETURN(const ConnectionPtr connection,
                           find_connection_(match.place.through, wanted.memory));
-    return connection->begin({.op = transport::RmaOp::kWrite,
-                              .plan = std::move(plan),
-                              .notification = serialise(Sent{wanted.number, args.extent.bytes})});
+    return connection->begin_transfer(
+        {.op = transport::RmaOp::kWrite,
+         .plan = std::move(plan),
+         .notification = serialise(Sent{wanted.number, args.extent.bytes})});
 }
 
 bool Matcher::end_pending_writes() {

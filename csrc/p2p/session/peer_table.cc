@@ -167,7 +167,7 @@ void PeerTable::leave_ended(const Hello& hello) {
     const auto [first, last] = connections_.equal_range(hello.from.id.name);
     for (auto each = first; each != last; ++each)
         if (std::ranges::find(hello.ended, each->second->number()) != hello.ended.end())
-            each->second->leave();
+            each->second->mark_left();
 }
 
 std::weak_ptr<Matcher>& PeerTable::matcher_of(const SessionId& peer) {

@@ -187,7 +187,7 @@ Result<std::shared_ptr<TransferRequest>> SessionCore::begin_transfer(TransferArg
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_for(*args.plan));
         PCCL_TRY(registered(args.plan->local()).begin_use());
-        auto request = chosen.connection->begin(std::move(args));
+        auto request = chosen.connection->begin_transfer(std::move(args));
         // A refusal by a connection that was lost earlier does not count; one by a connection for
         // this call does.
         if (chosen.is_new || !request->was_refused()) return request;
@@ -200,7 +200,7 @@ Status SessionCore::send_message(const std::string& peer, const ControlMessage& 
         PCCL_ASSIGN_OR_RETURN(const ChosenConnection chosen, connection_to(peer));
         chosen.connection->drain();
         if (!chosen.is_new && !chosen.connection->is_usable()) continue;
-        const Status sent = chosen.connection->send(message);
+        const Status sent = chosen.connection->send_message(message);
         if (sent.is_ok() || chosen.is_new || !chosen.connection->is_lost()) return sent;
     }
 }

@@ -71,7 +71,7 @@ Result<std::shared_ptr<TransferRequest>> begin_ordered_read(SessionCore& core, T
     const Route& path = connection->route();
     if (!path.is_direct) return keeps_no_order(peer, path.reasons);
     PCCL_TRY(registered(args.plan->local()).begin_use());
-    return connection->begin(std::move(args));
+    return connection->begin_transfer(std::move(args));
 }
 
 }  // namespace pccl::p2p
