@@ -21,7 +21,6 @@
 #include "csrc/p2p/connection/control_queue.h"
 #include "csrc/p2p/connection/handoff_lock.h"
 #include "csrc/p2p/connection/inbox.h"
-#include "csrc/p2p/connection/progress_guards.h"
 #include "csrc/p2p/connection/transfer_queue.h"
 #include "csrc/p2p/transfers/transfer_request.h"
 #include "csrc/runtime/flight/session_recorder.h"

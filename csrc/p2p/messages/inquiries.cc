@@ -8,7 +8,7 @@
 
 namespace pccl::p2p {
 
-void Inquiry::end(Result<RemoteMemory> answer) {
+void Inquiry::complete(Result<RemoteMemory> answer) {
     answer_ = std::move(answer);
     answered_.store(true, std::memory_order_release);
 }
@@ -25,7 +25,7 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
         // lost() runs after the flag is set: either it finds the inquiry, or this check finds the
         // loss.
         if (to->is_lost()) {
-            inquiry->end(to->why_lost());
+            inquiry->complete(to->why_lost());
             return std::shared_ptr<const Inquiry>(std::move(inquiry));
         }
         const std::uint64_t number = next_number_++;
@@ -86,11 +86,11 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
         return protocol_error("memory that is another's");
     if (answered.memory)
-        open->second->end(imported(peer.id, *answered.memory));
+        open->second->complete(imported(peer.id, *answered.memory));
     else
-        open->second->end(Status::unavailable(answered.why)
-                              .with_context(peer.to_string())
-                              .with_process(peer.process));
+        open->second->complete(Status::unavailable(answered.why)
+                                   .with_context(peer.to_string())
+                                   .with_process(peer.process));
     open_.erase(open);
     waiter_->wake();
     return Status::ok();
@@ -100,7 +100,7 @@ void Inquiries::lost(const Connection& connection, const Status& why) {
     const std::lock_guard lock(mutex_);
     std::erase_if(open_, [&](const auto& each) {
         if (each.second->to().get() != &connection) return false;
-        each.second->end(why);
+        each.second->complete(why);
         return true;
     });
     deferred_sends_.forget(connection);

@@ -37,7 +37,7 @@ class Inquiry {
     /// Returns the answer. Valid once it is_answered().
     [[nodiscard]] const Result<RemoteMemory>& answer() const { return answer_; }
     /// Completes the inquiry. Call it once.
-    void end(Result<RemoteMemory> answer);
+    void complete(Result<RemoteMemory> answer);
 
    private:
     const std::shared_ptr<Connection> to_;

@@ -26,13 +26,13 @@ Status too_long(const MessageRequest& send, const Wanted& wanted) {
 Status Matcher::post(const MessageRequestPtr& request) {
     PCCL_TRY([&] {
         const std::lock_guard lock(mutex_);
-        return add(request);
+        return add_request(request);
     }());
     advance();
     return Status::ok();
 }
 
-Status Matcher::add(const MessageRequestPtr& request) {
+Status Matcher::add_request(const MessageRequestPtr& request) {
     const MessageArgs& args = request->args();
     const bool sends = args.direction == Direction::kSend;
     if ((sends ? waiting_sends_ : receives_.size()) >= kMost)
@@ -40,13 +40,13 @@ Status Matcher::add(const MessageRequestPtr& request) {
                                                  " wait for session \"", peer_.name, "\""));
     // lost() runs after the flag is set: either it finds the request, or this check finds the loss.
     if (request->through()->is_lost()) {
-        end(*request, request->through()->why_lost());
+        end_request(*request, request->through()->why_lost());
         return Status::ok();
     }
     if (sends) {
         sends_[args.tag].push_back(request);
         ++waiting_sends_;
-        match(args.tag);
+        match_tag(args.tag);
         return Status::ok();
     }
     const std::uint64_t number = next_number_++;
@@ -60,7 +60,7 @@ Status Matcher::add(const MessageRequestPtr& request) {
     return Status::ok();
 }
 
-void Matcher::match(std::uint64_t tag) {
+void Matcher::match_tag(std::uint64_t tag) {
     const auto sends = sends_.find(tag);
     const auto places = places_.find(tag);
     if (sends == sends_.end() || places == places_.end()) return;
@@ -75,7 +75,7 @@ void Matcher::match(std::uint64_t tag) {
     if (places->second.empty()) places_.erase(places);
 }
 
-void Matcher::end(MessageRequest& request, const Status& status, std::uint64_t bytes) {
+void Matcher::end_request(MessageRequest& request, const Status& status, std::uint64_t bytes) {
     request.finish(status, bytes);
     request.through()->waiter().wake();
 }
@@ -94,7 +94,7 @@ void Matcher::give_up(const MessageRequestPtr& request) {
         if (waiting != sends_.end() && std::erase(waiting->second, request) > 0) {
             --waiting_sends_;
             if (waiting->second.empty()) sends_.erase(waiting);
-            end(*request, given_up(args));
+            end_request(*request, given_up(args));
         }
     }
     advance();
@@ -118,12 +118,13 @@ bool Matcher::advance() {
 
 void Matcher::begin_all(std::vector<Match> matches) {
     for (Match& match : matches) {
-        auto write = this->write(match);
+        auto write = begin_write(match);
         const std::lock_guard lock(mutex_);
         if (!write.is_ok()) {
             deferred_sends_.add(match.place.through,
                                 Failed{match.place.wanted.number, write.status()});
-            end(*match.send, write.status().with_context(match.place.through->peer().to_string()));
+            end_request(*match.send,
+                        write.status().with_context(match.place.through->peer().to_string()));
             continue;
         }
         if (match.send->is_given_up()) (*write)->give_up();
@@ -132,7 +133,7 @@ void Matcher::begin_all(std::vector<Match> matches) {
     }
 }
 
-Result<std::shared_ptr<TransferRequest>> Matcher::write(const Match& match) {
+Result<std::shared_ptr<TransferRequest>> Matcher::begin_write(const Match& match) {
     const MessageArgs& args = match.send->args();
     const Wanted& wanted = match.place.wanted;
     if (args.extent.bytes > wanted.bytes) return too_long(*match.send, wanted);
@@ -155,7 +156,7 @@ bool Matcher::end_pending_writes() {
                const Status status = pending_write.write->status();
                if (!status.is_ok())
                    deferred_sends_.add(place.through, Failed{place.wanted.number, status});
-               end(*send, status, send->args().extent.bytes);
+               end_request(*send, status, send->args().extent.bytes);
                return true;
            }) > 0;
 }
@@ -179,7 +180,7 @@ Status Matcher::handle(const ConnectionPtr& from, const Wanted& wanted) {
         return protocol_error("memory that is another's");
     places_[wanted.tag].push_back({from, wanted});
     ++waiting_places_;
-    match(wanted.tag);
+    match_tag(wanted.tag);
     from->waiter().wake();
     return Status::ok();
 }
@@ -189,20 +190,20 @@ Status Matcher::handle(const ConnectionPtr&, const Sent& sent) {
     if (receive == nullptr) return protocol_error("a receive that there is not");
     if (sent.bytes > receive->args().extent.bytes) {
         const Status wrong = protocol_error("more bytes than a receive has");
-        end(*receive, wrong);
+        end_request(*receive, wrong);
         return wrong;
     }
-    end(*receive, Status::ok(), sent.bytes);
+    end_request(*receive, Status::ok(), sent.bytes);
     return Status::ok();
 }
 
 Status Matcher::handle(const ConnectionPtr& from, const Failed& failed) {
     const MessageRequestPtr receive = take_receive(failed.number);
     if (receive == nullptr) return protocol_error("a receive that there is not");
-    end(*receive, receive->is_given_up()
-                      ? given_up(receive->args())
-                      : failed.why.with_context(
-                            concat(from->peer().to_string(), " does not send the message")));
+    end_request(*receive, receive->is_given_up()
+                              ? given_up(receive->args())
+                              : failed.why.with_context(concat(from->peer().to_string(),
+                                                               " does not send the message")));
     return Status::ok();
 }
 
@@ -239,7 +240,7 @@ void Matcher::lost(const Connection& connection, const Status& why) {
         return std::erase_if(requests, [&](const auto& each) {
             const MessageRequestPtr& request = request_of(each);
             if (!depends(request)) return false;
-            end(*request, why);
+            end_request(*request, why);
             return true;
         });
     };
@@ -254,7 +255,7 @@ void Matcher::lost(const Connection& connection, const Status& why) {
     deferred_sends_.forget(connection);
     std::erase_if(matches_, [&](const Match& each) {
         if (each.place.through.get() != &connection) return false;
-        end(*each.send, why);
+        end_request(*each.send, why);
         return true;
     });
     end_pending_writes();

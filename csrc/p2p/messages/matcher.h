@@ -87,9 +87,9 @@ class Matcher final : public ControlReceiver {
 
     // Under mutex_:
 
-    Status add(const MessageRequestPtr& request);
-    void match(std::uint64_t tag);
-    void end(MessageRequest& request, const Status& status, std::uint64_t bytes = 0);
+    Status add_request(const MessageRequestPtr& request);
+    void match_tag(std::uint64_t tag);
+    void end_request(MessageRequest& request, const Status& status, std::uint64_t bytes = 0);
     bool end_pending_writes();
     Status handle(const ConnectionPtr& from, const Wanted& wanted);
     Status handle(const ConnectionPtr& from, const Sent& sent);
@@ -106,7 +106,7 @@ class Matcher final : public ControlReceiver {
     // Under advancing_ alone:
 
     void begin_all(std::vector<Match> matches);
-    Result<std::shared_ptr<TransferRequest>> write(const Match& match);
+    Result<std::shared_ptr<TransferRequest>> begin_write(const Match& match);
 
     const SessionId peer_;
     const std::shared_ptr<transport::Waiter> waiter_;
