@@ -129,8 +129,8 @@ Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
             static_cast<void>(status_.set(moved));
     }
     if (status_.is_set()) fail_all(status_.get());
-    std::size_t reported = posts_.take(into);
-    reported += ordered_.take(into.subspan(reported));
+    std::size_t reported = posts_.take_completions(into);
+    reported += ordered_.take_completions(into.subspan(reported));
     if (reported == 0) PCCL_TRY(check());
     return reported;
 }
@@ -153,7 +153,7 @@ Status RmaCopyLink::move_some() {
 
 Status RmaCopyLink::copy_some() {
     if (moves_.empty() || moves_.front().is_of_gpu()) return Status::ok();
-    const Batch batch = gather(RmaPeer::kAtOnce);
+    const Batch batch = gather_batch(RmaPeer::kAtOnce);
     Move& first = moves_.front();
     const RmaCopied copied =
         peer_->copy(*first.memory, {.op = first.op,
@@ -179,7 +179,7 @@ bool RmaCopyLink::begin_copy() {
     if (moves_.empty()) return false;
     const Move& first = moves_.front();
     if (!first.is_of_gpu() || !first.failure.is_ok() || !first.post->status.is_ok()) return false;
-    const Batch batch = gather(peer_->most_in_flight(*first.memory, *first.here));
+    const Batch batch = gather_batch(peer_->most_in_flight(*first.memory, *first.here));
     InFlightCopy copy_in_flight{.copy = peer_->begin(first.memory, first.op, {first.here, pieces_}),
                                 .whole = {}};
     if (copy_in_flight.copy == nullptr) return false;
@@ -199,16 +199,16 @@ Status RmaCopyLink::finish_copies() {
         PCCL_TRY(copied.link);
         if (copied.later) return Status::ok();
         moved_ = true;
-        land(in_flight_.front(), copied.pieces);
+        finish_copy(in_flight_.front(), copied.pieces);
         in_flight_.pop_front();
     }
     return Status::ok();
 }
 
-void RmaCopyLink::land(const InFlightCopy& copy_in_flight, const Status& status) {
+void RmaCopyLink::finish_copy(const InFlightCopy& copy_in_flight, const Status& status) {
     for (const PostPart& part : copy_in_flight.whole)
         // An earlier part of it may have failed.
-        finish(part, status.is_ok() ? part.post->status : status);
+        finish_part(part, status.is_ok() ? part.post->status : status);
     if (copy_in_flight.begun != nullptr && copy_in_flight.begun->status.is_ok())
         copy_in_flight.begun->status = status;
 }
@@ -228,7 +228,7 @@ void RmaCopyLink::drop_failed() {
     }
 }
 
-RmaCopyLink::Batch RmaCopyLink::gather(std::size_t room) {
+RmaCopyLink::Batch RmaCopyLink::gather_batch(std::size_t room) {
     pieces_.clear();
     const auto most = std::min<std::uint64_t>(
         {sys::kMostProcessPieces, notifications_out_.until_next(taken_ - waiting_.size()),
@@ -284,11 +284,11 @@ void RmaCopyLink::finish_first(std::size_t pieces, const Status& status) {
     while (pieces > 0) {
         const PostPart part = take_front(pieces);
         pieces -= part.pieces;
-        finish(part, status);
+        finish_part(part, status);
     }
 }
 
-void RmaCopyLink::finish(const PostPart& part, const Status& status) {
+void RmaCopyLink::finish_part(const PostPart& part, const Status& status) {
     posts_.finish(*part.post, status, part.pieces);
     over_ += part.pieces;
     notifications_out_.reached(progress());

@@ -145,17 +145,17 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     void begin_copies();
     bool begin_copy();
     Status finish_copies();
-    void land(const InFlightCopy& copy_in_flight, const Status& status);
+    void finish_copy(const InFlightCopy& copy_in_flight, const Status& status);
     void drop_failed();
     [[nodiscard]] bool goes_with(const Move& move, const Move& first) const;
-    Batch gather(std::size_t room);
+    Batch gather_batch(std::size_t room);
     [[nodiscard]] std::uint64_t most_together() const;
     void add_piece(const sys::ProcessPiece& piece);
     void shorten_first(std::size_t begun);
     /// Removes pieces of the first move from the queue, at most `most`.
     PostPart take_front(std::size_t most);
     void finish_first(std::size_t pieces, const Status& status);
-    void finish(const PostPart& part, const Status& status);
+    void finish_part(const PostPart& part, const Status& status);
     /// Drops entries of ended registrations: they may keep pages that the peer has given up.
     void forget_ended();
     [[nodiscard]] RmaProgress progress() const {

@@ -55,7 +55,9 @@ class RmaOrderedReads {
     /// Fails all reads, once copy engines are done with them.
     void fail_all(const Status& status);
     /// Returns completions as RmaLink::poll() does.
-    std::size_t take(std::span<RmaCompletion> into) { return posts_.take(into); }
+    std::size_t take_completions(std::span<RmaCompletion> into) {
+        return posts_.take_completions(into);
+    }
 
    private:
     struct InFlightCopy {

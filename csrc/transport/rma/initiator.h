@@ -49,7 +49,9 @@ class RmaInitiator {
     Result<bool> notify(std::span<const std::byte> notification);
 
     /// Returns completions as RmaLink::poll() does.
-    std::size_t take_completions(std::span<RmaCompletion> into) { return posts_.take(into); }
+    std::size_t take_completions(std::span<RmaCompletion> into) {
+        return posts_.take_completions(into);
+    }
     /// Drops the requests that are not complete.
     void drop_requests() {
         requests_.clear();

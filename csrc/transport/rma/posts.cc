@@ -88,7 +88,7 @@ void RmaPosts::fail_all(const Status& status) {
     open_.clear();
 }
 
-std::size_t RmaPosts::take(std::span<RmaCompletion> into) {
+std::size_t RmaPosts::take_completions(std::span<RmaCompletion> into) {
     const std::size_t count = std::min(into.size(), complete_.size());
     for (std::size_t i = 0; i < count; ++i) {
         const RmaPost& post = complete_.front();

@@ -43,16 +43,14 @@ class PCCL_API RmaPosts {
     /// Completes all posts: no RmaPost stays.
     void fail_all(const Status& status);
     /// Returns the completions for poll().
-    std::size_t take(std::span<RmaCompletion> into);
+    std::size_t take_completions(std::span<RmaCompletion> into);
 
     // Counters for notifications, which are dropped when something before them has failed and the
     // caller had no completion of it: a notification is sent if failed(), once all before it is
     // complete, equals reported() at the time of notify().
     [[nodiscard]] std::uint64_t failed() const { return failed_; }  // pieces, so far
-    [[nodiscard]] std::uint64_t reported() const {
-        return reported_;
-    }  // failed pieces returned by
-       // take()
+    /// Returns the failed pieces that take_completions() has reported.
+    [[nodiscard]] std::uint64_t reported() const { return reported_; }
 
    private:
     std::list<RmaPost> open_;
