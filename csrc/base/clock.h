@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Clocks: clock.cc is the only file that reads a clock or sleeps. ManualClock (transport/loopback)
-// replaces the system's in tests.
+// Clocks: clock.cc is the only file that reads a clock or sleeps. ManualClock
+// (tests/fakes/loopback) replaces the system's in tests.
 #pragma once
 
 #include <pccl/deadline.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/pipe.h"
+#include "tests/fakes/loopback/pipe.h"
 
 #include <algorithm>
 

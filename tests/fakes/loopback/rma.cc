@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/rma.h"
+#include "tests/fakes/loopback/rma.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/transport/loopback/links.h"
 #include "csrc/transport/rma/copy_link.h"
+#include "tests/fakes/loopback/links.h"
 
 namespace pccl::transport::loopback {
 namespace {

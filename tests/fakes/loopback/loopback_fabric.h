@@ -6,7 +6,7 @@
 //     auto first = fabric->join(*first_waiter);    // process 0: its control plane and transport
 //     auto second = fabric->join(*second_waiter);  // process 1
 //
-// For tests of the library and of users. Processes may be threads, or share one thread
+// Processes may be threads, or share one thread
 // (answer_inline()). The end of a planned delay wakes nobody: waits must check again now and then,
 // as Backoff does.
 #pragma once
@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/loopback/control_plane.h"
-#include "csrc/transport/loopback/fault_plan.h"
-#include "csrc/transport/loopback/process_table.h"
 #include "csrc/transport/transport.h"
+#include "tests/fakes/loopback/control_plane.h"
+#include "tests/fakes/loopback/fault_plan.h"
+#include "tests/fakes/loopback/process_table.h"
 
 namespace pccl::transport::loopback {
 
@@ -36,7 +36,7 @@ class LoopbackTransport;
 struct LoopbackMember;
 
 /// Loopback network. Thread-safe.
-class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<LoopbackFabric> {
+class LoopbackFabric final : public std::enable_shared_from_this<LoopbackFabric> {
    public:
     static std::shared_ptr<LoopbackFabric> create(const FabricOptions& options = {});
 
@@ -68,7 +68,7 @@ class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<Loopba
 };
 
 /// Transport of one simulated process. Its links end with it.
-class PCCL_API LoopbackTransport final : public Transport {
+class LoopbackTransport final : public Transport {
    public:
     ~LoopbackTransport() override;
     LoopbackTransport(const LoopbackTransport&) = delete;

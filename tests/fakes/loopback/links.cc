@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/links.h"
+#include "tests/fakes/loopback/links.h"
 
 #include <algorithm>
 #include <cstring>

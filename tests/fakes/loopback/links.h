@@ -9,8 +9,8 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/transport/link.h"
-#include "csrc/transport/loopback/process.h"
 #include "csrc/transport/sticky_status.h"
+#include "tests/fakes/loopback/process.h"
 
 namespace pccl::transport::loopback {
 

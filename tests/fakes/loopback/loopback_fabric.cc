@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/loopback_fabric.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 
 #include "csrc/base/text.h"
-#include "csrc/transport/loopback/links.h"
-#include "csrc/transport/loopback/rma.h"
+#include "tests/fakes/loopback/links.h"
+#include "tests/fakes/loopback/rma.h"
 
 namespace pccl::transport::loopback {
 namespace {

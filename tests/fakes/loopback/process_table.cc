@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/process_table.h"
+#include "tests/fakes/loopback/process_table.h"
 
 #include <unistd.h>
 

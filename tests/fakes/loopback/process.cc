@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/process.h"
+#include "tests/fakes/loopback/process.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
-#include "csrc/transport/loopback/pipe.h"
+#include "tests/fakes/loopback/pipe.h"
 
 namespace pccl::transport::loopback {
 

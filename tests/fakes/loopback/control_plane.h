@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "csrc/transport/control/control_plane.h"
-#include "csrc/transport/loopback/process_table.h"
+#include "tests/fakes/loopback/process_table.h"
 
 namespace pccl::transport::loopback {
 
-class PCCL_API LoopbackControlPlane final : public ControlPlane {
+class LoopbackControlPlane final : public ControlPlane {
    public:
     LoopbackControlPlane(std::shared_ptr<ProcessTable> processes, std::shared_ptr<Process> process);
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "csrc/transport/loopback/process.h"
 #include "csrc/transport/rma.h"
+#include "tests/fakes/loopback/process.h"
 
 namespace pccl::transport::loopback {
 

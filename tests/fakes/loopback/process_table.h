@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "csrc/transport/control/control_plane.h"
-#include "csrc/transport/loopback/process.h"
+#include "tests/fakes/loopback/process.h"
 
 namespace pccl::transport::loopback {
 

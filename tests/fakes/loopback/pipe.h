@@ -12,9 +12,9 @@
 #include <pccl/deadline.h>
 #include "csrc/base/ids.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/loopback/fault_plan.h"
 #include "csrc/transport/rma/registry.h"
 #include "csrc/transport/transport.h"
+#include "tests/fakes/loopback/fault_plan.h"
 
 namespace pccl::transport::loopback {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/control_plane.h"
+#include "tests/fakes/loopback/control_plane.h"
 
 #include <chrono>
 #include <utility>
