@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists in messages: of ranks and other items.
+// Names and lists in messages: of ranks, peers and other items.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,11 @@
 #include "csrc/base/text.h"
 
 namespace pccl {
+
+/// Returns "rank 3"; "the peer" where processes have no ranks (sessions of p2p).
+inline std::string peer_name(Rank rank) {
+    return rank == kNoRank ? std::string("the peer") : concat("rank ", rank);
+}
 
 /// Returns "a, b and 7 more": at most `most` items, each as text_of() formats it.
 template <typename Items, typename TextOf>

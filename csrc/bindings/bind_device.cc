@@ -27,8 +27,8 @@
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
-#include "csrc/device/interruptible.h"
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/device_group.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
 #include "csrc/extension/signals.h"
 

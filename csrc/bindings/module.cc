@@ -9,7 +9,6 @@
 PYBIND11_MODULE(_core, bare) {
     pccl::extension::Module module(bare);
     pccl::bindings::bind_base(module);
-    pccl::bindings::bind_status(module);
     pccl::bindings::bind_event(module);
     pccl::bindings::bind_phases(module);
     pccl::bindings::bind_communicator(module);

@@ -9,8 +9,7 @@
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/manifest.h"
-#include "csrc/capsule/ranks_text.h"
-#include "csrc/capsule/refusal.h"
+#include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {
 namespace {

@@ -10,7 +10,6 @@
 #include "csrc/base/words.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/refusal.h"
 #include "csrc/capsule/signature.h"
 #include "csrc/sys/sysfs/file.h"
 

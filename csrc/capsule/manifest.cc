@@ -11,8 +11,6 @@
 #include "csrc/base/words.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/ranks_text.h"
-#include "csrc/capsule/refusal.h"
 #include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {

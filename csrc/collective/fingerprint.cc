@@ -10,7 +10,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/collective/known_blocks.h"
+#include "csrc/collective/collective.h"
 #include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 

@@ -7,7 +7,6 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/base/utc.h"
 #include "csrc/costs/measure.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/private_file.h"

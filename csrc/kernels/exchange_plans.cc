@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Plans of the collectives in which every pair of ranks exchanges one block.
-#include "csrc/kernels/all_gather.h"
-#include "csrc/kernels/all_to_all.h"
-#include "csrc/kernels/broadcast.h"
-#include "csrc/kernels/reduce_scatter.h"
+#include "csrc/kernels/exchange_plans.h"
 
 namespace pccl::kernels {
 namespace {

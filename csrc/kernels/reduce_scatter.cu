@@ -2,7 +2,7 @@
 #include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/dispatch.cuh"
-#include "csrc/kernels/reduce_scatter.h"
+#include "csrc/kernels/exchange_plans.h"
 
 namespace pccl::kernels {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
-#include "csrc/netconf/protocol_error.h"
+#include "csrc/netconf/message.h"
 
 namespace pccl::netconf {
 namespace {

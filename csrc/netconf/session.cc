@@ -8,7 +8,6 @@
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/netconf/message.h"
-#include "csrc/netconf/protocol_error.h"
 
 namespace pccl::netconf {
 namespace {

@@ -9,8 +9,8 @@
 #include <cerrno>
 
 #include "csrc/base/config.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
-#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/runtime/status_report.h"
 #include "csrc/runtime/transports.h"

@@ -18,7 +18,7 @@
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/launch/planned_launches.h"
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "csrc/base/log.h"
-#include "csrc/device/shareable_memory.h"
+#include "csrc/device/device_memory.h"
 
 extern "C" {
 

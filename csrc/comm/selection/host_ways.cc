@@ -9,7 +9,6 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/base/utc.h"
 #include "csrc/base/words.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/costs/measure_tcp.h"

@@ -8,7 +8,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/runtime/flight/flight_text.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::device {
 namespace {

@@ -15,7 +15,7 @@
 #include "csrc/base/text.h"
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
-#include "csrc/runtime/flight/session_json.h"
+#include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "csrc/schedule/generators/ring_search.h"
-#include "csrc/schedule/receivers.h"
+#include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {
 

@@ -10,7 +10,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/topo/machine/rates.h"
-#include "csrc/topo/machine/subjects.h"
+#include "csrc/topo/machine/warning.h"
 
 namespace pccl::topo {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/topo/machine/attribute.h"
-#include "csrc/topo/machine/subjects.h"
+#include "csrc/topo/machine/warning.h"
 
 namespace pccl::topo {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/control/outgoing_route.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
 

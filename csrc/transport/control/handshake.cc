@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/outgoing_route.h"

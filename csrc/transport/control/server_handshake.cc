@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/transport/control/inquiry.h"
 
 namespace pccl::transport {
 

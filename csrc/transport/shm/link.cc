@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport::shm {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "csrc/base/fork.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
-#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/rma/copy_link.h"
 #include "csrc/transport/shm/gpu_copies.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/transport/control/address_trial.h"

@@ -9,7 +9,7 @@
 #include <deque>
 
 #include "csrc/base/text.h"
-#include "csrc/cluster/drivers/fabric_driver.h"
+#include "csrc/cluster/drivers/make_driver.h"
 #include "tests/cpp/cluster/fake_switch.h"
 
 namespace pccl::cluster {

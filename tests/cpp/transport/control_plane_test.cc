@@ -16,7 +16,7 @@
 #include "csrc/sys/socket/echo.h"
 #include "csrc/transport/control/echoes.h"
 #include "csrc/transport/control/handshake.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/deadlines.h"

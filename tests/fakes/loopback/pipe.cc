@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/peer_name.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport::loopback {
