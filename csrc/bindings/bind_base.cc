@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"

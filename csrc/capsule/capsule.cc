@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/capsule/limits.h"
 
 namespace pccl::capsule {

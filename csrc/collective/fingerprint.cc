@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/shm_algorithm.h"

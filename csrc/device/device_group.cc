@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
 #include "csrc/base/fork.h"
 #include "csrc/base/index.h"
-#include "csrc/base/interruptible.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
+#include "csrc/base/threads/background_thread.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/device/gpu_sharing.h"
 #include "csrc/runtime/flight/flight_dump.h"

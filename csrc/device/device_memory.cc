@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/sys/cuda/on_device.h"
 

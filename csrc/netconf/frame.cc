@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/netconf/message.h"
 
 namespace pccl::netconf {

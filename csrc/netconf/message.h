@@ -7,7 +7,7 @@
 
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/xml/xml_reader.h"
 
 namespace pccl::netconf {

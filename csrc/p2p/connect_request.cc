@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/connect_request.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/inquiries.h"
 #include "csrc/p2p/session_core.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::p2p {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/control_message.h"
 
 namespace pccl::p2p {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/registered_memory.h"
 #include "csrc/p2p/session_core.h"

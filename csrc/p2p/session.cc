@@ -5,7 +5,7 @@
 #include <pccl/session.h>
 #include "csrc/base/config.h"
 #include "csrc/base/fork_checked.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connect_request.h"
 #include "csrc/p2p/ordered_read.h"
 #include "csrc/p2p/plan.h"

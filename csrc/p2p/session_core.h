@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <pccl/session.h>
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
 #include "csrc/p2p/connection.h"
 #include "csrc/p2p/ended_connections.h"
 #include "csrc/p2p/inquiries.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/base/callback_guard.h"
 #include "csrc/base/scope_exit.h"
+#include "csrc/base/threads/callback_guard.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::runtime {

@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
 #include "csrc/base/fork.h"
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/runtime/flight/flight_dump.h"

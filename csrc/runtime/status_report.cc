@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/secret_file.h"
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"

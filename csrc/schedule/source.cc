@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/phase/phase_network.h"

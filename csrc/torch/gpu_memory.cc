@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 #include "csrc/device/device_memory.h"
 
 extern "C" {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/fd_passing.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
+#include "csrc/base/text/digest.h"
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/control_message.h"
 #include "csrc/p2p/handshake.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/msccl/convert.h"
 #include "csrc/capsule/mscclpp/plan.h"

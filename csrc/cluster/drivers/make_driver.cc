@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
 #include "csrc/netconf/ssh_stream.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/geometry.h"
 

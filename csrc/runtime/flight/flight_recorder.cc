@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 
 namespace pccl::runtime {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::runtime {
 

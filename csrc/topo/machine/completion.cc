@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/machine/attribute.h"
 #include "csrc/topo/machine/warning.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/machine/warning.h"
 

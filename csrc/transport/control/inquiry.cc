@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/socket/descriptors.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/fd_passing.h"
 #include "csrc/transport/control/handshake.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "csrc/base/digest.h"
+#include "csrc/base/text/digest.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"

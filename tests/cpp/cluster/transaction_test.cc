@@ -8,7 +8,7 @@
 
 #include <deque>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/drivers/make_driver.h"
 #include "tests/cpp/cluster/fake_switch.h"
 

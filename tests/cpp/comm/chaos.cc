@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/links/link_executor.h"
 #include "tests/cpp/comm/direct_results.h"

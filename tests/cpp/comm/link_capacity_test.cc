@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/link_executor.h"
 #include "csrc/comm/selection/link_costs.h"

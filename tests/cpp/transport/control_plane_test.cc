@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/echo.h"
 #include "csrc/transport/control/echoes.h"
 #include "csrc/transport/control/handshake.h"

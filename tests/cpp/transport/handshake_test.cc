@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/handshake_server.h"
 #include "tests/cpp/transport/group_identity.h"

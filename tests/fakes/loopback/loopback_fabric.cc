@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/loopback/loopback_fabric.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/fakes/loopback/links.h"
 #include "tests/fakes/loopback/rma.h"
 

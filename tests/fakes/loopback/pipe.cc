@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport::loopback {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport::loopback {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport::loopback {
 

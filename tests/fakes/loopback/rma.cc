@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/rma/copy_link.h"
 #include "tests/fakes/loopback/links.h"
 

@@ -11,7 +11,7 @@
 
 #include <pccl/export.h>
 #include "csrc/base/log_level.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/shared_copy.h"
+#include "csrc/sys/cpu/shared_copy.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/streaming.h"
+#include "csrc/sys/cpu/streaming.h"
 
 namespace pccl {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include <pccl/types.h>
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 

@@ -13,7 +13,7 @@
 #include <pccl/deadline.h>
 #include <pccl/export.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 
 namespace pccl {
 

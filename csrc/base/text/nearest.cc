@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/nearest.h"
+#include "csrc/base/text/nearest.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/callback_guard.h"
+#include "csrc/base/threads/callback_guard.h"
 
 #include <algorithm>
 

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include <pccl/status.h>
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 
 namespace pccl {
 

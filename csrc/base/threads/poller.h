@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <pccl/export.h>
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 
 namespace pccl {
 
