@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/exchange_plans.h"
+#include "csrc/kernels/collective_plans.h"
 
 namespace pccl::device {
 namespace {

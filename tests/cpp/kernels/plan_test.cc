@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/exchange_plans.h"
+#include "csrc/kernels/collective_plans.h"
 #include "csrc/kernels/launch.h"
 
 namespace pccl::kernels {
