@@ -27,7 +27,10 @@ std::string fake_nvml() { return \"$<TARGET_FILE:fake_nvml>\"; }
 }  // namespace pccl::fakes
 "
 )
-file(GLOB fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
+file(
+  GLOB fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc
+  ${PROJECT_SOURCE_DIR}/tests/fakes/loopback/*.cc
+)
 add_library(pccl_fakes STATIC ${fakes} ${places})
 target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
 

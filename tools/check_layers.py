@@ -105,7 +105,7 @@ def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
 def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[str, str] | None:
     """Judge one #include "target"; give the broken rule and its text, if any."""
     if not target.startswith("csrc/"):
-        return "spelling", f'write "{target}" from the repository root, as in "csrc/base/text.h"'
+        return "spelling", f'write "{target}" from the repository root, as in "csrc/base/fork.h"'
     module = module_of(source.inside, table["modules"])
     if module is None:
         return "module", f"{source.path.parent} is not in layers.toml: add it or move the file"

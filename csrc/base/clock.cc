@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/base/clock.h"
 
+#include <array>
+#include <ctime>
 #include <thread>
 
 namespace pccl {
@@ -23,5 +25,15 @@ long long wall_clock_ms() {
     const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
 }
+
+std::string in_utc(long long milliseconds) {
+    const std::time_t seconds = milliseconds / 1000;
+    std::tm utc{};
+    std::array<char, 32> text{};
+    if (::gmtime_r(&seconds, &utc) == nullptr) return {};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+std::string now_in_utc() { return in_utc(wall_clock_ms()); }
 
 }  // namespace pccl

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/nearest.h"
 #include "csrc/base/stderr_sink.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/nearest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/time_limit.h"
 
 namespace pccl {

@@ -12,7 +12,7 @@
 
 #include <pccl/status.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 

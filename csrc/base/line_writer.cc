@@ -12,7 +12,7 @@
 #include <climits>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 
 namespace pccl {

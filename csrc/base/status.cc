@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <pccl/deadline.h>
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 

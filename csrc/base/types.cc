@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pccl/types.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl {
 

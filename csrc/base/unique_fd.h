@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Owner of a file descriptor.
+// Owner of a file descriptor, and the one way to open a file for reading.
 #pragma once
 
+#include <fcntl.h>
+
+#include <string>
 #include <utility>
 
 #include <pccl/export.h>
@@ -40,5 +43,11 @@ class PCCL_API UniqueFd {
 
     int fd_ = -1;
 };
+
+/// Opens a file for reading, with open(2)'s `flags` besides; the result is not open, and errno is
+/// set, on failure. Does not block: it opens a pipe, too, and the reader checks for data.
+[[nodiscard]] inline UniqueFd open_to_read(const std::string& path, int flags = 0) {
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
+}
 
 }  // namespace pccl

@@ -7,8 +7,6 @@
 
 namespace pccl::bindings {
 
-void bind_base(extension::Module& module);
-void bind_status(extension::Module& module);
 void bind_event(extension::Module& module);
 void bind_phases(extension::Module& module);
 void bind_communicator(extension::Module& module);

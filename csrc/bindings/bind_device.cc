@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
@@ -27,8 +27,8 @@
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
-#include "csrc/device/interruptible.h"
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/device_group.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
 #include "csrc/extension/signals.h"
 

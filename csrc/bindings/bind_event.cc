@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/done_queue.h"
 #include "csrc/bindings/errors.h"

@@ -13,7 +13,7 @@
 
 #include <pccl/store.h>
 #include "csrc/base/config.h"
-#include "csrc/base/interruptible.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/writable.h"
 #include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"

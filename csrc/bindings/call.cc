@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/bindings/call.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/collective/shared_blocks.h"
+#include "csrc/collective/collective.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::bindings {
 
 namespace py = pybind11;
-
 namespace {
+
+/// Returns whether any byte belongs to two of the blocks, whose elements have `element_bytes`
+/// bytes.
+[[nodiscard]] inline bool share_memory(std::span<const Block> blocks, std::size_t element_bytes) {
+    std::vector<Block> sorted(blocks.begin(), blocks.end());
+    std::erase_if(sorted, [](const Block& block) { return block.count == 0; });
+    std::ranges::sort(sorted, {}, &Block::data);
+    const auto meets = [element_bytes](const Block& block, const Block& next) {
+        return next.data < block.data + block.count * element_bytes;
+    };
+    return std::ranges::adjacent_find(sorted, meets) != sorted.end();
+}
 
 constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
     {"sum", ReduceOp::kSum},

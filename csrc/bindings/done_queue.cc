@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/errors.h"
 
 namespace pccl::bindings {

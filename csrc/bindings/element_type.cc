@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bindings {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/dlpack.h"
 #include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"

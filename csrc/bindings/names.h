@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/schedule/schedule.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include <pccl/deadline.h>
-#include "csrc/base/sliced_wait.h"
+#include "csrc/base/threads/sliced_wait.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
 #include "csrc/extension/signals.h"
@@ -22,7 +22,7 @@ namespace pccl::bindings {
 inline constexpr Duration kSignalSlice = std::chrono::milliseconds(50);
 
 /// Waits without the GIL. `wait` and `ending` are those of wait_in_slices() in
-/// csrc/base/sliced_wait.h. `session` is the peer; empty: any.
+/// csrc/base/threads/sliced_wait.h. `session` is the peer; empty: any.
 template <typename Wait, typename Ending>
 void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const Ending& ending,
                           std::string_view session) {

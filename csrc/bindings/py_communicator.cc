@@ -6,8 +6,8 @@
 #include <chrono>
 #include <utility>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
 #include "csrc/capsule/sizes.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/py_communicator.h"
 #include "csrc/bindings/py_gpu_workspace.h"

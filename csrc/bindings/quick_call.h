@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bindings/call.h"
 
 namespace pccl::bindings {

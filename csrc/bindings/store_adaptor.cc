@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <pccl/store.h>
-#include "csrc/base/interruptible.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/signals.h"

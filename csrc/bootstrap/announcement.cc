@@ -7,7 +7,7 @@
 #include "csrc/base/bytes.h"
 #include "csrc/base/clock.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/process_start.h"

@@ -3,7 +3,7 @@
 
 #include "csrc/base/assert.h"
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 namespace {

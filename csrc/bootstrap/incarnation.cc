@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"

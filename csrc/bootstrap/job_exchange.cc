@@ -8,9 +8,9 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/tree_gather.h"
 #include "csrc/topo/machine/calibration.h"
 

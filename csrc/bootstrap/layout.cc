@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/sys/sysfs/sysfs.h"

@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include <pccl/store.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/tcp_store.h"
 #include "csrc/bootstrap/secret_file.h"

@@ -5,7 +5,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/sealed_store.h"
 
 namespace pccl::bootstrap {

@@ -9,7 +9,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/private_file.h"

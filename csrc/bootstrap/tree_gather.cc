@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 namespace {

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/manifest.h"
-#include "csrc/capsule/ranks_text.h"
-#include "csrc/capsule/refusal.h"
+#include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {
 namespace {

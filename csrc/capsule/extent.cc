@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/refusal.h"
 #include "csrc/schedule/source.h"
 
 namespace pccl::capsule {

@@ -6,11 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/refusal.h"
 #include "csrc/capsule/signature.h"
 #include "csrc/sys/sysfs/file.h"
 

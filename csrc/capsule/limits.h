@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Limits of a capsule, so that bytes of any origin are read, decoded and verified within bounded
-// time and memory.
+// time and memory, and the error for a capsule that is rejected.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include <pccl/status.h>
+#include "csrc/base/text/text.h"
 
 namespace pccl::capsule {
 
@@ -29,5 +32,10 @@ inline constexpr long long kMostParts = 1LL << 24U;
 inline constexpr long long kMostMoved = 1LL << 26U;
 /// Steps times lanes of ranks with several lanes: the cost of the race check.
 inline constexpr long long kMostOrdered = 1LL << 30U;
+
+template <typename... Parts>
+Status refuse(const Parts&... parts) {
+    return Status::invalid_argument(concat(parts...));
+}
 
 }  // namespace pccl::capsule

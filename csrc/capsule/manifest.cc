@@ -7,12 +7,10 @@
 #include <set>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/ranks_text.h"
-#include "csrc/capsule/refusal.h"
 #include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/refusal.h"
 
 namespace pccl::capsule {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/sys/private_file.h"
 #include "csrc/sys/sysfs/file.h"
 

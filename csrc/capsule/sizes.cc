@@ -2,11 +2,12 @@
 #include "csrc/capsule/sizes.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/capsule/limits.h"
 
 namespace pccl::capsule {
@@ -70,6 +71,16 @@ std::string to_text(const SizeRange& sizes) {
     const SizeRange any;
     return concat(sizes.least == any.least ? "" : text_of(sizes.least), kBetween,
                   sizes.most == any.most ? "" : text_of(sizes.most));
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+    std::string text;
+    for (std::size_t first = 0, next = 0; first < ranks.size(); first = next) {
+        for (next = first + 1; next < ranks.size() && ranks[next] == ranks[next - 1] + 1;) ++next;
+        append(text, concat(text.empty() ? "" : " ", ranks[first]));
+        if (next - first > 1) append(text, concat("..", ranks[next - 1]));
+    }
+    return text;
 }
 
 }  // namespace pccl::capsule

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Text form of ranges of sizes.
+// Text forms of ranges of sizes and of numbers of ranks.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <pccl/status.h>
 #include "csrc/schedule/source.h"
@@ -19,5 +20,8 @@ inline constexpr schedule::SizeRange kByName{.least = 1, .most = 0};
 [[nodiscard]] PCCL_API Result<schedule::SizeRange> parse_sizes(std::string_view text);
 /// Returns a text for parse_sizes(), in the largest units that represent the range exactly.
 [[nodiscard]] PCCL_API std::string to_text(const schedule::SizeRange& sizes);
+
+/// Returns "2..4 8" for ascending numbers, with runs of consecutive numbers shortened.
+[[nodiscard]] std::string ranks_text(const std::vector<int>& ranks);
 
 }  // namespace pccl::capsule

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/signature.h"
 
 namespace pccl::capsule {

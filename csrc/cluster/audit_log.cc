@@ -13,7 +13,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/private_file.h"
 
 namespace pccl::cluster {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/audit_events.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/model/name.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/model/fit.h"
 #include "csrc/cluster/plan.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/model/fit.h"
 #include "csrc/cluster/model/name.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::cluster {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/scatter.h"
 
 namespace pccl::cluster {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "csrc/base/nearest.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/nearest.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/schedule.h"

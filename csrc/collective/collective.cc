@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/collective/collective.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/accumulator.h"
 
 namespace pccl {

@@ -39,4 +39,11 @@ namespace pccl {
 /// Returns whether a reduction keeps its partial results in a wider type (arithmetic::Accumulator).
 [[nodiscard]] bool runs_widened(CollectiveKind kind, DataType type, ReduceOp op, int ranks);
 
+/// Returns the blocks of one side.
+[[nodiscard]] constexpr std::span<const Block> known_blocks(const Collective& collective) {
+    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
+               ? collective.inputs
+               : collective.outputs;
+}
+
 }  // namespace pccl

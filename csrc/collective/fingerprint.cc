@@ -8,9 +8,9 @@
 #include <cstring>
 #include <span>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/collective/known_blocks.h"
+#include "csrc/collective/collective.h"
 #include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 

@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "csrc/abi/device_program.h"
 #include "csrc/base/ids.h"
+#include "csrc/schedule/schedule.h"
 
 namespace pccl {
 
@@ -68,5 +70,14 @@ struct Cut {
         return {start, std::min(last, block_count) - start};
     }
 };
+
+/// Returns the bytes of the largest buffer of a collective over `ranks` ranks with blocks of equal
+/// length.
+inline std::uint64_t largest_buffer(schedule::CollectiveKind kind, int ranks,
+                                    std::uint64_t block_bytes) {
+    const int blocks = std::max(schedule::blocks(kind, schedule::Buffer::kInput, ranks),
+                                schedule::blocks(kind, schedule::Buffer::kOutput, ranks));
+    return block_bytes * static_cast<std::uint64_t>(blocks);
+}
 
 }  // namespace pccl

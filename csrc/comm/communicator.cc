@@ -3,9 +3,8 @@
 
 #include <utility>
 
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/tick_clock.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
@@ -14,6 +13,7 @@
 #include "csrc/comm/members.h"
 #include "csrc/comm/rendezvous.h"
 #include "csrc/runtime/runtime.h"
+#include "csrc/sys/cpu/tick_clock.h"
 
 namespace pccl::comm {
 namespace {

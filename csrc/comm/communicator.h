@@ -26,7 +26,7 @@
 
 #include <pccl/collective.h>
 #include <pccl/store.h>
-#include "csrc/base/interruptible.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/bootstrap/links_counted_on.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"

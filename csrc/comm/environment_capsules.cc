@@ -7,10 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"

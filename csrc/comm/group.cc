@@ -4,9 +4,9 @@
 #include <atomic>
 #include <utility>
 
-#include "csrc/base/log.h"
-#include "csrc/base/now_and_then.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/now_and_then.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/diagnosis/explained.h"
 #include "csrc/sys/host.h"

@@ -19,7 +19,7 @@
 
 #include <pccl/collective.h>
 #include "csrc/base/fork.h"
-#include "csrc/base/locked.h"
+#include "csrc/base/threads/locked.h"
 #include "csrc/bootstrap/layout.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/collective_queue.h"

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/roster.h"
 
 namespace pccl::comm {

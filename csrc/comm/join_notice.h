@@ -8,7 +8,7 @@
 #include <pccl/deadline.h>
 #include <pccl/store.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
 #include "csrc/comm/options.h"
 
 namespace pccl::comm {

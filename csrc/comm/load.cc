@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
 #include "csrc/comm/all_gather_values.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/comm/options.h"
 #include "csrc/transport/transport.h"

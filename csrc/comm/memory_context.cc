@@ -2,8 +2,8 @@
 #include "csrc/comm/memory_context.h"
 
 #include "csrc/base/assert.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/shm/rma.h"
 

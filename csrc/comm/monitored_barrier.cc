@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/communicator.h"
 
 namespace pccl::comm {

@@ -8,8 +8,8 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/fork.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/capsule/trust.h"

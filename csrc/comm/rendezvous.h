@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/interruptible.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/bootstrap/incarnation.h"
 #include "csrc/bootstrap/layout.h"
 #include "csrc/bootstrap/rendezvous_context.h"

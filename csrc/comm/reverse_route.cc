@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/sys/socket/route.h"
 

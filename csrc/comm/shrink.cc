@@ -6,7 +6,7 @@
 #include <set>
 
 #include "csrc/base/config.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"

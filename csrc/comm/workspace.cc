@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/all_gather_values.h"
 #include "csrc/comm/communicator.h"

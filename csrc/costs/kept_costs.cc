@@ -5,9 +5,8 @@
 #include <tuple>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/utc.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/costs/measure.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/private_file.h"

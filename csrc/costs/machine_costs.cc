@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 
 namespace pccl::costs {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/background_thread.h"
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/costs/measure_bytes.h"
 #include "csrc/costs/measure_core_latency.h"
 #include "csrc/costs/measure_tcp.h"

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/streaming.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/costs/timing_samples.h"
+#include "csrc/sys/cpu/streaming.h"
 #include "csrc/sys/process_memory.h"
 
 #if defined(__SSE2__)

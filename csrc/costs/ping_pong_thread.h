@@ -9,8 +9,8 @@
 #include <functional>
 
 #include <pccl/status.h>
-#include "csrc/base/background_thread.h"
-#include "csrc/base/relax.h"
+#include "csrc/base/threads/background_thread.h"
+#include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::costs {

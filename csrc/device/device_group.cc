@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
+#include "csrc/base/fork.h"
 #include "csrc/base/index.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
+#include "csrc/base/threads/background_thread.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/device/gpu_sharing.h"
 #include "csrc/runtime/flight/flight_dump.h"
@@ -318,6 +320,17 @@ bool DeviceGroup::is_captured(kernels::Stream stream) const {
 Status DeviceGroup::adopt_thread() const {
     PCCL_TRY(use_device());
     return driver_.ignore_captures();
+}
+
+Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
+    const DeviceGroupOptions& options, const std::function<Status()>& interrupted) {
+    PCCL_ASSIGN_OR_RETURN(
+        auto group,
+        run_interruptibly("pccl-gpu-meet", interrupted, [&](const Cancellation& cancellation) {
+            return DeviceGroup::create(options, &cancellation);
+        }));
+    PCCL_TRY(group->use_device());
+    return std::shared_ptr<DeviceGroup>(group.release(), LeaveToParent());
 }
 
 }  // namespace pccl::device

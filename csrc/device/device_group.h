@@ -314,4 +314,10 @@ class PCCL_API DeviceGroup {
     bool states_are_exchanged_ = false;
 };
 
+/// Runs DeviceGroup::create() on a thread of its own, while this thread calls `interrupted` ten
+/// times a second. Returns its status where that is not ok; the other ranks then stop waiting. A
+/// child of fork() may drop the group and leaves it as it is: CUDA does not work there.
+[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
+    const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
+
 }  // namespace pccl::device

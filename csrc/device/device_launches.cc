@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
-#include "csrc/collective/largest_buffer.h"
+#include "csrc/collective/geometry.h"
 #include "csrc/device/device_group.h"
 #include "csrc/device/launch/launch_fingerprint.h"
 

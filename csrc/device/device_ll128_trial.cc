@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Trial whether schedules can use LL128; a group runs it when it is made.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "csrc/device/device_group.h"
-#include "csrc/device/nvlinks.h"
+#include "csrc/sys/cuda/driver.h"
+#include "csrc/sys/nvml/nvml.h"
 
 namespace pccl::device {
 namespace {
+
+std::vector<sys::NvmlGpu> find_gpus() {
+    const auto nvml = sys::open_nvml();
+    if (!nvml.is_ok()) return {};
+    auto gpus = (*nvml)->gpus();
+    return gpus.is_ok() ? *std::move(gpus) : std::vector<sys::NvmlGpu>{};
+}
+
+/// Returns whether GPU `device` of this process has NVLinks, as NVML reports once per device; false
+/// where that is unknown.
+bool has_nvlinks(sys::cuda::Driver& driver, int device) {
+    static const std::vector<sys::NvmlGpu> gpus = find_gpus();
+    const auto ids = driver.bus_ids();
+    if (!ids.is_ok()) return false;
+    const std::string& own = ids->at(static_cast<std::size_t>(device));
+    return std::ranges::any_of(
+        gpus, [&](const sys::NvmlGpu& gpu) { return gpu.bus_id == own && !gpu.links.empty(); });
+}
 
 /// Compute capability of the oldest GPUs whose stores of 128 bytes may travel whole.
 constexpr int kOldestWithLL128 = 70;

@@ -3,7 +3,9 @@
 
 #include <bit>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/cuda/driver.h"
+#include "csrc/sys/cuda/on_device.h"
 
 namespace pccl::device {
 namespace {
@@ -47,5 +49,26 @@ Status DeviceMemory::read(std::span<std::byte> into) {
 }
 
 Status DeviceMemory::wait() { return driver_.wait(kDefaultStream); }
+
+Status copy_from_host(int device, void* to, const void* from, std::size_t bytes,
+                      sys::cuda::Stream stream) {
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, sys::cuda::process_driver());
+    const sys::cuda::OnDevice on_device(*driver, device);
+    PCCL_TRY(on_device.status());
+    return driver->copy_from_host(std::bit_cast<sys::cuda::DeviceAddress>(to), from, bytes, stream);
+}
+
+bool has_gpu_driver() { return sys::cuda::process_driver().is_ok(); }
+
+Result<void*> allocate_shareable(int device, std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, sys::cuda::process_driver());
+    PCCL_ASSIGN_OR_RETURN(const auto base, driver->allocate(device, bytes));
+    return std::bit_cast<void*>(base);
+}
+
+Status free_shareable(void* memory) {
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, sys::cuda::process_driver());
+    return driver->deallocate(std::bit_cast<sys::cuda::DeviceAddress>(memory));
+}
 
 }  // namespace pccl::device

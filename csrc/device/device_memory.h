@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GPU buffer for programs that have no other library for it: examples, `pccl bench --gpus`.
+// GPU memory for callers above the driver: memory that peers can map, copies from the host, and a
+// buffer for programs that have no other library for it (examples, `pccl bench --gpus`).
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
 
+#include <pccl/export.h>
 #include <pccl/status.h>
 #include "csrc/sys/cuda/driver.h"
 
@@ -40,5 +42,17 @@ class PCCL_API DeviceMemory {
     const sys::cuda::DeviceAddress address_;
     const std::size_t bytes_;
 };
+
+/// Copies `bytes` of pinned memory to `to`, memory of `device`, in the order of `stream`. Uses a
+/// copy engine for few bytes, too (Driver::copy_from_host). kUnavailable in a build without CUDA.
+[[nodiscard]] PCCL_API Status copy_from_host(int device, void* to, const void* from,
+                                             std::size_t bytes, sys::cuda::Stream stream);
+
+/// Returns whether this build and this machine support GPUs.
+[[nodiscard]] PCCL_API bool has_gpu_driver();
+/// Allocates on `device`, a CUDA device number in this process. kResourceExhausted where memory is
+/// short.
+[[nodiscard]] PCCL_API Result<void*> allocate_shareable(int device, std::size_t bytes);
+PCCL_API Status free_shareable(void* memory);
 
 }  // namespace pccl::device

@@ -7,8 +7,8 @@
 #include "csrc/abi/device_team.h"
 #include "csrc/base/bytes.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::device {

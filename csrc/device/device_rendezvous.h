@@ -14,8 +14,8 @@
 #include <pccl/status.h>
 #include <pccl/store.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/interruptible.h"
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
+#include "csrc/base/threads/interruptible.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/peer_sockets.h"

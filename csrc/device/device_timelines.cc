@@ -3,8 +3,8 @@
 // Times of the steps of a group's schedules on its GPU.
 #include <optional>
 
-#include "csrc/base/background_thread.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/device/device_group.h"
 
 namespace pccl::device {

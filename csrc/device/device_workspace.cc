@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/interruptible.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/interruptible.h"
 
 namespace pccl::device {
 

@@ -8,7 +8,7 @@
 
 #include "csrc/abi/device_team.h"
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::device {
 namespace {

@@ -13,7 +13,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/extension/argument_errors.h"
 #include "csrc/extension/docstrings.h"
 

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::extension {
 

@@ -6,7 +6,7 @@
 #include <pybind11/pybind11.h>
 
 #include <pccl/status.h>
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 
 namespace pccl::extension {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/kernels/all_gather.h"
+#include "csrc/kernels/collective_plans.h"
 #include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/device/staggered.cuh"

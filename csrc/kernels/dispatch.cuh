@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/kernels/device/reduce.cuh"
 #include "csrc/kernels/launch.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "csrc/kernels/collective_plans.h"
 #include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/ll.cuh"
 #include "csrc/kernels/dispatch.cuh"
-#include "csrc/kernels/reduce_scatter.h"
 
 namespace pccl::kernels {
 namespace {

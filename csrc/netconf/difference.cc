@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/printable.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/printable.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::netconf {
 namespace {

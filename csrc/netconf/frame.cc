@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
-#include "csrc/netconf/protocol_error.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
+#include "csrc/netconf/message.h"
 
 namespace pccl::netconf {
 namespace {

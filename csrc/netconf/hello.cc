@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/netconf/message.h"
 #include "csrc/sys/xml/xml_reader.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/netconf/operations.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/netconf/hello.h"
 #include "csrc/sys/xml/xml_reader.h"
 

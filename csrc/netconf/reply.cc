@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "csrc/base/printable.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/printable.h"
+#include "csrc/base/text/text.h"
 #include "csrc/netconf/hello.h"
 
 namespace pccl::netconf {

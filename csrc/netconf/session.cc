@@ -5,10 +5,9 @@
 #include <array>
 #include <utility>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/netconf/message.h"
-#include "csrc/netconf/protocol_error.h"
 
 namespace pccl::netconf {
 namespace {

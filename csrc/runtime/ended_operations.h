@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/base/callback_guard.h"
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/threads/callback_guard.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::runtime {
@@ -22,7 +24,15 @@ class EndedOperations {
     [[nodiscard]] bool is_empty() const { return untold_.empty(); }
     [[nodiscard]] std::size_t size() const { return untold_.size(); }
     /// Releases the lock, and runs the callbacks.
-    void tell(std::unique_lock<std::mutex> lock);
+    void tell(std::unique_lock<std::mutex> lock) {
+        if (untold_.empty()) return;
+        auto operations = std::exchange(untold_, {});
+        callback_guard_.enter();
+        const ScopeExit told([this] { callback_guard_.leave(); });
+        lock.unlock();
+        for (const auto& operation : operations) operation->notify();
+        operations.clear();
+    }
 
     // Thread-safe:
 

@@ -9,9 +9,9 @@
 #include <cerrno>
 
 #include "csrc/base/config.h"
-#include "csrc/base/log.h"
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/runtime/status_report.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/transport/region.h"

@@ -20,14 +20,14 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
 #include "csrc/base/fork.h"
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/runtime/flight/flight_dump.h"
-#include "csrc/runtime/network.h"
 #include "csrc/runtime/participant.h"
+#include "csrc/runtime/transports.h"
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"

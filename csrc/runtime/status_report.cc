@@ -10,13 +10,24 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/text/text.h"
+#include "csrc/bootstrap/secret_file.h"
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
-#include "csrc/runtime/visible_group.h"
+#include "csrc/runtime/participant.h"
 #include "csrc/transport/control/inquiry.h"
 
 namespace pccl::runtime {
 namespace {
+
+Result<transport::GroupId> group_of(const std::string& bytes) {
+    transport::GroupId group{};
+    if (!bytes.empty() && bytes.size() != group.size())
+        return Status::invalid_argument(
+            concat("a group's key has ", group.size(), " bytes, not ", bytes.size()));
+    std::ranges::copy(bytes, group.begin());
+    return group;
+}
 
 using nlohmann::json;
 
@@ -176,6 +187,15 @@ std::string status_report(std::span<const std::shared_ptr<Participant>> particip
     const Seen seen = seen_of(participants);
     const bool is_about_all = question.group == transport::GroupId{};
     return is_about_all ? report_groups(seen, question.first) : report_members(seen, question);
+}
+
+Result<std::string> ask_status(const std::string& door, const std::string& group,
+                               std::uint32_t first, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
+    PCCL_ASSIGN_OR_RETURN(const transport::GroupId asked, group_of(group));
+    PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
+    return transport::ask_status(address, job.value_or(transport::kNoJobSecret),
+                                 {.group = asked, .first = first}, deadline);
 }
 
 }  // namespace pccl::runtime

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/secret_file.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"

@@ -3,13 +3,32 @@
 // Construction of a process's network. No other file depends on all transports.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "csrc/runtime/network.h"
+#include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/doorbell.h"
+#include "csrc/transport/transport.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::runtime {
+
+/// Options of the network.
+struct NetworkOptions {
+    transport::TransportFlags allowed = transport::TransportFlags::all();
+    /// Interface to listen on for other hosts, in the syntax of PCCL_SOCKET_IFNAME.
+    std::string interface{};
+    /// Interface for the control plane between ranks; empty: `interface`.
+    std::string management{};
+    int tcp_sockets = 0;  // transport::tcp::TcpOptions::data_sockets; 0: PCCL_TCP_SOCKETS
+};
+
+struct Network {
+    std::unique_ptr<transport::ControlPlane> control;
+    std::vector<std::unique_ptr<transport::Transport>> transports;  // in order of preference
+};
 
 /// Parses a list such as "shm,tcp"; empty: all. Returns kInvalidArgument with the unknown name and
 /// the valid ones.

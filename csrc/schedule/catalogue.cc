@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

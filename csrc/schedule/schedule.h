@@ -158,4 +158,7 @@ struct Schedule {
 /// Returns one line per step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".
 [[nodiscard]] PCCL_API std::string to_string(const Schedule& schedule);
 
+/// Returns the receivers in ascending order, each once.
+[[nodiscard]] PCCL_API std::vector<Rank> receivers_of(const Program& program);
+
 }  // namespace pccl::schedule

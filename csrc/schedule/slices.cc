@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

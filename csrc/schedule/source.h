@@ -123,4 +123,8 @@ using SourcePtr = std::shared_ptr<const ScheduleSource>;
 [[nodiscard]] PCCL_API Result<Schedule> generate(const ScheduleSource& source, const Shape& shape,
                                                  const RankOrder& order = {});
 
+/// Returns a source with its own digest whose programs ignore the order passed to them. Requires a
+/// source that follows orders. kInvalidArgument: `order` does not contain every rank exactly once.
+[[nodiscard]] PCCL_API Result<SourcePtr> laid_along(const SourcePtr& source, RankOrder order);
+
 }  // namespace pccl::schedule

@@ -36,7 +36,13 @@ struct TimedStep {
 using TimedStepFields =
     std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int32_t, std::string_view, Rank,
                int, Rank, int, std::uint64_t, bool, std::int64_t, std::int64_t, std::int64_t>;
-[[nodiscard]] PCCL_API TimedStepFields fields_of(const TimedStep& step);
+[[nodiscard]] inline TimedStepFields fields_of(const TimedStep& step) {
+    const auto ns = [](TimePoint time) { return time.time_since_epoch().count(); };
+    return {step.sequence,          step.window,    step.lane,         step.step,
+            to_string(step.action), step.from.peer, step.from.channel, step.to.peer,
+            step.to.channel,        step.bytes,     step.is_on_gpu,    ns(step.begin),
+            ns(step.moved),         ns(step.end)};
+}
 
 struct TimedSteps {
     std::vector<TimedStep> steps;  // in order of completion

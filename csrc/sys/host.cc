@@ -15,8 +15,8 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"

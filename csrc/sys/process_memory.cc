@@ -12,7 +12,7 @@
 
 #include "csrc/base/assert.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
 #include "csrc/topo/machine/sanity.h"
 #include "csrc/topo/xml/hwloc_xml.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/signals.h"
 #include "csrc/runtime/transports.h"

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/launch/planned_launches.h"
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/extension/former_names.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/base/background_thread.h"
-#include "csrc/base/callback_guard.h"
+#include "csrc/base/threads/background_thread.h"
+#include "csrc/base/threads/callback_guard.h"
 
 namespace pccl::backend {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/background_thread.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/background_thread.h"
 
 namespace pccl::backend {
 

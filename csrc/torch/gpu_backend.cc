@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
-#include "csrc/device/interruptible.h"
+#include "csrc/device/device_group.h"
 #include "csrc/extension/signals.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"

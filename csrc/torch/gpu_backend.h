@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/poller.h"
+#include "csrc/base/threads/poller.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/device/device_group.h"

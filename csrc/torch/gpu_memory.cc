@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-#include "csrc/base/log.h"
-#include "csrc/device/shareable_memory.h"
+#include "csrc/base/log/log.h"
+#include "csrc/device/device_memory.h"
 
 extern "C" {
 

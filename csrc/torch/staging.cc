@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/writable.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/torch/shared_elements.h"

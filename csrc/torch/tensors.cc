@@ -5,7 +5,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "csrc/device/host_copies.h"
+#include "csrc/device/device_memory.h"
 #include "csrc/torch/compat.h"
 
 namespace pccl::backend {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/time_limit.h"
 #include "csrc/torch/errors.h"
 

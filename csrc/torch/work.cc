@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/profiling.h"
 #include "csrc/torch/timeouts.h"

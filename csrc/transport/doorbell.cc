@@ -17,8 +17,8 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/relax.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/memory_barrier.h"
 #include "csrc/sys/memory_file.h"
 

@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/memory_file.h"
 
 namespace pccl::transport {

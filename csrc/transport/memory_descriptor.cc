@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/memory_file.h"
 
 namespace pccl::transport {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/control_message.h"
 
 namespace pccl::nixl {

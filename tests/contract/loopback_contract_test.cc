@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "tests/contract/transport_contract.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 
 namespace pccl::transport::contract {
 namespace {

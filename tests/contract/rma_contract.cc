@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 
 namespace pccl::transport::contract {
 namespace {

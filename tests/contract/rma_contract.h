@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/loopback/fault_plan.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/rma.h"
 #include "tests/contract/transport_contract.h"
 #include "tests/fakes/forked_child.h"
 #include "tests/fakes/late_cuda.h"
+#include "tests/fakes/loopback/fault_plan.h"
 
 namespace pccl::transport::contract {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
 

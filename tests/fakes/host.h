@@ -11,9 +11,9 @@
 
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 #include "csrc/transport/transport.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 
 namespace pccl::fakes {
 

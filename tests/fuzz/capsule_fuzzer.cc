@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/capsule/file_content.h"
 #include "csrc/capsule/manifest.h"

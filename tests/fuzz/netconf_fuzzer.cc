@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/printable.h"
+#include "csrc/base/text/printable.h"
 #include "csrc/netconf/difference.h"
 #include "csrc/netconf/frame.h"
 #include "csrc/netconf/hello.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
+#include "csrc/base/text/digest.h"
 #include "csrc/p2p/connection/connection_info.h"
 #include "csrc/p2p/connection/control_message.h"
 #include "csrc/p2p/connection/handshake.h"

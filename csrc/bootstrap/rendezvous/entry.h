@@ -8,7 +8,7 @@
 
 #include <pccl/status.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 

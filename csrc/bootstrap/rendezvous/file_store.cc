@@ -12,8 +12,8 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/log.h"
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/log/wait_notice.h"
 #include "csrc/bootstrap/rendezvous/entry.h"
 #include "csrc/sys/private_file.h"
 

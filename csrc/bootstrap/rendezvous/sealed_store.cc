@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 namespace {

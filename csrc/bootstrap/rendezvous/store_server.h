@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
 #include "csrc/base/fork.h"
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/rendezvous/dictionary.h"
 #include "csrc/bootstrap/rendezvous/tcp_protocol.h"

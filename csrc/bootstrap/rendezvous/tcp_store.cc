@@ -12,9 +12,9 @@
 
 #include "csrc/base/fork.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/log/wait_notice.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/name_lookup.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/handshake.h"

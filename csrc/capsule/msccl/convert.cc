@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/msccl/placing.h"
 

@@ -15,7 +15,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/msccl/algo.h"
 
 namespace pccl::capsule {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/limits.h"
 
 namespace pccl::capsule::msccl {

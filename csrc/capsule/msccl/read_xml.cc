@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/words.h"
+#include "csrc/base/text/words.h"
 #include "csrc/capsule/limits.h"
 
 namespace pccl::capsule::msccl {

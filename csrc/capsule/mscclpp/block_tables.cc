@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::capsule::mscclpp {
 

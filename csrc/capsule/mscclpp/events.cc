@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::capsule::mscclpp {
 namespace {

@@ -3,6 +3,7 @@
 // State of the thread blocks of a plan during its execution.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -11,9 +12,25 @@
 #include <vector>
 
 #include "csrc/capsule/mscclpp/plan.h"
-#include "csrc/capsule/mscclpp/vector_clock.h"
 
 namespace pccl::capsule::mscclpp {
+
+class VectorClock {
+   public:
+    explicit VectorClock(std::size_t blocks) : done_(blocks, 0) {}
+
+    [[nodiscard]] std::size_t operator[](std::size_t block) const { return done_[block]; }
+    void reach(std::size_t block, std::size_t operations) {
+        done_[block] = std::max(done_[block], static_cast<unsigned>(operations));
+    }
+    void merge(const VectorClock& other) {
+        for (std::size_t i = 0; i < done_.size(); ++i)
+            done_[i] = std::max(done_[i], other.done_[i]);
+    }
+
+   private:
+    std::vector<unsigned> done_;
+};
 
 /// Operation on which others depend, with the clocks of its thread block at that time.
 struct Moment {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/mscclpp/lined_json.h"
 #include "csrc/sys/xml/xml_text.h"
 

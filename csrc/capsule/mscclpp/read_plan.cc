@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/msccl/algo.h"
 #include "csrc/capsule/mscclpp/plan_value.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/mscclpp/events.h"
 #include "csrc/capsule/mscclpp/execution.h"
 #include "csrc/capsule/mscclpp/moments.h"

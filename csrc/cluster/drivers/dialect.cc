@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 
 namespace pccl::cluster {
 namespace {

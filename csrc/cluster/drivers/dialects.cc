@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/drivers/electrical_dialects.h"
 #include "csrc/cluster/drivers/optical_dialects.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Factory of drivers from the switches of a cluster file.
+// Simulated switch, and factory of drivers from the switches of a cluster file.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,9 @@
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {
+
+/// Makes a fabric without circuits.
+[[nodiscard]] PCCL_API std::unique_ptr<Driver> make_fabric_driver();
 
 /// Makes the driver of a switch; tests pass their own function.
 using MakeDriver = std::function<Result<std::unique_ptr<Driver>>(const SwitchDescription&)>;

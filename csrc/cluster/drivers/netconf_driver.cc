@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/netconf/difference.h"
 #include "csrc/netconf/operations.h"
 #include "csrc/netconf/session.h"

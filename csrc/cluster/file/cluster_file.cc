@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <pccl/phases.h>
-#include "csrc/base/nearest.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/nearest.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/file/json_fields.h"
 #include "csrc/cluster/model/name.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/nearest.h"
-#include "csrc/base/printable.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/nearest.h"
+#include "csrc/base/text/printable.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/model/name.h"
 
 namespace pccl::cluster {

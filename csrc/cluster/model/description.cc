@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/model/vlans.h"
 
 namespace pccl::cluster {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <pccl/phases.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/model/name.h"
 
 namespace pccl::cluster {

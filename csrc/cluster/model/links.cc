@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pccl/phases.h>
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::cluster {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "csrc/base/nearest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/nearest.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::cluster {
 

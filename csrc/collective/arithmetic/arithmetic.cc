@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/kernels.h"
 
 namespace pccl {

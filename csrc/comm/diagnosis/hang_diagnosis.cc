@@ -4,10 +4,10 @@
 #include <mutex>
 #include <utility>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
 #include "csrc/runtime/flight/flight_dump.h"

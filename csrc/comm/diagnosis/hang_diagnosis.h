@@ -17,7 +17,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/group_probe.h"
 #include "csrc/comm/diagnosis/peer_survey.h"

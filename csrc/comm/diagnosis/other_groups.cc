@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/diagnosis/diagnosis_timing.h"
 
 namespace pccl::comm {

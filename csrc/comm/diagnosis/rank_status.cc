@@ -6,7 +6,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::comm {
 namespace {

@@ -15,7 +15,7 @@
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/switching.h"
-#include "csrc/runtime/visible_group.h"
+#include "csrc/runtime/participant.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::comm {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <set>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/transport/control/close_reason.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {

@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
-#include "csrc/base/tick_clock.h"
 #include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/collective/collective.h"
@@ -33,6 +32,7 @@
 #include "csrc/comm/links/link_program.h"
 #include "csrc/comm/links/link_table.h"
 #include "csrc/comm/links/timeline.h"
+#include "csrc/sys/cpu/tick_clock.h"
 
 namespace pccl::comm {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/collective/collective.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/collective/known_blocks.h"
 #include "csrc/comm/links/link_executor.h"
 
 namespace pccl::comm {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::comm {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::comm {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "csrc/base/listed.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
 
 namespace pccl::comm {

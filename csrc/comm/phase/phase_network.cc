@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/digest.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/phase/phase_call.h"
 
 namespace pccl::comm {

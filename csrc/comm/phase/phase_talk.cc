@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "csrc/base/background_thread.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/comm/diagnosis/question_bell.h"
 
 namespace pccl::comm {

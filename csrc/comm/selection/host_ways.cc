@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/utc.h"
-#include "csrc/base/words.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/costs/measure_tcp.h"
 #include "csrc/sys/private_file.h"

@@ -7,7 +7,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/comm/shm/shm_segment.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "csrc/schedule/generators/hierarchical.h"
-#include "csrc/schedule/laid_along.h"
+#include "csrc/schedule/source.h"
 
 namespace pccl::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/transport/shm/ring.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/accumulator.h"
 #include "csrc/comm/selection/layout_catalogue.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/algorithm_list.h"
-#include "csrc/collective/largest_buffer.h"
+#include "csrc/collective/geometry.h"
 
 namespace pccl::comm {
 namespace {

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"
 

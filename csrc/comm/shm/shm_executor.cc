@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "csrc/base/streaming.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/geometry.h"
+#include "csrc/sys/cpu/streaming.h"
 
 namespace pccl::comm {
 namespace {

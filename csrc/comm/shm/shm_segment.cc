@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/relax.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
 

@@ -25,8 +25,8 @@
 #include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/shared_copy.h"
 #include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/sys/cpu/shared_copy.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/control/close_reason.h"

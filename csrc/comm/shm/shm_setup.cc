@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/locality.h"
 
 namespace pccl::comm {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include <pccl/deadline.h>
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
 #include "csrc/comm/shm/shm_segment.h"
 #include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"

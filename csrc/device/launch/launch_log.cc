@@ -6,9 +6,9 @@
 #include <chrono>
 #include <functional>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/runtime/flight/flight_text.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::device {
 namespace {

@@ -4,11 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "csrc/kernels/all_gather.h"
-#include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/all_to_all.h"
-#include "csrc/kernels/broadcast.h"
-#include "csrc/kernels/reduce_scatter.h"
+#include "csrc/kernels/collective_plans.h"
 
 namespace pccl::device {
 namespace {

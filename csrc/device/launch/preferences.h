@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// User preferences for the launches of a GPU group, where the library chooses freely. They are the
-// same on all ranks, like plans.
+// Names of protocols, and user preferences for the launches of a GPU group, where the library
+// chooses freely. They are the same on all ranks, like plans.
 #pragma once
 
 #include <optional>
@@ -32,5 +32,15 @@ struct Preferences {
 /// Converts to the form that ranks exchange, "1 128 any", and back; kInvalidArgument.
 [[nodiscard]] std::string to_string(const Preferences& preferences);
 [[nodiscard]] Result<Preferences> parse_preferences(std::string_view& line);
+
+/// Returns "ll", "direct", "staggered", "copy_engine" or "ll128", as docs/reference/gpus.md
+/// explains them.
+[[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
+
+/// Returns the name by which ranks exchange a protocol. These names were formerly those of users.
+[[nodiscard]] PCCL_API std::string_view wire_name_of(kernels::Protocol protocol);
+
+/// Returns the protocol with that name, of either kind. kInvalidArgument lists the names for users.
+[[nodiscard]] PCCL_API Result<kernels::Protocol> protocol_named(std::string_view name);
 
 }  // namespace pccl::device

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::device {
 namespace {

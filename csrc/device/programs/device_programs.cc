@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/launch/lowering.h"
 #include "csrc/device/programs/staging.h"

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "csrc/abi/clock_pings.h"
-#include "csrc/base/background_thread.h"
-#include "csrc/base/relax.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/device/programs/staging.h"
 #include "csrc/kernels/launch.h"
+#include "csrc/sys/cpu/relax.h"
 
 namespace pccl::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <ranges>
 #include <span>
 
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/device/programs/device_program.h"
 

@@ -5,7 +5,7 @@
 
 #include "csrc/base/assert.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::p2p {
 namespace {

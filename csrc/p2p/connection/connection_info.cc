@@ -2,8 +2,8 @@
 #include "csrc/p2p/connection/connection_info.h"
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/memory_descriptor.h"
 
 namespace pccl::p2p {

@@ -10,7 +10,7 @@
 #include <pccl/status.h>
 #include "csrc/abi/memory.h"
 #include "csrc/base/ids.h"
-#include "csrc/transport/control/identity.h"
+#include "csrc/transport/control/introduction.h"
 #include "csrc/transport/peer_address.h"
 
 namespace pccl::p2p {

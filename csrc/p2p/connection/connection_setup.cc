@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/transfers/registered_memory.h"
 #include "csrc/sys/crypto/hmac.h"
 

@@ -7,7 +7,7 @@
 #include <pccl/memory.h>
 #include <pccl/transfer.h>
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/rma.h"
 

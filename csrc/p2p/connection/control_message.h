@@ -18,7 +18,7 @@
 #include <pccl/status.h>
 #include "csrc/abi/memory.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::p2p {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::p2p {

@@ -2,7 +2,7 @@
 #include "csrc/p2p/messages/catalog.h"
 
 #include <pccl/memory.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::p2p {
 namespace {

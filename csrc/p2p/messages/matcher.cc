@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/connection.h"
 #include "csrc/p2p/transfers/transfer_request.h"
 

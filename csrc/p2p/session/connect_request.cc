@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/p2p/session/connect_request.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/connection.h"
 #include "csrc/p2p/messages/inquiries.h"
 #include "csrc/p2p/session/session_core.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/memory_left.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/shm/memory_key.h"

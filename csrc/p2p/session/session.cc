@@ -5,7 +5,7 @@
 #include <pccl/session.h>
 #include "csrc/base/config.h"
 #include "csrc/base/fork_checked.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/session/connect_request.h"
 #include "csrc/p2p/session/session_core.h"
 #include "csrc/p2p/session/stream_order.h"

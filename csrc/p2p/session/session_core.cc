@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
 

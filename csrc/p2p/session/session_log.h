@@ -9,7 +9,7 @@
 
 #include <pccl/memory.h>
 #include <pccl/status.h>
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
 #include "csrc/runtime/flight/session_recorder.h"
 
 namespace pccl::p2p {

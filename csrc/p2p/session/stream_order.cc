@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <pccl/transfer.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/connection.h"
 #include "csrc/p2p/session/session_core.h"
 #include "csrc/p2p/transfers/registered_memory.h"

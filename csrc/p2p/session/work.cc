@@ -3,7 +3,7 @@
 
 #include <pccl/transfer.h>
 #include "csrc/base/fork_checked.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/connection.h"
 #include "csrc/p2p/transfers/transfer_request.h"
 

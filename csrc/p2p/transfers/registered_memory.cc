@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/shm/memory_key.h"
 

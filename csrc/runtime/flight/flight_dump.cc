@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "csrc/base/config.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/runtime/flight/flight_json.h"
 #include "csrc/runtime/flight/flight_recorder.h"
-#include "csrc/runtime/flight/session_json.h"
+#include "csrc/runtime/flight/session_recorder.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/sysfs/file.h"
 

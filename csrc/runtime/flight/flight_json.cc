@@ -10,7 +10,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/runtime/flight/flight_text.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::runtime {

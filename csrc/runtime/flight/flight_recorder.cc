@@ -2,10 +2,24 @@
 #include "csrc/runtime/flight/flight_recorder.h"
 
 #include <cstring>
+#include <string_view>
 #include <utility>
+
+#include "csrc/base/text/text.h"
+#include "csrc/collective/fingerprint.h"
 
 namespace pccl::runtime {
 namespace {
+
+std::string direction_of(const FlightEntry& entry) {
+    const std::string_view verb = entry.kind == FlightKind::kSend ? "send to " : "receive from ";
+    const Rank peer = entry.message.peer;
+    return concat(verb, peer == kNoRank ? "any rank" : concat("rank ", peer));
+}
+
+std::string others_of(const FlightEntry& entry) {
+    return entry.calls > 1 ? concat(" and ", entry.calls - 1, " more") : "";
+}
 
 constexpr std::size_t kMostGroups = 1024;
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -124,6 +138,18 @@ std::vector<FlightWait> FlightRecorder::waits(std::string_view group, Rank rank)
 std::vector<FlightGroup> FlightRecorder::groups() const {
     const std::lock_guard lock(mutex_);
     return {groups_.begin(), groups_.end()};
+}
+
+std::string describe(const FlightEntry& entry) {
+    if (entry.kind == FlightKind::kCollective) return pccl::describe(entry.collective);
+    return concat(direction_of(entry), " (tag ", entry.message.tag, ", ", entry.message.bytes,
+                  " bytes)");
+}
+
+std::string describe_launch(const FlightEntry& entry) {
+    if (entry.kind == FlightKind::kCollective)
+        return concat(describe_call(entry.collective), others_of(entry));
+    return concat(direction_of(entry), " (", entry.message.bytes, " bytes)", others_of(entry));
 }
 
 }  // namespace pccl::runtime

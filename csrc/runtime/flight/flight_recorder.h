@@ -154,4 +154,11 @@ class PCCL_API FlightRecorder {
 /// Returns the recorder of this process.
 [[nodiscard]] PCCL_API FlightRecorder& flight_recorder();
 
+/// Returns, for example, "all_reduce #7 (...)" or "send to rank 1 (tag 0, 64 bytes)".
+[[nodiscard]] std::string describe(const FlightEntry& entry);
+
+/// Returns a launch on a GPU without the way it runs: "all_reduce #7 (sum of 1024 float32) and 3
+/// more".
+[[nodiscard]] std::string describe_launch(const FlightEntry& entry);
+
 }  // namespace pccl::runtime

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -109,5 +110,8 @@ class PCCL_API SessionRecorder {
 
 /// Returns the recorder of this process.
 [[nodiscard]] PCCL_API SessionRecorder& session_recorder();
+
+/// Returns {"events": [...], "transfers": [...]}.
+[[nodiscard]] nlohmann::json json_of(const SessionRecorder& recorder);
 
 }  // namespace pccl::runtime

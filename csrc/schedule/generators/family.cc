@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <pccl/status.h>
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {

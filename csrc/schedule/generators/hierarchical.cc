@@ -24,8 +24,8 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/schedule/generators/builder.h"
 #include "csrc/schedule/generators/counted.h"
 #include "csrc/schedule/generators/embedding.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::schedule {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/schedule/simulator/clockwork.h"
 #include "csrc/schedule/simulator/live_chunks.h"
 

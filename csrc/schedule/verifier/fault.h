@@ -6,7 +6,7 @@
 #include <string>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/schedule/phase_parts.h"
 #include "csrc/schedule/step_counts.h"
 

@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/schedule/verifier/verifier.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "csrc/schedule/moved_blocks.h"
 #include "csrc/schedule/verifier/event_graph.h"
 #include "csrc/schedule/verifier/execution.h"
-#include "csrc/schedule/verifier/lengths.h"
 #include "csrc/schedule/verifier/memory_map.h"
 #include "csrc/schedule/verifier/postcondition.h"
 #include "csrc/schedule/verifier/races.h"
 #include "csrc/schedule/verifier/structure.h"
 
 namespace pccl::schedule {
-
 namespace {
+
+/// Returns whether moved_blocks() gives each rank the length of every chunk that it moves, so that
+/// sender and receiver of a message agree. `holdings` are those of a correct schedule.
+bool finds_lengths(const EventGraph& graph, const Holdings& holdings) {
+    const Schedule& schedule = graph.schedule();
+    if (holdings.moved.empty()) return false;
+    auto moved = holdings.moved.begin();
+    for (Rank rank = 0; rank < schedule.shape.ranks; ++rank) {
+        const Program& program = schedule.programs[static_cast<std::size_t>(rank)];
+        for (const auto& lane : moved_blocks(program, schedule.shape, rank))
+            for (const MovedBlocks& found : lane) {
+                if (!std::equal(found.begin(), found.end(), moved)) return false;
+                std::advance(moved, found.size());
+            }
+    }
+    return true;
+}
 
 /// Graph and order of the steps, which are the same in every placement.
 struct Ordered {

@@ -10,7 +10,7 @@
 
 #include "csrc/base/fork.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/kernels/copies.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/sys/cuda/libcuda.h"

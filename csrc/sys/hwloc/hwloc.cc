@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/library.h"
 
 namespace pccl::sys {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/library.h"
 
 namespace pccl::sys {

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 namespace {

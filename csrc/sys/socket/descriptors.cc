@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/relax.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::sys {

@@ -21,9 +21,9 @@
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/base/words.h"
 #include "csrc/sys/socket/route.h"
 
 namespace pccl::sys {

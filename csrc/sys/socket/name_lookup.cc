@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "csrc/base/background_thread.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::sys {

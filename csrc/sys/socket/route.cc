@@ -12,7 +12,7 @@
 #include <cstring>
 #include <span>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
 

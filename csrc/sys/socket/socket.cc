@@ -17,7 +17,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 namespace {

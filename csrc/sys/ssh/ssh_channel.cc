@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "csrc/base/open_file.h"
-#include "csrc/base/printable.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/printable.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/unique_fd.h"
 #include "csrc/sys/private_file.h"
 #include "csrc/sys/ssh/libssh.h"
 

@@ -11,7 +11,7 @@
 #include <cstdio>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/special_file.h"
 
 namespace pccl::sys {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <pccl/status.h>
-#include "csrc/base/open_file.h"
+#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 

@@ -15,8 +15,8 @@
 #include <system_error>
 
 #include <pccl/deadline.h>
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 
 namespace pccl::sys {
 namespace {

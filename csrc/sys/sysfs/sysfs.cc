@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "csrc/base/printable.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/printable.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/library.h"
 
 namespace pccl::sys {

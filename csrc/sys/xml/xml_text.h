@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/machine/rates.h"
-#include "csrc/topo/machine/subjects.h"
+#include "csrc/topo/machine/warning.h"
 
 namespace pccl::topo {
 namespace {

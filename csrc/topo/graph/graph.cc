@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/machine/rates.h"
 
 namespace pccl::topo {

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "csrc/base/digest.h"
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/detect/detect.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/process_plan.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/job/job.h"
 #include "csrc/topo/xml/machine_xml.h"
 #include "csrc/topo/xml/xml_text.h"

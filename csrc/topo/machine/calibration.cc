@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::topo {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/topo/machine/host_way.h"
 
-#include "csrc/base/text.h"
-#include "csrc/base/words.h"
+#include "csrc/base/text/text.h"
+#include "csrc/base/text/words.h"
 
 namespace pccl::topo {
 namespace {

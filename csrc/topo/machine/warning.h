@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Warning about a machine, with its repair.
+// Warning about a machine, with its repair, and the counted subjects of one kind of warning.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "csrc/base/text/text.h"
 
 namespace pccl::topo {
 
@@ -18,5 +22,26 @@ struct Warning {
 };
 
 using Warnings = std::vector<Warning>;
+
+/// Subjects of one kind of warning, counted: "0000:00:06.0 and 7 more".
+class Subjects {
+   public:
+    void add(std::string_view subject) {
+        if (count_++ == 0) first_ = subject;
+    }
+    /// Adds one warning for all subjects; none if there are none.
+    void warn(Warnings& warnings, const char* name, std::string message, std::string repair) const {
+        if (count_ == 0) return;
+        warnings.push_back({name, text(), std::move(message), std::move(repair)});
+    }
+
+   private:
+    [[nodiscard]] std::string text() const {
+        return count_ == 1 ? first_ : concat(first_, " and ", count_ - 1, " more");
+    }
+
+    std::string first_;
+    int count_ = 0;
+};
 
 }  // namespace pccl::topo

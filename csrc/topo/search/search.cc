@@ -12,7 +12,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/problem.h"
 #include "csrc/topo/search/solver.h"

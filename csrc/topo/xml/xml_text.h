@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include <pccl/status.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/xml/xml_text.h"
 
 namespace pccl::topo {

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/control/outgoing_route.h"
 
 namespace pccl::transport {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport {

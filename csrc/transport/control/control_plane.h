@@ -19,7 +19,7 @@
 #include <pccl/deadline.h>
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake_host.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/transport/control/inquiry.h"
 
 namespace pccl::transport {
 

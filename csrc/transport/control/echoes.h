@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include <pccl/deadline.h>
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake.h"
 

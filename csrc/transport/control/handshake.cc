@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/outgoing_route.h"
 #include "csrc/transport/control/unix_socket.h"

@@ -11,7 +11,7 @@ namespace pccl::transport {
 
 /// Secrets of an accepting side, besides those of its groups.
 struct OtherSecrets {
-    /// Secret that onlookers prove (onlooker.h); without one they are strangers.
+    /// Secret that onlookers prove (inquiry.h); without one they are strangers.
     std::optional<Secret> onlookers = {};
     Secret of_nobody{};  // replaces the secret of an unknown group
 };

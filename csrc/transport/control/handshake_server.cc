@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/server_handshake.h"

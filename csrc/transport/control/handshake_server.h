@@ -32,7 +32,7 @@ struct HandshakeServerOptions {
     std::optional<Duration> timeout_when_crowded = {};
     /// Limit while descriptors are exhausted.
     Duration timeout_when_starved = std::chrono::milliseconds(500);
-    /// Secret that onlookers prove (onlooker.h); without one they are strangers.
+    /// Secret that onlookers prove (inquiry.h); without one they are strangers.
     std::optional<Secret> onlookers = {};
     const Clock* clock = &system_clock();
 };

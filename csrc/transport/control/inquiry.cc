@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport {
 
@@ -37,6 +37,15 @@ void answer(int socket, std::string_view text) {
     const std::array<iovec, 2> pieces{length, body};
     // A fresh socket takes the whole answer; the peer may have left.
     static_cast<void>(sys::send_some(socket, pieces));
+}
+
+Result<std::string> ask_status(const sys::Address& door, const Secret& job,
+                               const StatusQuestion& question, Deadline deadline) {
+    return inquire({.address = door, .secret = job, .of_strangers = StatusCode::kInvalidArgument},
+                   {.request = {.group = kOnlookers, .source = kNoRank, .destination = kNoRank},
+                    .service = Service::kStatus,
+                    .purpose = purpose_of(question)},
+                   deadline);
 }
 
 }  // namespace pccl::transport

@@ -2,8 +2,13 @@
 
 // Query of a process's state, on a connection of its own: authenticated like every other, one
 // answer, then closed. The acceptor thread answers, independently of the process's user.
+//
+// Onlookers (`pccl status`) query from outside of the process's groups: their connection may ask
+// questions and nothing else. An onlooker needs the job's secret. Without such a secret it must run
+// as the same user on the same host, where it could read the process's memory anyway.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,5 +29,22 @@ inline constexpr std::size_t kLongestAnswer = 8 * kKiB;
 /// Answers at the other end, on an authenticated socket; does not block. `text` is cut at
 /// kLongestAnswer.
 PCCL_API void answer(int socket, std::string_view text);
+
+/// Group name of onlookers. No group has it, because names of groups are random.
+inline constexpr GroupId kOnlookers{'p', 'c', 'c', 'l', ' ', 's', 't', 'a', 't', 'u', 's'};
+/// Secret where the job has none: proves only that both sides run PCCL.
+inline constexpr Secret kNoJobSecret{};
+
+/// Question in the purpose of a connection.
+struct StatusQuestion {
+    GroupId group{};          // the group to list; zero: all groups of the process
+    std::uint32_t first = 0;  // first entry: an answer contains a part of the list
+};
+
+/// Returns ControlHost::status() of the process at `door`. Errors are those of inquire();
+/// kInvalidArgument where `job` is not the secret there.
+[[nodiscard]] PCCL_API Result<std::string> ask_status(const sys::Address& door, const Secret& job,
+                                                      const StatusQuestion& question,
+                                                      Deadline deadline);
 
 }  // namespace pccl::transport

@@ -9,9 +9,13 @@
 #include <type_traits>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/control/identity.h"
 
 namespace pccl::transport {
+
+/// Name of a group in a handshake; random, not secret.
+using GroupId = std::array<std::uint8_t, 16>;
+/// Key that the ranks of a group share; never sent.
+using Secret = std::array<std::uint8_t, 32>;
 
 /// Service that the far process provides.
 enum class Service : std::uint8_t {

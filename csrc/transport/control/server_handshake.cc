@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "csrc/base/text.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/base/text/text.h"
+#include "csrc/transport/control/inquiry.h"
 
 namespace pccl::transport {
 

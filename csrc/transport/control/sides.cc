@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/route.h"
 
 namespace pccl::transport {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/transport/control/address_trial.h"
 #include "csrc/transport/control/handshake.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/cuda/per_device.h"
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "csrc/base/limited_log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/limited_log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/unix_socket.h"
 #include "csrc/transport/transport_flags.h"

@@ -12,8 +12,8 @@
 #include <span>
 
 #include "csrc/base/index.h"
-#include "csrc/base/log.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport::nvlink {

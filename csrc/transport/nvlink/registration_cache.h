@@ -17,7 +17,7 @@
 #include <mutex>
 #include <vector>
 
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/peer_sockets.h"
 #include "csrc/transport/nvlink/symmetric_heap.h"

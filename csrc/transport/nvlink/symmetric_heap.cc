@@ -5,9 +5,9 @@
 #include <span>
 
 #include "csrc/base/index.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/control/fd_passing.h"
+#include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport::nvlink {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csrc/transport/rma/gpu_memory.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/cuda/on_device.h"
 
 namespace pccl::transport {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/base/log.h"
-#include "csrc/base/relax.h"
+#include "csrc/base/log/log.h"
+#include "csrc/sys/cpu/relax.h"
 #include "csrc/sys/cuda/on_device.h"
 #include "csrc/transport/rma/gpu_memory.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::transport {

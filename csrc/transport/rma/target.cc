@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/rma.h"
 
 namespace pccl::transport {

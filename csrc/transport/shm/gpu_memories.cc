@@ -2,7 +2,7 @@
 #include "csrc/transport/shm/gpu_memories.h"
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/cuda/on_device.h"
 #include "csrc/transport/rma/gpu_memory.h"
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "csrc/base/relax.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
+#include "csrc/sys/cpu/relax.h"
 
 namespace pccl::transport::shm {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport::shm {
 

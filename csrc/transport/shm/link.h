@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/shared_copy.h"
+#include "csrc/sys/cpu/shared_copy.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/shm/ring.h"
 #include "csrc/transport/shm/wire.h"

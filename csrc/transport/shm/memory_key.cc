@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "csrc/base/bytes.h"
-#include "csrc/base/digest.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/digest.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/transport/memory_descriptor.h"
 #include "csrc/transport/shm/ledger.h"

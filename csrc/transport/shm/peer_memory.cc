@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/streaming.h"
+#include "csrc/sys/cpu/streaming.h"
 
 namespace pccl::transport::shm {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/memory_file.h"
 
 namespace pccl::transport::shm {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/log.h"
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/rma/copy_link.h"
 #include "csrc/transport/shm/gpu_copies.h"
 #include "csrc/transport/shm/link.h"

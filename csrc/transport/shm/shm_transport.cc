@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/control/fd_passing.h"
 #include "csrc/transport/control/handshake.h"
 #include "csrc/transport/control/unix_socket.h"
 #include "csrc/transport/shm/rma.h"

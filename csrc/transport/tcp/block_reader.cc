@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::transport::tcp {
 

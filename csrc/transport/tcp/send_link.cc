@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport::tcp {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "csrc/base/peer_name.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/listed.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/transport/control/address_trial.h"
 #include "csrc/transport/tcp/recv_link.h"

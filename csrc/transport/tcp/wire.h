@@ -30,8 +30,16 @@ struct SocketPurpose {
     [[nodiscard]] std::uint32_t sockets() const { return data_sockets + 2; }
 
     /// Parses a purpose; kInvalidArgument when a number is out of its range.
-    static Result<SocketPurpose> decode(const Purpose& bytes);
-    [[nodiscard]] Purpose encode() const;
+    static Result<SocketPurpose> decode(const Purpose& bytes) {
+        const auto purpose = value_in<SocketPurpose>(bytes);
+        if (purpose.data_sockets >= 1 && purpose.data_sockets <= kMostDataSockets &&
+            purpose.index < purpose.sockets() && purpose.block_bytes >= kLeastBlock &&
+            purpose.block_bytes <= kMostBlock) {
+            return purpose;
+        }
+        return Status::invalid_argument("a proven peer describes a socket that cannot be");
+    }
+    [[nodiscard]] Purpose encode() const { return purpose_of(*this); }
 };
 
 }  // namespace pccl::transport::tcp

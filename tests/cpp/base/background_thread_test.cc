@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/background_thread.h"
+#include "csrc/base/threads/background_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include <map>
 
 #include <pccl/deadline.h>
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 
 namespace pccl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/limited_log.h"
+#include "csrc/base/log/limited_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

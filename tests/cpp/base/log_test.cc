@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/log.h"
+#include "csrc/base/log/log.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/now_and_then.h"
+#include "csrc/base/threads/now_and_then.h"
 
 #include <gtest/gtest.h>
 

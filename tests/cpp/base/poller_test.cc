@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/poller.h"
+#include "csrc/base/threads/poller.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

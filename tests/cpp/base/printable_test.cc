@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/printable.h"
+#include "csrc/base/text/printable.h"
 
 #include <gtest/gtest.h>
 

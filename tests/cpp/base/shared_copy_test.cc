@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Copies that choose between the caches and memory: by what a clock says, and always all bytes.
-#include "csrc/base/shared_copy.h"
+#include "csrc/sys/cpu/shared_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/streaming.h"
+#include "csrc/sys/cpu/streaming.h"
 #include "tests/cpp/base/counted.h"
 
 namespace pccl {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/sliced_wait.h"
+#include "csrc/base/threads/sliced_wait.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/streaming.h"
+#include "csrc/sys/cpu/streaming.h"
 
 #include <gtest/gtest.h>
 

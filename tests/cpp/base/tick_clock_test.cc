@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/tick_clock.h"
+#include "csrc/sys/cpu/tick_clock.h"
 
 #include <gtest/gtest.h>
 

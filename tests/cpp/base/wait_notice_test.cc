@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/base/wait_notice.h"
+#include "csrc/base/log/wait_notice.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::bootstrap {
 namespace {

@@ -9,11 +9,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "csrc/base/digest.h"
+#include "csrc/base/text/digest.h"
 #include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/ranks_text.h"
+#include "csrc/capsule/sizes.h"
 #include "tests/cpp/capsule/refusals.h"
 #include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/schedule/generators/generators.h"

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/msccl/import.h"
 
 namespace pccl::capsule {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/capsule/capsule.h"
 #include "csrc/schedule/generators/generators.h"
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/scatter.h"
 #include "tests/cpp/cluster/fake_switch.h"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::cluster {
 namespace {

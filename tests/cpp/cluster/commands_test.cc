@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include <pccl/phases.h>
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/cluster_context.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "tests/cpp/cluster/fake_switch.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/netconf/frame.h"
 
 namespace pccl::cluster {

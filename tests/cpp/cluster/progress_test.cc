@@ -9,7 +9,7 @@
 #include <deque>
 #include <tuple>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/transaction.h"
 #include "tests/cpp/cluster/fake_switch.h"
 

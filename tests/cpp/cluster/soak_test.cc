@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/cluster/cluster_context.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "tests/cpp/cluster/fake_switch.h"

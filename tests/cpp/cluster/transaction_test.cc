@@ -8,8 +8,8 @@
 
 #include <deque>
 
-#include "csrc/base/text.h"
-#include "csrc/cluster/drivers/fabric_driver.h"
+#include "csrc/base/text/text.h"
+#include "csrc/cluster/drivers/make_driver.h"
 #include "tests/cpp/cluster/fake_switch.h"
 
 namespace pccl::cluster {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/cpp/comm/world.h"
 
 namespace pccl::comm {

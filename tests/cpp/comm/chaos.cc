@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "csrc/base/assert.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/links/link_executor.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
-#include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/comm/direct_results.h"
 #include "tests/cpp/schedule/catalogue.h"
 #include "tests/fakes/host.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
+#include "tests/fakes/loopback/manual_clock.h"
 
 namespace pccl::comm::testing {
 namespace {

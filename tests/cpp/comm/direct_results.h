@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/collective.h"
 #include "csrc/schedule/schedule.h"
 

@@ -18,10 +18,10 @@
 #include "csrc/comm/communicator.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/runtime/runtime.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/forked_child.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "csrc/base/clock.h"
-#include "csrc/base/utc.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/echoes.h"
 

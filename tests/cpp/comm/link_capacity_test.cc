@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/link_executor.h"
 #include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/selector.h"
-#include "csrc/transport/loopback/links.h"
 #include "csrc/transport/shm/ring.h"
 #include "tests/cpp/comm/direct_results.h"
 #include "tests/cpp/comm/watched_links.h"
 #include "tests/cpp/schedule/catalogue.h"
+#include "tests/fakes/loopback/links.h"
 
 namespace pccl::comm {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "csrc/comm/communicator.h"
 #include "csrc/runtime/runtime.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "tests/fakes/deadlines.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {

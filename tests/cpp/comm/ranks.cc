@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/runtime/runtime.h"
 #include "tests/fakes/memory_store.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/comm/selection/selector.h"
 #include "tests/fakes/places.h"
 

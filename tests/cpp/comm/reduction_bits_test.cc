@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/comm/shm/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::comm {
 namespace {

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/device/interruptible.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/memory_store.h"

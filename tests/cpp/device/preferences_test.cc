@@ -10,7 +10,6 @@
 #include <array>
 
 #include "csrc/device/launch/planned_launches.h"
-#include "csrc/device/launch/protocol_names.h"
 #include "csrc/kernels/launch.h"
 
 namespace pccl::device {

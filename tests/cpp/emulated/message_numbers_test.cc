@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/emulated/bare_ranks.h"

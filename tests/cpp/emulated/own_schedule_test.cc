@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/launch/preferences.h"
 #include "tests/cpp/schedule/star.h"
 #include "tests/fakes/device_ranks.h"
 

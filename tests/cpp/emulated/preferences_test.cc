@@ -2,6 +2,8 @@
 
 // Groups whose users bound the blocks of a launch, and choose its protocol.
 
+#include "csrc/device/launch/preferences.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "csrc/device/launch/protocol_names.h"
 #include "tests/cpp/emulated/cases.h"
 #include "tests/emulator/gpu.h"
 

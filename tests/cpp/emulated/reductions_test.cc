@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/collective/arithmetic_reference.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "csrc/device/launch/protocol_names.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/device_ranks.h"
 

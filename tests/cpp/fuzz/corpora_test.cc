@@ -29,9 +29,7 @@ struct Fuzzer {
 };
 
 #define PCCL_FUZZER(name) {#name, pccl_fuzz_##name},
-constexpr Fuzzer kFuzzers[] = {
-#include "fuzzers.inc"
-};
+constexpr Fuzzer kFuzzers[] = {};
 #undef PCCL_FUZZER
 
 class CorpusTest : public testing::TestWithParam<Fuzzer> {};

@@ -9,12 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/kernels/all_gather.h"
-#include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/all_to_all.h"
-#include "csrc/kernels/broadcast.h"
+#include "csrc/kernels/collective_plans.h"
 #include "csrc/kernels/launch.h"
-#include "csrc/kernels/reduce_scatter.h"
 
 namespace pccl::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::netconf {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/netconf/operations.h"
 #include "tests/cpp/netconf/scripted_stream.h"
 #include "tests/fakes/deadlines.h"

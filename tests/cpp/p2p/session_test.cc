@@ -12,7 +12,7 @@
 
 #include <pccl/session.h>
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/p2p/connection/connection_info.h"
 #include "csrc/p2p/connection/inbox.h"
 #include "csrc/runtime/flight/session_recorder.h"

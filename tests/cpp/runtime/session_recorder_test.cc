@@ -10,8 +10,6 @@
 #include <string>
 #include <thread>
 
-#include "csrc/runtime/flight/session_json.h"
-
 namespace pccl::runtime {
 namespace {
 

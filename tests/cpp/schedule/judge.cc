@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/cpp/schedule/interpreter.h"
 
 namespace pccl::schedule::testing {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "csrc/schedule/generators/generators.h"
-#include "csrc/schedule/laid_along.h"
+#include "csrc/schedule/source.h"
 #include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/link_shapes.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/cpp/schedule/actions.h"
 
 namespace pccl::schedule::testing {

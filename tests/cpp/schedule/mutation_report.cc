@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cpp/schedule/mutation_report.h"
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "tests/cpp/schedule/catalogue.h"
 #include "tests/cpp/schedule/judge.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 namespace {

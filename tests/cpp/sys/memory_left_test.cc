@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 
 namespace pccl::sys {
 namespace {

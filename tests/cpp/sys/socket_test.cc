@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "tests/fakes/deadlines.h"
 

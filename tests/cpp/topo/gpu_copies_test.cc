@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/topo/topology.h"
 #include "tests/fakes/fake_cuda.h"
 #include "tests/fakes/places.h"

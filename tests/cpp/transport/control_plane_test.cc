@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/sys/socket/echo.h"
 #include "csrc/transport/control/echoes.h"
 #include "csrc/transport/control/handshake.h"
-#include "csrc/transport/control/onlooker.h"
+#include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/deadlines.h"

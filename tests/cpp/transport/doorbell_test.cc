@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/control/fd_passing.h"
+#include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport {
 namespace {

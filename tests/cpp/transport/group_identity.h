@@ -3,7 +3,7 @@
 // The group that tests of links are in.
 #pragma once
 
-#include "csrc/transport/control/identity.h"
+#include "csrc/transport/control/introduction.h"
 
 namespace pccl::transport {
 

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "csrc/base/scope_exit.h"
-#include "csrc/base/text.h"
+#include "csrc/base/text/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/handshake_server.h"
-#include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/deadlines.h"
+#include "tests/fakes/loopback/manual_clock.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pccl::transport {

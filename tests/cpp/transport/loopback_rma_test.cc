@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/transport/loopback/loopback_fabric.h"
-#include "csrc/transport/loopback/manual_clock.h"
 #include "csrc/transport/rma.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/host.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
+#include "tests/fakes/loopback/manual_clock.h"
 
 namespace pccl::transport::loopback {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
-#include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/host.h"
+#include "tests/fakes/loopback/loopback_fabric.h"
+#include "tests/fakes/loopback/manual_clock.h"
 
 namespace pccl::transport::loopback {
 namespace {
