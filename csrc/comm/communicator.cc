@@ -128,7 +128,7 @@ Result<TimedSteps> Communicator::take_timeline() {
 }
 
 bootstrap::LinksCountedOn Communicator::links_counted_on() const {
-    return counted_on(group_->layout(), group_->costs());
+    return costs::counted_on(group_->layout(), group_->costs());
 }
 
 Result<std::string> Communicator::describe_job() const {

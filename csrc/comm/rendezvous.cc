@@ -18,8 +18,8 @@
 #include "csrc/comm/environment_capsules.h"
 #include "csrc/comm/members.h"
 #include "csrc/comm/phase/phase_network.h"
-#include "csrc/comm/selection/host_ways.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/costs/host_ways.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/host.h"
@@ -383,7 +383,7 @@ std::optional<topo::HostWay> Rendezvous::way_to_first(const bootstrap::Roster& m
                                          .source = options_.rank,
                                          .destination = 0,
                                          .group_size = options_.size};
-    return way_between(
+    return costs::way_between(
         {.from = options_.locality->machine,
          .to = first.machine,
          .name = first.host,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Predictor of the time of every algorithm for a collective, in seconds by the cost model: over
-// shared memory (comm/shm/shm_cost.h) and by schedules over links
-// (schedule/simulator/link_model.h). Ranks of one host also use memory for links; which of the two
-// is faster depends on the machine.
+// shared memory (shm_cost.h) and by schedules over links (link_model.h, traffic.h, rooted_cost.h).
+// Ranks of one host also use memory for links; which of the two is faster depends on the machine.
+// predict() is the entry of the model: selection, explain and tests have their times from it.
 //
 // It is a pure function of data that all ranks share.
 #pragma once
@@ -19,15 +19,15 @@
 #include "csrc/bootstrap/layout.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/selection/link_costs.h"
-#include "csrc/comm/selection/rooted_cost.h"
-#include "csrc/comm/shm/shm_cost.h"
 #include "csrc/costs/machine_costs.h"
+#include "csrc/costs/model/link_model.h"
+#include "csrc/costs/model/rooted_cost.h"
+#include "csrc/costs/model/shm_cost.h"
+#include "csrc/costs/model/traffic.h"
 #include "csrc/schedule/catalogue.h"
 #include "csrc/schedule/generators/link_graph.h"
-#include "csrc/schedule/simulator/link_model.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 /// A call and the requested algorithm; empty: the choice is free.
 using Asked = std::pair<Signature, std::string>;
@@ -41,7 +41,7 @@ class Predictor {
         std::shared_ptr<const bootstrap::Layout> layout;
     };
     Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
-              const costs::MachineCosts& costs);
+              const MachineCosts& costs);
 
     /// Predicts the algorithms of `catalogue` from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
@@ -109,31 +109,30 @@ class Predictor {
                                    const schedule::Shape& shape, const Signature& call,
                                    std::size_t window) const;
     /// Returns seconds when all ranks share a host; `crossed` may be null.
-    [[nodiscard]] double on_one_host(const Course& course, const schedule::Traffic* crossed) const;
-    [[nodiscard]] double between_hosts(const Course& course,
-                                       const schedule::Traffic& traffic) const;
+    [[nodiscard]] double on_one_host(const Course& course, const Traffic* crossed) const;
+    [[nodiscard]] double between_hosts(const Course& course, const Traffic& traffic) const;
     [[nodiscard]] RootedCall rooted(const Course& course) const;
     /// Returns the model for repeated calls.
-    [[nodiscard]] schedule::LinkModel model_for(const Course& course) const;
+    [[nodiscard]] LinkModel model_for(const Course& course) const;
     /// Returns seconds for a byte of a block of which the busiest rank sends `sent`, when all ranks
     /// share a host.
     [[nodiscard]] double near_byte(const ShmCall& call, double sent, std::size_t windows) const;
-    [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
-                                                      const schedule::Shape& shape);
+    [[nodiscard]] const Traffic& traffic_of(const schedule::SourcePtr& source,
+                                            const schedule::Shape& shape);
 
     const int ranks_;
     const std::optional<ShmShape> segment_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
     const bool shares_a_host_;  // by the layout
-    const costs::MachineCosts costs_;
+    const MachineCosts costs_;
     const double turns_;  // ranks that share a core
-    const schedule::LinkModel links_;
+    const LinkModel links_;
     std::shared_ptr<const schedule::Catalogue> known_;     // for this layout, over any links
     std::shared_ptr<const schedule::LinkGraph> followed_;  // null: any links
     /// Those of known_ that use only followed_.
     std::shared_ptr<const schedule::Catalogue> catalogue_;
-    std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
+    std::map<std::pair<schedule::SourcePtr, schedule::Shape>, Traffic> traffic_;
     std::map<Asked, std::vector<Prediction>> ways_;
 };
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/selection/predictor.h"
+#include "csrc/costs/model/predictor.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,9 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/accumulator.h"
-#include "csrc/comm/selection/layout_catalogue.h"
+#include "csrc/costs/model/layout_catalogue.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
@@ -78,7 +78,7 @@ Signature about(Signature call) {
 }  // namespace
 
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
-                     const costs::MachineCosts& costs)
+                     const MachineCosts& costs)
     : ranks_(setting.reach.ranks),
       segment_(setting.segment),
       layout_(std::move(setting.layout)),
@@ -163,7 +163,7 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     // On one host the messages of all windows distinguish algorithms of equal time; between hosts a
     // window is in flight while another waits.
     if (!shares_a_host_ && !course.goes_on) made.messages /= static_cast<long long>(course.windows);
-    const schedule::Traffic* const crossed =
+    const Traffic* const crossed =
         layout_->links() == nullptr ? nullptr : &traffic_of(source, shape);
     if (crossed != nullptr) made.busiest = crossed->busiest_name;
     made.seconds = shares_a_host_ ? on_one_host(course, crossed) : between_hosts(course, *crossed);
@@ -182,35 +182,35 @@ Predictor::Course Predictor::course_of(const ScheduleSource& source, const sched
     course.is_from_root = is_rooted && (!links_.near.copies || !shares_a_host_);
     // Over sockets a root starts the next window while the others are still busy with one.
     course.goes_on = course.is_from_root && !source.holds_calls_up;
-    course.cost = schedule::in_windows(source.cost(shape, length),
-                                       course.goes_on ? 1 : static_cast<long long>(course.windows));
+    course.cost = in_windows(source.cost(shape, length),
+                             course.goes_on ? 1 : static_cast<long long>(course.windows));
     course.longest_bytes = length * (is_rooted ? 1 : chain_over_load(course.cost, course.windows));
     return course;
 }
 
-double Predictor::on_one_host(const Course& course, const schedule::Traffic* crossed) const {
+double Predictor::on_one_host(const Course& course, const Traffic* crossed) const {
     const bool is_by_itself = course.is_from_root && turns_ == 1;
     double sent = course.length > 0 ? course.cost.bytes_sent / course.length : 0;
     if (is_by_itself && course.goes_on && sent > 1)
         sent += kToSeveral * (1 - 1 / static_cast<double>(course.windows));
-    schedule::Traffic near;
+    Traffic near;
     if (course.length > 0) near.seconds_per_byte = near_byte(course.call, sent, course.windows);
     if (crossed != nullptr) near.busiest = crossed->busiest;
     const schedule::Cost cost =
         schedule::is_rooted(course.call.kind) ? course.cost : with_all_on_chain(course.cost);
     const double moving =
         is_by_itself ? seconds_with_root(rooted(course), links_, near)
-                     : schedule::predict(model_for(course), cost, near, course.longest_bytes);
+                     : seconds_over_links(model_for(course), cost, near, course.longest_bytes);
     return moving + turns_ * keeping(course.call, level_of(course.call, ranks_, costs_), costs_);
 }
 
 /// Predicts the time between hosts. The wait for a shared core is the time of other ranks' copies,
 /// which are included already: only one window adds to it.
-double Predictor::between_hosts(const Course& course, const schedule::Traffic& traffic) const {
+double Predictor::between_hosts(const Course& course, const Traffic& traffic) const {
     if (course.is_from_root) return seconds_with_root(rooted(course), links_, traffic);
     schedule::Cost cost = course.cost;
     if (shares_cores()) cost.rounds /= static_cast<long long>(course.windows);
-    return schedule::predict(links_, cost, traffic, course.longest_bytes);
+    return seconds_over_links(links_, cost, traffic, course.longest_bytes);
 }
 
 RootedCall Predictor::rooted(const Course& course) const {
@@ -225,10 +225,10 @@ RootedCall Predictor::rooted(const Course& course) const {
 /// are only two ranks. A root that calls repeatedly has as many calls in flight as fit into the
 /// rings, and ranks do their rounds concurrently. Over sockets a message costs its root one end of
 /// it. When ranks share cores, a forwarding rank runs only after the others have run.
-schedule::LinkModel Predictor::model_for(const Course& course) const {
+LinkModel Predictor::model_for(const Course& course) const {
     constexpr double kMostAhead = 8;
-    schedule::LinkModel model = links_;
-    schedule::LinkCost& near = model.near;
+    LinkModel model = links_;
+    LinkCost& near = model.near;
     if (!schedule::is_rooted(course.call.kind)) {
         if (course.source.holds_calls_up && ranks_ > 2) near = with_two_children(near);
         return model;
@@ -252,19 +252,18 @@ double Predictor::near_byte(const ShmCall& call, double sent, std::size_t window
     if (!links_.near.copies)
         return links_.near.seconds_per_byte * ends_of_links(call.kind, sent, ranks_, turns_);
     const double ends = ends_of_links(call.kind, sent, ranks_, 1);  // each rank waits for its core
-    const costs::Level of_rings = level_of_rings(links_.capacity, costs_);
-    const costs::Level level = std::max(level_of(call, ranks_, costs_), of_rings);
-    const costs::CoreTransfer transfer = costs::core_transfer_at(level, costs_);
+    const Level of_rings = level_of_rings(links_.capacity, costs_);
+    const Level level = std::max(level_of(call, ranks_, costs_), of_rings);
+    const CoreTransfer transfer = core_transfer_at(level, costs_);
     // Ratio of the cost measured by `pccl topo --measure` to the cost by this machine's figures.
     const double slower =
-        2 * links_.near.seconds_per_byte / costs::core_transfer_at(of_rings, costs_).both();
+        2 * links_.near.seconds_per_byte / core_transfer_at(of_rings, costs_).both();
     if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return ends * slower * transfer.both() / 2;
     const auto [less, more] = std::minmax(transfer.give, transfer.take);
     return sent * slower * (more + less / static_cast<double>(windows));
 }
 
-const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,
-                                               const schedule::Shape& shape) {
+const Traffic& Predictor::traffic_of(const SourcePtr& source, const schedule::Shape& shape) {
     const auto [known, is_new] = traffic_.try_emplace({source, shape});
     if (is_new)
         known->second = traffic(*source, shape, links_, *layout_->links(), layout_->order());
@@ -303,4 +302,4 @@ std::size_t Predictor::link_element_bytes(const Signature& call) const {
     return arithmetic::Accumulator(call.type, call.op, ranks_).element_bytes();
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/shm/shm_cost.h"
+#include "csrc/costs/model/shm_cost.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,13 +8,9 @@
 #include "csrc/base/ids.h"
 #include "csrc/collective/geometry.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
-using costs::at;
-using costs::CoreTransfer;
-using costs::Level;
-using costs::MachineCosts;
 using schedule::CollectiveKind;
 
 // Numbers of cache line round trips. A round moves three lines: the line with the posted position,
@@ -45,7 +41,7 @@ std::size_t bytes_touched(const ShmCall& call, int ranks) {
 /// written.
 double read_directly(CollectiveKind kind, Level level, const MachineCosts& costs) {
     const double changed = at(costs.direct, level);
-    const costs::Figure& again = costs.direct_again[static_cast<std::size_t>(level)];
+    const Figure& again = costs.direct_again[static_cast<std::size_t>(level)];
     const bool may_be_again = again.is_measured && kind != CollectiveKind::kAllReduce;
     return may_be_again ? std::sqrt(changed * again.seconds) : changed;
 }
@@ -302,4 +298,4 @@ ShmPlan plan_on_shm(const ShmShape& segment, const ShmCall& call, ShmAlgorithm a
             .own_cache = costs.cache_bytes[1]};
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/selection/layout_catalogue.h"
+#include "csrc/costs/model/layout_catalogue.h"
 
 #include <set>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "csrc/schedule/generators/hierarchical.h"
 #include "csrc/schedule/laid_along.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
 /// Returns the ranks of each host in the order of the layout; empty if a host's ranks are not
@@ -69,4 +69,4 @@ std::shared_ptr<const schedule::Catalogue> catalogue_along(const schedule::LinkG
     return own;
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -8,10 +8,10 @@
 
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/costs/machine_costs.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 /// Properties of a segment that affect the choice; equal on all ranks.
 struct ShmShape {
@@ -32,18 +32,16 @@ struct ShmCall {
 
 /// Returns the cache level of the buffers of a repeated call, for ranks that share the last-level
 /// cache.
-[[nodiscard]] costs::Level level_of(const ShmCall& call, int ranks,
-                                    const costs::MachineCosts& costs);
+[[nodiscard]] Level level_of(const ShmCall& call, int ranks, const MachineCosts& costs);
 /// Returns seconds for copying a rank's own block from its input to its output.
-[[nodiscard]] double keeping(const ShmCall& call, costs::Level level,
-                             const costs::MachineCosts& costs);
+[[nodiscard]] double keeping(const ShmCall& call, Level level, const MachineCosts& costs);
 
 /// Returns all algorithms that can make the call, fastest first.
 [[nodiscard]] std::vector<Prediction> shm_predictions(const ShmShape& segment, const ShmCall& call,
-                                                      const costs::MachineCosts& costs);
+                                                      const MachineCosts& costs);
 
 /// Returns the plan of an algorithm.
 [[nodiscard]] ShmPlan plan_on_shm(const ShmShape& segment, const ShmCall& call,
-                                  ShmAlgorithm algorithm, const costs::MachineCosts& costs);
+                                  ShmAlgorithm algorithm, const MachineCosts& costs);
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

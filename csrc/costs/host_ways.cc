@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/selection/host_ways.h"
+#include "csrc/costs/host_ways.h"
 
 #include <algorithm>
 #include <string_view>
@@ -15,7 +15,7 @@
 #include "csrc/costs/measure_tcp.h"
 #include "csrc/sys/private_file.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
 constexpr Duration kMeasuring = std::chrono::milliseconds(5);
@@ -56,7 +56,7 @@ std::vector<KeptWay> kept_in(const std::string& path) {
 }
 
 /// Replaces the entry of the same two hosts.
-void keep(const std::string& path, KeptWay found) {
+void keep_way(const std::string& path, KeptWay found) {
     std::vector<KeptWay> ways = kept_in(path);
     std::erase_if(ways, [&found](const KeptWay& each) {
         return each.from == found.from && each.to == found.to;
@@ -81,8 +81,8 @@ Result<TimedWay> timed_now(const SoughtWay& sought) {
     const Deadline deadline = Deadline::after(timeout);
     PCCL_ASSIGN_OR_RETURN(const UniqueFd connection, sought.connect(deadline));
     PCCL_ASSIGN_OR_RETURN(
-        const costs::TcpCosts found,
-        costs::measure_connection(connection.get(), {.budget = kMeasuring, .deadline = deadline}));
+        const TcpCosts found,
+        measure_connection(connection.get(), {.budget = kMeasuring, .deadline = deadline}));
     if (!found.byte.is_measured) return Status::unavailable("its bytes take no time");
     const bool is_narrow = found.byte.seconds > kNarrowTimes * sought.loopback_byte;
     return TimedWay{{.to = sought.name,
@@ -102,7 +102,7 @@ std::string ways_path(const Config& config) {
 }
 
 std::optional<topo::HostWay> way_between(const SoughtWay& sought, const Config& config) {
-    if (costs::are_off(config)) return std::nullopt;
+    if (are_off(config)) return std::nullopt;
     const std::string path = ways_path(config);
     for (KeptWay& kept : kept_in(path))
         if (kept.from == sought.from && kept.to == sought.to) return std::move(kept.way);
@@ -112,8 +112,8 @@ std::optional<topo::HostWay> way_between(const SoughtWay& sought, const Config& 
             " is not timed, and counts as loopback: ", found.status().message());
         return std::nullopt;
     }
-    if (found->is_steady && !path.empty()) keep(path, {sought.from, sought.to, found->way});
+    if (found->is_steady && !path.empty()) keep_way(path, {sought.from, sought.to, found->way});
     return std::move(found->way);
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

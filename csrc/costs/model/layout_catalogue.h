@@ -9,7 +9,7 @@
 #include "csrc/schedule/catalogue.h"
 #include "csrc/schedule/generators/link_graph.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 /// Returns `known` plus the hierarchical schedules if the group has several hosts, at least one of
 /// them with several ranks. A hierarchical schedule is skipped if its name or tag is in use.
@@ -22,4 +22,4 @@ namespace pccl::comm {
     const schedule::LinkGraph& links, const schedule::Catalogue& known,
     const bootstrap::Layout& layout);
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -7,10 +7,10 @@
 // of the last rank. The model assumes half of the calls of either kind.
 #pragma once
 
-#include "csrc/schedule/simulator/link_model.h"
+#include "csrc/costs/model/traffic.h"
 #include "csrc/schedule/source.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 struct RootedCall {
     int ranks = 1;
@@ -24,10 +24,10 @@ struct RootedCall {
 };
 
 /// Returns seconds.
-[[nodiscard]] double seconds_with_root(const RootedCall& call, const schedule::LinkModel& links,
-                                       const schedule::Traffic& traffic);
+[[nodiscard]] double seconds_with_root(const RootedCall& call, const LinkModel& links,
+                                       const Traffic& traffic);
 
 /// Returns the cost of a link when one of two children waits for the other.
-[[nodiscard]] schedule::LinkCost with_two_children(schedule::LinkCost link);
+[[nodiscard]] LinkCost with_two_children(LinkCost link);
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

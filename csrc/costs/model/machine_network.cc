@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/machine_network.h"
+#include "csrc/costs/model/machine_network.h"
 
 #include "csrc/bootstrap/layout.h"
-#include "csrc/comm/selection/link_costs.h"
+#include "csrc/costs/model/link_model.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
 // Measured on a core of about 3 GHz. In a message of 32 runs, 31 runs take 5 to 6 us more than a
@@ -17,17 +17,15 @@ constexpr double kLookSeconds = 0.3e-6;
 /// Adds the receiver's own time over TCP. There is no wire: apart from a wake-up, the time after
 /// the sender's consists of the receiver's system calls, which copy data that another core has
 /// written.
-void add_receipt(schedule::MessageWork& work, const schedule::LinkModel& model,
-                 const costs::MachineCosts& costs) {
+void add_receipt(schedule::MessageWork& work, const LinkModel& model, const MachineCosts& costs) {
     work.receipt_seconds = model.near.round_seconds;
     work.travel_seconds -= work.receipt_seconds;
-    work.take_seconds_per_byte = costs::at(costs.take, costs.level_of(model.capacity));
+    work.take_seconds_per_byte = at(costs.take, costs.level_of(model.capacity));
 }
 
 }  // namespace
 
-Result<schedule::Network> machine_network(const MachineRanks& ranks,
-                                          const costs::MachineCosts& costs) {
+Result<schedule::Network> machine_network(const MachineRanks& ranks, const MachineCosts& costs) {
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(ranks.ranks, {}));
     Reach reach{.ranks = ranks.ranks,
                 .is_on_one_host = ranks.by_shared_memory,
@@ -35,7 +33,7 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
                 .most_on_a_host = ranks.by_shared_memory ? ranks.ranks : 1};
     // The network model makes ranks share cores with all other work, but does not add a wake-up for
     // each message.
-    const schedule::LinkModel model = link_model(reach, *layout, costs);
+    const LinkModel model = link_model(reach, *layout, costs);
     reach.ranks_on_core = (ranks.ranks + ranks.cores - 1) / ranks.cores;
     const double travel_seconds = link_model(reach, *layout, costs).near.round_seconds;
     schedule::MessageWork work{.start_seconds = model.near.message_seconds,
@@ -50,16 +48,16 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
     return schedule::one_machine(ranks.ranks, ranks.cores, work);
 }
 
-Result<schedule::LinkSpeed> memory_speed(int ranks_on_host, const costs::MachineCosts& costs) {
+Result<schedule::LinkSpeed> memory_speed(int ranks_on_host, const MachineCosts& costs) {
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(ranks_on_host, {}));
     const Reach reach{.ranks = ranks_on_host,
                       .is_on_one_host = true,
                       .shares_memory = true,
                       .most_on_a_host = ranks_on_host};
-    const schedule::LinkCost near = link_model(reach, *layout, costs).near;
+    const LinkCost near = link_model(reach, *layout, costs).near;
     return schedule::LinkSpeed{.start_seconds = near.message_seconds,
                                .hop_seconds = near.round_seconds,
                                .bandwidth = 1 / near.seconds_per_byte};
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

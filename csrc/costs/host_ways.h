@@ -13,7 +13,7 @@
 #include "csrc/base/unique_fd.h"
 #include "csrc/topo/machine/host_way.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 struct SoughtWay {
     std::string from;  // this host, as sys::host_identity() names it
@@ -36,4 +36,4 @@ struct SoughtWay {
 /// place.
 [[nodiscard]] std::string ways_path(const Config& config = process_config());
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

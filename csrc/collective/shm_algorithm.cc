@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 
-namespace pccl::comm {
+namespace pccl {
 
 using schedule::CollectiveKind;
 
-Round round_of(CollectiveKind kind, bool scatters_first, Rank root, std::size_t round) {
+ShmRound round_of(CollectiveKind kind, bool scatters_first, Rank root, std::size_t round) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
             if (!scatters_first) return {.reduces = true};
@@ -29,4 +29,4 @@ Round round_of(CollectiveKind kind, bool scatters_first, Rank root, std::size_t 
     return {};
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/schedule/simulator/link_model.h"
+#include "csrc/costs/model/traffic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,13 @@
 
 #include "csrc/base/text.h"
 
-namespace pccl::schedule {
+namespace pccl::costs {
+
+using schedule::Cost;
+using schedule::RankOrder;
+using schedule::ScheduleSource;
+using schedule::Shape;
+
 namespace {
 
 // Maximum number of steps up to which the programs of further hosts are examined.
@@ -23,7 +29,7 @@ class Census {
     /// Adds the ranks of a host. Returns false if their programs cannot be made.
     bool add_host(const ScheduleSource& source, int host) {
         for (const Rank rank : links_.job().hosts()[static_cast<std::size_t>(host)].ranks) {
-            const auto program = generate_program(source, shape_, rank, order_);
+            const auto program = schedule::generate_program(source, shape_, rank, order_);
             if (!program.is_ok()) return false;
             add_rank(*program, host, rank);
         }
@@ -53,14 +59,14 @@ class Census {
         double received = 0;
     };
 
-    void add_rank(const Program& program, int host, Rank rank) {
+    void add_rank(const schedule::Program& program, int host, Rank rank) {
         Load near;
         Load far;
         std::set<Rank> far_peers;
-        for (const Lane& lane : program.lanes)
-            for (const Step& step : lane) {
+        for (const schedule::Lane& lane : program.lanes)
+            for (const schedule::Step& step : lane) {
                 ++steps_;
-                const double bytes = count_of(step) / static_cast<double>(shape_.chunks);
+                const double bytes = schedule::count_of(step) / static_cast<double>(shape_.chunks);
                 if (step.to.is_used()) {
                     const bool is_far = send(host, rank, step.to.peer, bytes);
                     (is_far ? far : near).sent += bytes;
@@ -114,19 +120,6 @@ class Census {
     int most_far_peers_ = 0;
 };
 
-}  // namespace
-
-Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkModel& model,
-                const topo::JobLinks& links, const RankOrder& order) {
-    Census census(shape, model, links, order);
-    const int hosts = static_cast<int>(links.job().hosts().size());
-    for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
-        if (!census.add_host(source, host)) break;
-    return census.result();
-}
-
-namespace {
-
 /// Returns the factor by which transfers between hosts slow down when a rank waits for a late peer
 /// while its port is idle. Measured among 4 hosts whose ranks had half a core each: a tenth with
 /// two peers and a sixth with three; a ring took only the time of its bytes. Ranks with more CPU
@@ -138,13 +131,23 @@ double drift(int far_peers) {
 
 }  // namespace
 
+Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkModel& model,
+                const topo::JobLinks& links, const RankOrder& order) {
+    Census census(shape, model, links, order);
+    const int hosts = static_cast<int>(links.job().hosts().size());
+    for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
+        if (!census.add_host(source, host)) break;
+    return census.result();
+}
+
 Cost in_windows(Cost cost, long long windows) {
     cost.rounds *= windows;
     cost.messages *= windows;
     return cost;
 }
 
-double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic, double bytes) {
+double seconds_over_links(const LinkModel& model, const Cost& cost, const Traffic& traffic,
+                          double bytes) {
     const double rounds = static_cast<double>(cost.rounds);
     const double far_rounds = std::ceil(rounds * traffic.far_share);
     const double far_messages = static_cast<double>(cost.messages) * traffic.far_share;
@@ -156,4 +159,4 @@ double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic,
            cost.bytes_reduced * model.reduce_seconds_per_byte;
 }
 
-}  // namespace pccl::schedule
+}  // namespace pccl::costs

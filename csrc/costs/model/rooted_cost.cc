@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/selection/rooted_cost.h"
+#include "csrc/costs/model/rooted_cost.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
-
-using schedule::LinkCost;
-using schedule::LinkModel;
-using schedule::Traffic;
 
 /// Returns the time of the busiest rank's own messages: an inner rank also receives one.
 double own_seconds(const RootedCall& call, LinkModel links, const Traffic& traffic) {
@@ -24,7 +20,7 @@ double own_seconds(const RootedCall& call, LinkModel links, const Traffic& traff
         link->message_seconds = std::min(link->message_seconds, link->round_seconds);
         link->round_seconds = 0;
     }
-    return schedule::predict(links, busiest, traffic, call.length);
+    return seconds_over_links(links, busiest, traffic, call.length);
 }
 
 /// Chain of messages that carries one window from rank to rank. Bytes are read while they are sent.
@@ -87,4 +83,4 @@ LinkCost with_two_children(LinkCost link) {
     return link;
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/selection/link_costs.h"
+#include "csrc/costs/model/link_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,16 +12,10 @@
 #include "csrc/bootstrap/locality.h"
 #include "csrc/transport/shm/ring.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 namespace {
 
-using schedule::LinkCost;
-using schedule::LinkModel;
 using transport::TransportKind;
-
-using costs::at;
-using costs::Level;
-using costs::MachineCosts;
 
 // Numbers of cache line round trips. A message moves its header, its first bytes and the counters
 // of its ring; a rank's own work for a message moves the counters once more.
@@ -205,8 +199,8 @@ Reach reach_of(const bootstrap::Roster& roster, const MachineCosts& costs) {
             .ranks_on_core = (most + cores - 1) / cores};
 }
 
-schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
-                               const MachineCosts& costs) {
+LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
+                     const MachineCosts& costs) {
     LinkModel model;
     model.far = far_cost(layout, costs);
     const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host, reach.ranks);
@@ -232,9 +226,9 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
 
 bootstrap::LinksCountedOn counted_on(const bootstrap::Layout& layout, const MachineCosts& costs) {
     bootstrap::LinksCountedOn found = bootstrap::links_counted_on(layout);
-    found.costs_from = costs::source_of(costs) + source_of_far(layout, costs);
-    found.costs = costs::lines_of(costs);
+    found.costs_from = source_of(costs) + source_of_far(layout, costs);
+    found.costs = lines_of(costs);
     return found;
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs

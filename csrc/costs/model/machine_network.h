@@ -9,7 +9,7 @@
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/simulator/network.h"
 
-namespace pccl::comm {
+namespace pccl::costs {
 
 struct MachineRanks {
     int ranks = 1;
@@ -18,10 +18,10 @@ struct MachineRanks {
 };
 
 [[nodiscard]] PCCL_API Result<schedule::Network> machine_network(const MachineRanks& ranks,
-                                                                 const costs::MachineCosts& costs);
+                                                                 const MachineCosts& costs);
 
 /// Returns the speed of a rank's messages to another rank of its host through shared memory.
 [[nodiscard]] PCCL_API Result<schedule::LinkSpeed> memory_speed(int ranks_on_host,
-                                                                const costs::MachineCosts& costs);
+                                                                const MachineCosts& costs);
 
-}  // namespace pccl::comm
+}  // namespace pccl::costs
