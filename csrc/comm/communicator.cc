@@ -9,10 +9,9 @@
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
-#include "csrc/comm/diagnosis/explained.h"
-#include "csrc/comm/group.h"
-#include "csrc/comm/members.h"
-#include "csrc/comm/rendezvous.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/group/group.h"
+#include "csrc/comm/join/rendezvous.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -100,10 +99,6 @@ Status Communicator::barrier(OptionalTimeout timeout) {
                 .outputs = {&block, 1},
                 .is_barrier = true},
                timeout);
-}
-
-Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
-    return monitored_barrier_on(*this, timeout, wait_all);
 }
 
 Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,

@@ -33,9 +33,9 @@
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/rank_status.h"
+#include "csrc/comm/group/options.h"
 #include "csrc/comm/links/timeline.h"
 #include "csrc/comm/memory_context.h"
-#include "csrc/comm/options.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::comm {
@@ -215,9 +215,5 @@ class PCCL_API Communicator {
     MemoryContext memory_;
     std::atomic<int> agreed_spaces_{0};
 };
-
-/// Implements Communicator::monitored_barrier().
-[[nodiscard]] Status monitored_barrier_on(Communicator& comm, std::chrono::milliseconds timeout,
-                                          bool wait_all);
 
 }  // namespace pccl::comm

@@ -15,7 +15,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/group/collective_queue.h"
 #include "csrc/comm/links/link_executor.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/costs/model/link_model.h"

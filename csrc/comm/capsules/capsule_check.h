@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks and parts for capsules that switch phases of the network.
+// Checks that a network has the phases and the links that a capsule needs, and the parts of
+// capsules that switch phases.
 #pragma once
 
 #include <pccl/status.h>
 #include "csrc/capsule/capsule.h"
-#include "csrc/comm/options.h"
+#include "csrc/comm/group/options.h"
 #include "csrc/comm/phase/phased_group.h"
 #include "csrc/schedule/catalogue.h"
 
@@ -15,6 +16,12 @@ namespace pccl::comm {
 /// phase that the capsule names, or a link that a rank needs there.
 [[nodiscard]] Status check_phases(const capsule::Capsule& capsule,
                                   const CommunicatorOptions& options, const PhasedGroup& group);
+
+/// Checks the capsule against the current phase of the group. Returns ok when the group is in no
+/// phase, as without a cluster.
+[[nodiscard]] Status check_present_links(const capsule::Capsule& capsule,
+                                         const CommunicatorOptions& options,
+                                         const PhasedGroup& group);
 
 /// Adds the parts of a capsule to a catalogue. Errors are those of schedule::Catalogue::add().
 [[nodiscard]] Status add_parts(const capsule::Capsule& capsule, schedule::Catalogue& catalogue);

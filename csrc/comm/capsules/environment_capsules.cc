@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/environment_capsules.h"
+#include "csrc/comm/capsules/environment_capsules.h"
 
 #include <algorithm>
 #include <filesystem>

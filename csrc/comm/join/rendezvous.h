@@ -9,18 +9,41 @@
 #include <span>
 #include <vector>
 
+#include <pccl/deadline.h>
+#include <pccl/store.h>
+#include "csrc/base/ids.h"
 #include "csrc/base/interruptible.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/bootstrap/incarnation.h"
 #include "csrc/bootstrap/layout.h"
 #include "csrc/bootstrap/rendezvous_context.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/capsule/capsule.h"
-#include "csrc/comm/group.h"
-#include "csrc/comm/join_notice.h"
-#include "csrc/comm/options.h"
+#include "csrc/comm/group/group.h"
+#include "csrc/comm/group/options.h"
 #include "csrc/comm/selection/selector.h"
 
 namespace pccl::comm {
+
+/// Notice on stderr that names the rank that this rank waits for. In a large job only some ranks,
+/// spread over the job, print it.
+class JoinNotice {
+   public:
+    /// Keeps a reference to `options`, which must outlive it.
+    explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
+
+    /// Sets the store in which this rank has published its own entry; null: none yet.
+    void look_in(std::shared_ptr<Store> store) { store_ = std::move(store); }
+    void look(Rank awaited);
+
+   private:
+    static constexpr int kMostThatSaySo = 16;
+
+    const CommunicatorOptions& options_;
+    const TimePoint begun_ = system_clock().now();
+    std::shared_ptr<Store> store_;
+    WaitNotice notice_;
+};
 
 class Rendezvous {
    public:

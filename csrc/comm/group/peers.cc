@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/peers.h"
+#include "csrc/comm/group/peers.h"
 
 #include <string>
 #include <utility>

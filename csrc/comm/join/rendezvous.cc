@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/rendezvous.h"
+#include "csrc/comm/join/rendezvous.h"
 
 #include <unistd.h>
 
@@ -8,92 +8,25 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/fork.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
-#include "csrc/capsule/trust.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/capsules/environment_capsules.h"
 #include "csrc/comm/diagnosis/other_groups.h"
-#include "csrc/comm/environment_capsules.h"
-#include "csrc/comm/members.h"
+#include "csrc/comm/join/join_options.h"
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/host_ways.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/host.h"
-#include "csrc/sys/socket/route.h"
 #include "csrc/transport/control/echoes.h"
 
 namespace pccl::comm {
 namespace {
-
-/// Moves the address from which this process reaches the store to the front: peers can reach that
-/// one, too.
-void prefer_way_to_store(transport::PeerAddress& own, const CommunicatorOptions& options) {
-    const auto tcp = own.links.find(transport::TransportKind::kTcp);
-    if (options.store == nullptr || tcp == own.links.end() || tcp->second.size() < 2) return;
-    const std::string server = options.store->server();
-    if (!server.empty()) own.prefer(sys::sources_toward(server));
-}
-
-bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
-                                const CommunicatorOptions& options) {
-    bootstrap::Endpoint endpoint;
-    endpoint.rank = options.rank;
-    endpoint.host = options.locality->host;
-    endpoint.machine = options.locality->machine;
-    endpoint.numa = options.locality->numa;
-    endpoint.gpu = options.gpu;
-    endpoint.pid = ::getpid();
-    endpoint.address.control = runtime.control().address();
-    for (const auto& transport : runtime.transports()) {
-        if (!options.transports.has(transport->kind())) continue;
-        endpoint.transports = endpoint.transports | transport->kind();
-        endpoint.address.links[transport->kind()] = transport->addresses();
-    }
-    prefer_way_to_store(endpoint.address, options);
-    return endpoint;
-}
-
-Status check_network(const CommunicatorOptions& options) {
-    if (options.network == nullptr || !options.switches_phases ||
-        options.size == options.network->ranks())
-        return Status::ok();
-    return Status::invalid_argument(concat("a cluster of ", options.network->ranks(),
-                                           " devices for a group of ", options.size,
-                                           " ranks: give each rank a device"));
-}
-
-Status check(const CommunicatorOptions& options) {
-    if (options.size < 1)
-        return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
-    if (options.rank < 0 || options.rank >= options.size)
-        return Status::invalid_argument(
-            concat("rank ", options.rank, " is not in a group of ", options.size));
-    if (options.size > 1 && options.store == nullptr)
-        return Status::invalid_argument("a group of several ranks needs a store to meet at");
-    PCCL_TRY(check_network(options));
-    return check_algorithm_list(options.algorithm);
-}
-
-/// Sets the runtime and the placement of this process, if the options name none.
-Status use_this_process(CommunicatorOptions& options) {
-    PCCL_TRY(check_settings());
-    PCCL_TRY(capsule::check_trust());
-    if (!options.gpu.empty()) {
-        PCCL_ASSIGN_OR_RETURN(options.gpu, bootstrap::bus_id_of(options.gpu));
-    }
-    if (options.runtime == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
-    }
-    if (options.locality == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(auto own, bootstrap::Locality::of_process());
-        options.locality = std::make_shared<const bootstrap::Locality>(std::move(own));
-    }
-    return Status::ok();
-}
 
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
@@ -143,6 +76,18 @@ ShmSetup::MemoryVote memory_vote(const std::shared_ptr<Store>& store) {
 }
 
 }  // namespace
+
+void JoinNotice::look(Rank awaited) {
+    const Duration waited = system_clock().now() - begun_;
+    const int every = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
+    if (options_.rank % every != 0 || !notice_.is_due(waited)) return;
+    std::vector<Rank> late;
+    if (store_ != nullptr) late = bootstrap::unpublished(*store_, options_.size);
+    if (late.empty()) late = {awaited};
+    log(LogLevel::kWarning, "group ", options_.name, ": rank ", options_.rank, " of ",
+        options_.size, " has waited ", in_seconds(waited), " at ", options_.store->where(), " for ",
+        listed(late), " to join");
+}
 
 Rendezvous::Rendezvous(CommunicatorOptions options, const Cancellation& cancellation)
     : options_(std::move(options)),
@@ -220,7 +165,7 @@ bool Rendezvous::has_come_anew(Rank rank) const {
 }
 
 Status Rendezvous::make_ready() {
-    PCCL_TRY(check(options_));
+    PCCL_TRY(check_options(options_));
     PCCL_ASSIGN_OR_RETURN(rendezvous_.pre_join, bootstrap::pre_join_at(options_.store));
     if (const Status own = use_this_process(options_); !own.is_ok()) return agreed(own);
     if (options_.size == 1) return Status::ok();

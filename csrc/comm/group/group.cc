@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/group.h"
+#include "csrc/comm/group/group.h"
 
 #include <atomic>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "csrc/base/now_and_then.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"
-#include "csrc/comm/diagnosis/explained.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::comm {

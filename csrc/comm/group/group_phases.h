@@ -9,13 +9,12 @@
 #include <optional>
 #include <string>
 
-#include "csrc/comm/collective_queue.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/hang_diagnosis.h"
-#include "csrc/comm/mailbox.h"
-#include "csrc/comm/peers.h"
+#include "csrc/comm/group/collective_queue.h"
+#include "csrc/comm/group/mailbox.h"
+#include "csrc/comm/group/peers.h"
 #include "csrc/comm/phase/phased_group.h"
-#include "csrc/comm/reverse_route.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/transport/doorbell.h"
 
@@ -59,9 +58,7 @@ class GroupPhases final : public PhasedGroup {
         return parts_.peers.directory().group_name();
     }
     [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
-    [[nodiscard]] Status check_reverse_route(Rank source, bool is_fixed) const override {
-        return comm::check_reverse_route(parts_.peers.directory(), source, is_fixed);
-    }
+    [[nodiscard]] Status check_reverse_route(Rank source, bool is_fixed) const override;
     void hold() override;
     void release() override;
     [[nodiscard]] Result<bool> drain() override;

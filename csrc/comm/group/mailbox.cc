@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csrc/comm/mailbox.h"
+#include "csrc/comm/group/mailbox.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "csrc/base/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/comm/options.h"
+#include "csrc/comm/group/options.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
