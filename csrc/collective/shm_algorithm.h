@@ -84,8 +84,31 @@ struct ShmRound {
 
 /// Returns a round of a collective. The rounds repeat for each window: two if scatters_first(),
 /// otherwise one.
-[[nodiscard]] ShmRound round_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
-                                std::size_t round);
+[[nodiscard]] constexpr ShmRound round_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
+                                std::size_t round) {
+    using schedule::CollectiveKind;
+    switch (kind) {
+        case CollectiveKind::kAllReduce:
+            if (!scatters_first) return {.reduces = true};
+            if (round % 2 != 0) return {};
+            return {.in_parts = true, .reduces = true};
+        case CollectiveKind::kReduceScatter:
+            return {.in_parts = true, .reduces = true};
+        case CollectiveKind::kAllGather:
+            return {};
+        case CollectiveKind::kAllToAll:
+            return {.in_parts = true};
+        case CollectiveKind::kBroadcast:
+            return {.giver = root};
+        case CollectiveKind::kScatter:
+            return {.giver = root, .in_parts = true};
+        case CollectiveKind::kReduce:
+            return {.reader = root, .reduces = true};
+        case CollectiveKind::kGather:
+            return {.reader = root};
+    }
+    return {};
+}
 
 /// Returns whether the collective runs as reduce_scatter and then all_gather.
 [[nodiscard]] constexpr bool scatters_first(schedule::CollectiveKind kind, ShmAlgorithm algorithm) {

@@ -31,7 +31,6 @@
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/group/options.h"
 #include "csrc/comm/links/timeline.h"

@@ -9,7 +9,7 @@
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/diagnosis/question_bell.h"
+#include "csrc/comm/diagnosis/self_report.h"
 
 namespace pccl::comm {
 namespace {
