@@ -84,8 +84,8 @@ struct ShmRound {
 
 /// Returns a round of a collective. The rounds repeat for each window: two if scatters_first(),
 /// otherwise one.
-[[nodiscard]] constexpr ShmRound round_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
-                                std::size_t round) {
+[[nodiscard]] constexpr ShmRound round_of(schedule::CollectiveKind kind, bool scatters_first,
+                                          Rank root, std::size_t round) {
     using schedule::CollectiveKind;
     switch (kind) {
         case CollectiveKind::kAllReduce:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Thread on another core that runs tasks while the measuring thread waits.
+// Ping-pong between two threads: a thread on another core that runs tasks while the measuring
+// thread waits, and the latency between the two, over a cache line or by a wake-up.
 #pragma once
 
 #include <sched.h>
@@ -8,9 +9,11 @@
 #include <atomic>
 #include <functional>
 
+#include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/base/background_thread.h"
 #include "csrc/base/relax.h"
+#include "csrc/costs/machine_costs.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::costs {
@@ -56,5 +59,14 @@ class PingPongThread {
 
 /// Returns how often other threads preempted this thread.
 [[nodiscard]] long interruptions_of_this_thread();
+
+/// Binds `peer_thread` to another core than this thread's, at a medium distance, and measures
+/// `core_round_trip`. Returns false, without effect, if there is none.
+[[nodiscard]] bool meet_on_another_core(PingPongThread& peer_thread, MachineCosts& into,
+                                        Deadline deadline);
+/// Measures the wake-up of `peer_thread` on its core.
+void measure_wake(PingPongThread& peer_thread, MachineCosts& into, Deadline deadline);
+/// Binds `peer_thread` to this thread's core and measures a wake-up between the two.
+void measure_shared_core(PingPongThread& peer_thread, MachineCosts& into, Deadline deadline);
 
 }  // namespace pccl::costs
