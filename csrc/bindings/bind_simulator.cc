@@ -17,8 +17,8 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/capsule/capsule_file.h"
-#include "csrc/comm/machine_network.h"
 #include "csrc/costs/kept_costs.h"
+#include "csrc/costs/model/machine_network.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/simulator/replay.h"
 
@@ -110,13 +110,13 @@ schedule::LinkSpeed speed_of(const Speed& speed) {
 
 Network this_machine(int ranks, int cores, bool by_shared_memory) {
     return released([&] {
-        return comm::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
+        return costs::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
     });
 }
 
 Speed memory_speed(int ranks_on_host) {
     const schedule::LinkSpeed speed =
-        released([&] { return comm::memory_speed(ranks_on_host, costs::process_costs()); });
+        released([&] { return costs::memory_speed(ranks_on_host, costs::process_costs()); });
     return {speed.start_seconds, speed.hop_seconds, speed.bandwidth};
 }
 

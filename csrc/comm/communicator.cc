@@ -8,10 +8,9 @@
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
-#include "csrc/comm/diagnosis/explained.h"
-#include "csrc/comm/group.h"
-#include "csrc/comm/members.h"
-#include "csrc/comm/rendezvous.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/group/group.h"
+#include "csrc/comm/join/rendezvous.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/cpu/tick_clock.h"
 
@@ -102,10 +101,6 @@ Status Communicator::barrier(OptionalTimeout timeout) {
                timeout);
 }
 
-Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
-    return monitored_barrier_on(*this, timeout, wait_all);
-}
-
 Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
                                                       std::size_t bytes) const {
     PCCL_TRY(check_process());
@@ -128,7 +123,7 @@ Result<TimedSteps> Communicator::take_timeline() {
 }
 
 bootstrap::LinksCountedOn Communicator::links_counted_on() const {
-    return counted_on(group_->layout(), group_->costs());
+    return costs::counted_on(group_->layout(), group_->costs());
 }
 
 Result<std::string> Communicator::describe_job() const {

@@ -31,11 +31,10 @@
 #include "csrc/capsule/capsule_file.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
-#include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/rank_status.h"
+#include "csrc/comm/group/options.h"
 #include "csrc/comm/links/timeline.h"
 #include "csrc/comm/memory_context.h"
-#include "csrc/comm/options.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::comm {
@@ -215,9 +214,5 @@ class PCCL_API Communicator {
     MemoryContext memory_;
     std::atomic<int> agreed_spaces_{0};
 };
-
-/// Implements Communicator::monitored_barrier().
-[[nodiscard]] Status monitored_barrier_on(Communicator& comm, std::chrono::milliseconds timeout,
-                                          bool wait_all);
 
 }  // namespace pccl::comm

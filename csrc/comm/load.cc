@@ -11,10 +11,9 @@
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
 #include "csrc/comm/all_gather_values.h"
-#include "csrc/comm/capsule_links.h"
+#include "csrc/comm/capsules/capsule_check.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/group.h"
-#include "csrc/comm/phased_capsule.h"
+#include "csrc/comm/group/group.h"
 
 namespace pccl::comm {
 namespace {

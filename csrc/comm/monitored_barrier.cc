@@ -72,9 +72,8 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
 
 }  // namespace
 
-Status monitored_barrier_on(Communicator& comm, std::chrono::milliseconds timeout, bool wait_all) {
-    return comm.rank() == 0 ? collect_reports(comm, timeout, wait_all)
-                            : report_to_root(comm, timeout);
+Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
+    return rank() == 0 ? collect_reports(*this, timeout, wait_all) : report_to_root(*this, timeout);
 }
 
 }  // namespace pccl::comm

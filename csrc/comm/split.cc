@@ -12,8 +12,8 @@
 #include "csrc/base/text/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/group.h"
-#include "csrc/comm/members.h"
+#include "csrc/comm/group/group.h"
+#include "csrc/comm/join/join_options.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {

@@ -6,9 +6,8 @@
 #include "csrc/base/log/log.h"
 #include "csrc/base/threads/background_thread.h"
 #include "csrc/costs/measure_bytes.h"
-#include "csrc/costs/measure_core_latency.h"
 #include "csrc/costs/measure_tcp.h"
-#include "csrc/costs/ping_pong_thread.h"
+#include "csrc/costs/ping_pong.h"
 #include "csrc/costs/timing_samples.h"
 #include "csrc/sys/host.h"
 

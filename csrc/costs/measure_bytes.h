@@ -5,7 +5,7 @@
 
 #include <pccl/deadline.h>
 #include "csrc/costs/machine_costs.h"
-#include "csrc/costs/ping_pong_thread.h"
+#include "csrc/costs/ping_pong.h"
 
 namespace pccl::costs {
 

@@ -60,7 +60,7 @@ GOOD_FILES = [
     ("csrc/transport/tcp/link.cc", '#include "csrc/sys/socket/socket.h"\n'),
     ("csrc/p2p/session.cc", '#include "csrc/transport/rma.h"\n'),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/control/handshake.h"\n'),
-    ("csrc/comm/selection/selector.cc", '#include "csrc/comm/shm/shm_cost.h"\n'),
+    ("csrc/comm/selection/selector.cc", '#include "csrc/comm/shm/shm_segment.h"\n'),
     ("csrc/device/copy_engine_gather.cc", '#include "csrc/transport/nvlink/symmetric_heap.h"\n'),
     ("csrc/base/a.cc", "#include <pccl/status.h>\n"),
     ("csrc/kernels/device/a.cuh", "#include <pccl/types.h>\n"),

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <pccl/status.h>
@@ -15,6 +16,7 @@
 #include "csrc/comm/diagnosis/diagnosis_timing.h"
 #include "csrc/comm/diagnosis/peer_view.h"
 #include "csrc/comm/diagnosis/wait_for_graph.h"
+#include "csrc/runtime/peer_directory.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -24,6 +26,10 @@ struct GroupEnd {
     Status cause{};  // the status that other ranks receive
     Status shown{};  // the status that users of this group receive
 };
+
+/// Adds to `cause` the group, `operation` unless empty, the process of the blamed rank, and advice.
+[[nodiscard]] Status explained(const Status& cause, const runtime::PeerDirectory& peers,
+                               std::string_view operation = {});
 
 class DiagnosedGroup {
    public:

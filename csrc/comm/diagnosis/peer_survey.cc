@@ -5,9 +5,26 @@
 
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/shrinking.h"
-#include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/schedule/schedule.h"
 
 namespace pccl::comm {
+
+bool is_sign_of(Rank peer, const runtime::FlightEntry& entry, Rank self) {
+    if (entry.finished == TimePoint{} || entry.outcome != StatusCode::kOk) return false;
+    if (entry.kind == runtime::FlightKind::kSend) return false;
+    if (entry.kind == runtime::FlightKind::kReceive) return entry.message.peer == peer;
+    const Rank root = entry.collective.root;
+    switch (static_cast<schedule::CollectiveKind>(entry.collective.kind)) {
+        case schedule::CollectiveKind::kBroadcast:
+        case schedule::CollectiveKind::kScatter:
+            return peer == root;
+        case schedule::CollectiveKind::kReduce:
+        case schedule::CollectiveKind::kGather:
+            return self == root;
+        default:
+            return true;
+    }
+}
 
 PeerSurvey::PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self)
     : subject_(subject),

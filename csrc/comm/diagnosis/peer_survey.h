@@ -8,10 +8,14 @@
 
 #include <pccl/deadline.h>
 #include "csrc/comm/diagnosis/diagnosed_group.h"
-#include "csrc/comm/diagnosis/peer_health.h"
+#include "csrc/comm/diagnosis/rank_status.h"
 #include "csrc/comm/diagnosis/self_report.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::comm {
+
+/// Returns whether `entry`, a successful operation of rank `self`, required `peer`.
+[[nodiscard]] PCCL_API bool is_sign_of(Rank peer, const runtime::FlightEntry& entry, Rank self);
 
 /// Thread-safe once the peers are registered.
 class PeerSurvey {

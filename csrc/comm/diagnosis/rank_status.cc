@@ -139,4 +139,16 @@ Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     return rank_status;
 }
 
+std::string_view to_string(PeerHealth::State state) {
+    switch (state) {
+        case PeerHealth::State::kHere:
+            return "here";
+        case PeerHealth::State::kSilent:
+            return "silent";
+        case PeerHealth::State::kGone:
+            return "gone";
+    }
+    return "unknown";
+}
+
 }  // namespace pccl::comm

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Status of a rank in a group, as it answers other ranks.
+// Status of a rank in a group, as it answers other ranks, and its health from another rank's view.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/abi/wire.h"
 #include "csrc/comm/diagnosis/shrinking.h"
@@ -55,5 +57,24 @@ struct PCCL_API RankStatus {
     /// Parses untrusted bytes; kInvalidArgument names the position.
     static Result<RankStatus> parse(std::string_view bytes);
 };
+
+/// Health of a rank of a group, from the view of another rank.
+struct PCCL_API PeerHealth {
+    enum class State {
+        kHere,    // it answered
+        kSilent,  // it did not answer: it is stopped, or disconnected
+        kGone,    // its process has ended, or has left the group
+    };
+
+    Rank rank = 0;
+    State state = State::kHere;
+    std::string detail{};      // why the group is over there, or why it did not answer
+    RankStatus rank_status{};  // set if it answered
+    /// Time since its last sign of life: an answer, or a successful operation that required it.
+    /// Empty: there was none.
+    std::optional<Duration> last_sign{};
+};
+
+[[nodiscard]] PCCL_API std::string_view to_string(PeerHealth::State state);
 
 }  // namespace pccl::comm

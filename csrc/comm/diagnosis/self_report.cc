@@ -7,10 +7,33 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/other_groups.h"
-#include "csrc/comm/diagnosis/question_bell.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::comm {
+
+void QuestionBell::ring() {
+    {
+        const std::lock_guard lock(mutex_);
+        ++rings_;
+    }
+    rung_.notify_all();
+}
+
+std::uint64_t QuestionBell::rings() const {
+    const std::lock_guard lock(mutex_);
+    return rings_;
+}
+
+void QuestionBell::rest(std::uint64_t rings, Duration longest) {
+    std::unique_lock lock(mutex_);
+    rung_.wait_for(lock, longest, [&] { return rings_ > rings; });
+}
+
+QuestionBell& question_bell() {
+    // Never destroyed: threads answer other ranks, and ring it, during process exit.
+    static auto* const bell = new QuestionBell;
+    return *bell;
+}
 
 RankStatus SelfReport::rank_status() const {
     const DiagnosedGroup& group = subject_.group;

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include <pccl/deadline.h>
 #include "csrc/base/scope_exit.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/rank_status.h"
@@ -19,6 +22,25 @@
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
+
+/// Wakeup of threads that pause between status requests: a request from another rank, which
+/// SelfReport::answer() answers, means that it may have news.
+class QuestionBell {
+   public:
+    void ring();
+    [[nodiscard]] std::uint64_t rings() const;
+    /// Waits until it has rung more often than `rings`, at most for `longest`.
+    void rest(std::uint64_t rings, Duration longest);
+
+   private:
+    mutable std::mutex mutex_;
+    std::condition_variable rung_;
+    std::uint64_t rings_ = 0;
+};
+
+/// Returns the bell of all groups of this process. A superfluous request costs little, and requests
+/// are few.
+[[nodiscard]] QuestionBell& question_bell();
 
 /// Reason with which a group is going to end: found by other groups of the process, or received.
 struct Heard {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "csrc/schedule/timed_step.h"
 
@@ -34,7 +35,11 @@ class Timeline {
     }
 
     /// Returns the steps since start(), and turns it off.
-    [[nodiscard]] TimedSteps take();
+    [[nodiscard]] TimedSteps take() {
+        TimedSteps taken = std::exchange(taken_, {});
+        taken.steps.resize(std::exchange(size_, 0));
+        return taken;
+    }
 
    private:
     TimedSteps taken_;

@@ -9,7 +9,7 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/base/threads/background_thread.h"
-#include "csrc/comm/diagnosis/question_bell.h"
+#include "csrc/comm/diagnosis/self_report.h"
 
 namespace pccl::comm {
 namespace {

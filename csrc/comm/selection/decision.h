@@ -7,8 +7,8 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/collective/geometry.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/comm/links/link_program.h"
-#include "csrc/comm/shm/shm_algorithm.h"
 
 namespace pccl::comm {
 

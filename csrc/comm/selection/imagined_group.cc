@@ -31,15 +31,15 @@ int most_ranks_on_a_host(const topo::JobTopology& job) {
     return static_cast<int>(most);
 }
 
-std::optional<ShmShape> segment_of(const topo::JobTopology& job) {
+std::optional<costs::ShmShape> segment_of(const topo::JobTopology& job) {
     const int ranks = job.ranks();
     if (job.hosts().size() > 1 || ranks == 1 || ranks > kMostShmRanks) return std::nullopt;
     const auto parts = static_cast<std::size_t>(ranks);
     const std::size_t buffer = transport::shm::data_bytes(ranks) / 2;
-    return ShmShape{.ranks = ranks,
-                    .buffer_bytes = buffer,
-                    .part_bytes = buffer / parts / kCacheLine * kCacheLine,
-                    .reads_directly = true};
+    return costs::ShmShape{.ranks = ranks,
+                           .buffer_bytes = buffer,
+                           .part_bytes = buffer / parts / kCacheLine * kCacheLine,
+                           .reads_directly = true};
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
          .layout = layout},
         {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
-    return ImaginedChoice{std::move(ways), counted_on(*layout, {})};
+    return ImaginedChoice{std::move(ways), costs::counted_on(*layout, {})};
 }
 
 }  // namespace pccl::comm

@@ -78,18 +78,19 @@ Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind, bool few) {
     return few ? calmest(ways, least) : least;
 }
 
-Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::GroupPlace& place,
-                              const costs::MachineCosts& costs) {
-    Predictor::Setting setting{
-        .reach = reach_of(roster, costs), .segment = {}, .layout = place.layout};
+costs::Predictor::Setting setting_of(const bootstrap::Roster& roster,
+                                     const Selector::GroupPlace& place,
+                                     const costs::MachineCosts& costs) {
+    costs::Predictor::Setting setting{
+        .reach = costs::reach_of(roster, costs), .segment = {}, .layout = place.layout};
     const ShmSegment* const segment = place.segment;
     if (segment == nullptr) return setting;
     setting.reach.ranks_on_core = segment->ranks_on_core();
-    setting.segment = ShmShape{.ranks = segment->ranks(),
-                               .buffer_bytes = segment->buffer_bytes(),
-                               .part_bytes = segment->part_bytes(),
-                               .reads_directly = segment->reads_directly(),
-                               .ranks_on_core = segment->ranks_on_core()};
+    setting.segment = costs::ShmShape{.ranks = segment->ranks(),
+                                      .buffer_bytes = segment->buffer_bytes(),
+                                      .part_bytes = segment->part_bytes(),
+                                      .reads_directly = segment->reads_directly(),
+                                      .ranks_on_core = segment->ranks_on_core()};
     return setting;
 }
 
@@ -133,7 +134,7 @@ Selector::Selector(const bootstrap::Roster& roster, const GroupPlace& place,
                    const Preferences& preferences)
     : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences) {}
 
-Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preferences)
+Selector::Selector(Rank rank, costs::Predictor::Setting setting, Preferences preferences)
     : rank_(rank),
       preferences_(std::move(preferences)),
       predictor_(std::move(setting), preferences_.catalogue, preferences_.costs) {}
@@ -157,7 +158,7 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    Asked asked(call, collective.algorithm);
+    costs::Asked asked(call, collective.algorithm);
     if (const auto known = made_.find(asked); known != made_.end()) return &known->second;
     PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
     if (made_.size() >= kMostKept) made_.clear();
@@ -258,8 +259,8 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
 
 Decision Selector::decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const {
     Decision decision{.header = header_of(call)};
-    decision.on_shm =
-        plan_on_shm(*predictor_.segment(), shm_call(call), algorithm, preferences_.costs);
+    decision.on_shm = costs::plan_on_shm(*predictor_.segment(), costs::shm_call(call), algorithm,
+                                         preferences_.costs);
     decision.header.over = abi::Over::kShm;
     decision.header.schedule = static_cast<std::uint32_t>(algorithm);
     decision.header.window = static_cast<std::uint32_t>(decision.on_shm.window);

@@ -23,10 +23,10 @@
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/selection/decision.h"
-#include "csrc/comm/selection/predictor.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/comm/shm/shm_segment.h"
 #include "csrc/costs/machine_costs.h"
+#include "csrc/costs/model/predictor.h"
 #include "csrc/schedule/generators/generators.h"
 
 namespace pccl::comm {
@@ -56,7 +56,7 @@ class Selector {
     };
     Selector(const bootstrap::Roster& roster, const GroupPlace& place,
              const Preferences& preferences);
-    Selector(Rank rank, Predictor::Setting setting, Preferences preferences);
+    Selector(Rank rank, costs::Predictor::Setting setting, Preferences preferences);
 
     /// Returns a decision that is valid until the next call. kInvalidArgument names a requested
     /// algorithm that does not fit.
@@ -87,7 +87,7 @@ class Selector {
 
    private:
     struct HashOfCall {
-        std::size_t operator()(const Asked& asked) const {
+        std::size_t operator()(const costs::Asked& asked) const {
             return digest_of(header_of(asked.first)) ^ std::hash<std::string>()(asked.second);
         }
     };
@@ -120,9 +120,9 @@ class Selector {
 
     const Rank rank_;
     Preferences preferences_;
-    Predictor predictor_;
+    costs::Predictor predictor_;
     /// Key: the call and the algorithm that it requests itself.
-    std::unordered_map<Asked, Decision, HashOfCall> made_;
+    std::unordered_map<costs::Asked, Decision, HashOfCall> made_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>
         programs_;
 };

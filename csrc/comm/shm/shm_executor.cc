@@ -266,13 +266,13 @@ AwaitedRanks ShmExecutor::awaited() const {
 }
 
 std::size_t ShmExecutor::source_count() const {
-    return doing_.giver == Round::kEach ? static_cast<std::size_t>(segment_.ranks()) - 1 : 1;
+    return doing_.giver == ShmRound::kEach ? static_cast<std::size_t>(segment_.ranks()) - 1 : 1;
 }
 
 /// Returns a source. Ranks start with their neighbours, so that they do not all read one rank at
 /// once.
 Rank ShmExecutor::source(std::size_t index) const {
-    if (doing_.giver != Round::kEach) return doing_.giver;
+    if (doing_.giver != ShmRound::kEach) return doing_.giver;
     return (segment_.self() + 1 + static_cast<Rank>(index)) % segment_.ranks();
 }
 

@@ -19,7 +19,7 @@
 #include "csrc/collective/arithmetic/reduction.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/collective/collective.h"
-#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/comm/shm/shm_segment.h"
 
 namespace pccl::comm {
@@ -84,7 +84,7 @@ class ShmExecutor {
     std::uint64_t sequence_ = 0;
     std::size_t rounds_ = 0;
     std::size_t round_ = 0;
-    Round doing_;
+    ShmRound doing_;
     Stage stage_ = Stage::kDone;
     std::size_t taken_ = 0;      // number of sources of this round that were ready
     bool lends_memory_ = false;  // others read this rank's own memory

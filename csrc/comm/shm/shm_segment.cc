@@ -239,7 +239,7 @@ Result<bool> ShmSegment::is_read(Position at) { return is_read_by_all(posted_[bu
 Result<bool> ShmSegment::is_read_by_all(const Posted& posted) {
     if (posted.at == 0) return true;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-        if (rank == self_ || (posted.reader != Round::kEach && posted.reader != rank)) continue;
+        if (rank == self_ || (posted.reader != ShmRound::kEach && posted.reader != rank)) continue;
         if (has_read(rank, posted.at)) continue;
         Result<bool> blocked = blocked_by(rank);
         // Actions before its departure still count.

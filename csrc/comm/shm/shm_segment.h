@@ -25,7 +25,7 @@
 #include <pccl/deadline.h>
 #include "csrc/abi/wire.h"
 #include "csrc/base/ids.h"
-#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/sys/cpu/shared_copy.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
@@ -124,7 +124,7 @@ class ShmSegment {
     }
     [[nodiscard]] std::span<Piece> own_pieces(Position at) const { return pieces(self_, at); }
     void set_header(Position at, const abi::CollectiveHeader& header);
-    /// Posts the buffer. `reader` is one rank or each, as in a Round.
+    /// Posts the buffer. `reader` is one rank or each, as in a ShmRound.
     void post(Position at, Rank reader);
     /// Returns whether all have read the post at `at`, the latest.
     Result<bool> is_read(Position at);
@@ -182,7 +182,7 @@ class ShmSegment {
     /// Latest post in a buffer.
     struct Posted {
         Position at = 0;
-        Rank reader = Round::kEach;
+        Rank reader = ShmRound::kEach;
     };
 
     static std::size_t buffer_of(Position at) { return (at + (at >> kRoundBits)) & 1; }

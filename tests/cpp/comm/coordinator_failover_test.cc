@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <pccl/deadline.h>
-#include "csrc/comm/diagnosis/question_bell.h"
+#include "csrc/comm/diagnosis/self_report.h"
 #include "csrc/comm/phase/phase_call.h"
 #include "csrc/comm/phase/phase_talk.h"
 

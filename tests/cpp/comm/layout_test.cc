@@ -312,13 +312,14 @@ TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
 
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     bootstrap::Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
-    const double usual = link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {})
-                             .near.seconds_per_byte;
+    const double usual =
+        costs::link_model(costs::reach_of(roster, {}), **bootstrap::Layout::make(roster), {})
+            .near.seconds_per_byte;
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
-    const schedule::LinkModel model =
-        link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
+    const costs::LinkModel model =
+        costs::link_model(costs::reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
@@ -332,15 +333,16 @@ TEST(LayoutTest, MeasuredMemoryIsComparedWithSharedMemoryAsUsualTimesAre) {
             0,
             {.reach =
                  {.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
-             .segment = ShmShape{.ranks = 4, .buffer_bytes = kMiB, .part_bytes = kMiB / 4},
+             .segment = costs::ShmShape{.ranks = 4, .buffer_bytes = kMiB, .part_bytes = kMiB / 4},
              .layout = std::move(layout)},
             {});
         return *selector.explain(kind, bytes);
     };
     const auto usual = *bootstrap::Layout::make(4, "");
-    const schedule::LinkCost near =
-        link_model({.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
-                   *usual, {})
+    const costs::LinkCost near =
+        costs::link_model(
+            {.ranks = 4, .is_on_one_host = true, .shares_memory = true, .most_on_a_host = 4},
+            *usual, {})
             .near;
     bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}}, 10'000);
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
@@ -369,10 +371,10 @@ TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
     const auto layout = *bootstrap::Layout::make(roster);
     const auto model_with = [&](const std::string& text) {
         const auto costs = costs::MachineCosts::parse(text).value();
-        return link_model(reach_of(roster, costs), *layout, costs);
+        return costs::link_model(costs::reach_of(roster, costs), *layout, costs);
     };
-    const schedule::LinkModel alone = model_with("shared_core_beat 40\ncores 4\n");
-    const schedule::LinkModel crowded = model_with("shared_core_beat 40\ncores 2\n");
+    const costs::LinkModel alone = model_with("shared_core_beat 40\ncores 4\n");
+    const costs::LinkModel crowded = model_with("shared_core_beat 40\ncores 2\n");
     EXPECT_DOUBLE_EQ(crowded.near.seconds_per_byte, 2 * alone.near.seconds_per_byte);
     EXPECT_DOUBLE_EQ(crowded.far.seconds_per_byte, 2 * alone.far.seconds_per_byte);
     EXPECT_DOUBLE_EQ(crowded.far.message_seconds, 2 * (alone.far.message_seconds + 20e-6))
@@ -390,9 +392,9 @@ TEST(LayoutTest, RanksOfACoreSleepWhereSomeWaitForOtherHosts) {
         roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}, 10'000);
     const auto layout = *bootstrap::Layout::make(roster);
     const auto costs = costs::MachineCosts::parse("shared_core_beat 40\ncores 2\n").value();
-    const Reach reach = reach_of(roster, costs);
+    const costs::Reach reach = costs::reach_of(roster, costs);
     EXPECT_EQ(reach.ranks_on_core, 2);
-    const schedule::LinkModel model = link_model(reach, *layout, costs);
+    const costs::LinkModel model = costs::link_model(reach, *layout, costs);
     EXPECT_DOUBLE_EQ(model.near.round_seconds, 40e-6);
     EXPECT_GT(model.near.message_seconds, 40e-6);
     Selector selector(roster, {.rank = 0, .layout = layout}, {.costs = costs});
@@ -423,18 +425,20 @@ TEST(LayoutTest, TheSlowestWayBetweenHostsCountsMoreThanLoopback) {
     const auto layout = *bootstrap::Layout::make(roster);
     const auto costs =
         costs::MachineCosts::parse("date d\ntcp_round 11\ntcp_message 3\ntcp_byte 0.3\n").value();
-    const schedule::LinkModel model = link_model(reach_of(roster, costs), *layout, costs);
+    const costs::LinkModel model =
+        costs::link_model(costs::reach_of(roster, costs), *layout, costs);
     EXPECT_NEAR(model.far.message_seconds, 900e-6, 1e-5 * 900e-6);
     EXPECT_NEAR(model.far.round_seconds, 2e-6, 1e-5 * 2e-6);
     EXPECT_NEAR(model.far.seconds_per_byte, 1e-9, 1e-5 * 1e-9);
-    EXPECT_EQ(counted_on(*layout, costs).costs_from,
+    EXPECT_EQ(costs::counted_on(*layout, costs).costs_from,
               "measured d, load 0, on a busy machine; between hosts TCP takes 900 us and 1 ns a "
               "byte, measured 2026-11-27T08:00:00Z, the slowest of 2 ways to node0");
     const bootstrap::Roster untimed = roster_of({{0, 0}, {1, 0}}, 10'000);
     const auto plain = *bootstrap::Layout::make(untimed);
-    EXPECT_NEAR(link_model(reach_of(untimed, costs), *plain, costs).far.message_seconds, 11e-6,
-                1e-5 * 11e-6);
-    EXPECT_THAT(counted_on(*plain, costs).costs_from,
+    EXPECT_NEAR(
+        costs::link_model(costs::reach_of(untimed, costs), *plain, costs).far.message_seconds,
+        11e-6, 1e-5 * 11e-6);
+    EXPECT_THAT(costs::counted_on(*plain, costs).costs_from,
                 HasSubstr("; between hosts TCP as on loopback"));
 }
 
@@ -478,8 +482,8 @@ TEST(LayoutTest, RootsOfManyHostsSendShortMessagesToSeveralAndLongOnesAlongAChai
 
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     bootstrap::Roster roster = roster_of(kInterleaved, 10'000);
-    const schedule::LinkModel usual =
-        link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
+    const costs::LinkModel usual =
+        costs::link_model(costs::reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
     hosts[1].calibration =
@@ -491,7 +495,7 @@ TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     const topo::HostLink link = layout->links()->job().link_between(0, 1);
     EXPECT_EQ(link.bandwidth, 2) << "the slower of what both found, though 1.25 are declared";
     EXPECT_NEAR(link.latency, 58e-6, 1e-12);
-    const schedule::LinkModel model = link_model(reach_of(roster, {}), *layout, {});
+    const costs::LinkModel model = costs::link_model(costs::reach_of(roster, {}), *layout, {});
     EXPECT_NEAR(model.far.round_seconds + model.far.message_seconds, 58e-6, 1e-12);
     EXPECT_EQ(model.far.seconds_per_byte, usual.far.seconds_per_byte)
         << "what a rank can send is another matter than what the network carries";

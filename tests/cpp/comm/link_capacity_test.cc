@@ -15,10 +15,10 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text/text.h"
-#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/group/collective_queue.h"
 #include "csrc/comm/links/link_executor.h"
-#include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/costs/model/link_model.h"
 #include "csrc/transport/shm/ring.h"
 #include "tests/cpp/comm/direct_results.h"
 #include "tests/cpp/comm/watched_links.h"
@@ -113,8 +113,9 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
         const int on_a_host = reach == Reach::kBoth ? ranks() - ranks() / 2 : ranks();
         const std::size_t ring = transport::shm::ring_bytes(on_a_host, ranks());
         const std::size_t capacity = reach == Reach::kSharedMemory ? ring
-                                     : reach == Reach::kSockets    ? kTcpCapacity
-                                                                   : std::min(ring, kTcpCapacity);
+                                     : reach == Reach::kSockets
+                                         ? costs::kTcpCapacity
+                                         : std::min(ring, costs::kTcpCapacity);
         const bool widens = runs_widened(source->kind, type, ReduceOp::kSum, ranks());
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;

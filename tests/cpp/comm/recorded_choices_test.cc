@@ -76,7 +76,7 @@ struct RecordedPlace {
     int cores = 1;
 };
 
-ShmShape segment_of(const RecordedPlace& place, int ranks_on_core) {
+costs::ShmShape segment_of(const RecordedPlace& place, int ranks_on_core) {
     const std::size_t buffer_bytes = kMiB + 7 * kKiB;  // as between two ranks
     const auto parts = static_cast<std::size_t>(place.ranks);
     return {.ranks = place.ranks,
@@ -88,13 +88,14 @@ ShmShape segment_of(const RecordedPlace& place, int ranks_on_core) {
 
 Selector selector_at(const RecordedPlace& place, const costs::MachineCosts& costs) {
     const int ranks_on_core = (place.ranks + place.cores - 1) / place.cores;
-    Predictor::Setting setting{.reach = {.ranks = place.ranks,
-                                         .is_on_one_host = place.share_memory,
-                                         .shares_memory = place.share_memory,
-                                         .most_on_a_host = place.share_memory ? place.ranks : 1,
-                                         .ranks_on_core = ranks_on_core},
-                               .segment = {},
-                               .layout = *bootstrap::Layout::make(place.ranks, "")};
+    costs::Predictor::Setting setting{
+        .reach = {.ranks = place.ranks,
+                  .is_on_one_host = place.share_memory,
+                  .shares_memory = place.share_memory,
+                  .most_on_a_host = place.share_memory ? place.ranks : 1,
+                  .ranks_on_core = ranks_on_core},
+        .segment = {},
+        .layout = *bootstrap::Layout::make(place.ranks, "")};
     if (place.share_memory) setting.segment = segment_of(place, ranks_on_core);
     return {0, setting, {.costs = costs}};
 }

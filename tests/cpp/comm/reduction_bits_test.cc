@@ -14,7 +14,7 @@
 
 #include "csrc/base/text/text.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/comm/shm/shm_algorithm.h"
+#include "csrc/collective/shm_algorithm.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/collective/arithmetic_reference.h"
 #include "tests/cpp/comm/ranks.h"

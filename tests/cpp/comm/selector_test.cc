@@ -27,11 +27,11 @@ Selector selector_of(Rank rank, int ranks, std::size_t buffer_bytes, Preferences
                        .is_on_one_host = true,
                        .shares_memory = true,
                        .most_on_a_host = ranks},
-             .segment = ShmShape{.ranks = ranks,
-                                 .buffer_bytes = buffer_bytes,
-                                 .part_bytes = buffer_bytes / parts,
-                                 .reads_directly = false,
-                                 .ranks_on_core = 1},
+             .segment = costs::ShmShape{.ranks = ranks,
+                                        .buffer_bytes = buffer_bytes,
+                                        .part_bytes = buffer_bytes / parts,
+                                        .reads_directly = false,
+                                        .ranks_on_core = 1},
              .layout = *bootstrap::Layout::make(ranks, "")},
             std::move(preferences)};
 }
@@ -174,10 +174,10 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
         const auto costs = costs::MachineCosts::parse(text + direct + "\n").value();
         Selector selector(0,
                           {.reach = {.ranks = 2, .is_on_one_host = true, .shares_memory = true},
-                           .segment = ShmShape{.ranks = 2,
-                                               .buffer_bytes = kMiB,
-                                               .part_bytes = kMiB / 2,
-                                               .reads_directly = true},
+                           .segment = costs::ShmShape{.ranks = 2,
+                                                      .buffer_bytes = kMiB,
+                                                      .part_bytes = kMiB / 2,
+                                                      .reads_directly = true},
                            .layout = *bootstrap::Layout::make(2, "")},
                           {.costs = costs});
         return std::string(
@@ -298,10 +298,10 @@ TEST(SelectorTest, ShortBroadcastsPassFewRanksWhereRanksShareCores) {
                                  .shares_memory = true,
                                  .most_on_a_host = 4,
                                  .ranks_on_core = 2},
-                       .segment = ShmShape{.ranks = 4,
-                                           .buffer_bytes = kBuffer,
-                                           .part_bytes = kBuffer / 4,
-                                           .ranks_on_core = 2},
+                       .segment = costs::ShmShape{.ranks = 4,
+                                                  .buffer_bytes = kBuffer,
+                                                  .part_bytes = kBuffer / 4,
+                                                  .ranks_on_core = 2},
                        .layout = *bootstrap::Layout::make(4, "")},
                       {.costs = costs});
     for (const std::size_t bytes : {kKiB, 4 * kKiB}) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/comm/diagnosis/peer_survey.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {

@@ -254,7 +254,7 @@ TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
 }
 
 TEST(TcpTransportTest, HoldsWhatSchedulesCountOnAlsoWithoutPrivileges) {
-    constexpr std::size_t kCountedOn = 257 * kKiB;  // comm::kTcpCapacity
+    constexpr std::size_t kCountedOn = 257 * kKiB;  // costs::kTcpCapacity
     constexpr std::size_t kGranted = 212'992;       // net.core.wmem_max, unless somebody raises it
     for (const int sockets : {1, 2, 4}) {
         TcpHost host(
