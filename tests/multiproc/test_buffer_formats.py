@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers whose format contradicts the size of their elements, as ctypes makes them, or which have fields."""
+"""Buffers of ctypes whose format contradicts the size of their elements, or has fields."""
 
 from __future__ import annotations
 
