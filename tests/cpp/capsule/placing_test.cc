@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Numbers of MSCCL's XML that are allowed each, and too large together.
+#include "csrc/capsule/msccl/placing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Who may say whom to trust.
+#include "csrc/capsule/signature.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include "csrc/capsule/signature.h"
 
 namespace pccl::capsule {
 namespace {
