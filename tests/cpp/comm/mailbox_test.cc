@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Point-to-point messages: order, tags, any source, lengths, deadlines.
+#include "csrc/comm/mailbox.h"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -165,19 +165,6 @@ TEST(MessagesTest, WhatIsAbortedWhileItIsWaitedForHasNotTimedOut) {
             }
             aborting.join();
         });
-}
-
-TEST(MonitoredBarrierTest, PassesWhenAllArriveAndNamesWhoDoesNot) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
-        EXPECT_TRUE(comm.monitored_barrier(std::chrono::seconds(60), false).is_ok());
-        if (comm.rank() == 2) return;
-        const Status status = comm.monitored_barrier(std::chrono::seconds(3), true);
-        EXPECT_EQ(status.code(), StatusCode::kTimeout);
-        if (comm.rank() == 0) {
-            EXPECT_NE(status.message().find("Ranks 2 failed to pass"), std::string::npos)
-                << status.message();
-        }
-    });
 }
 
 }  // namespace
