@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What flight records tell of kernels: in what a GPU waits, for whom, and how launches ended.
+#include "csrc/device/launch/launch_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

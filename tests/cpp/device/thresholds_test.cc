@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Thresholds as a table launch what the numbers in code launched before them.
+#include "csrc/kernels/thresholds.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "csrc/device/launch/lowering.h"
-#include "csrc/kernels/thresholds.h"
 #include "tests/fakes/places.h"
 
 namespace pccl::device {

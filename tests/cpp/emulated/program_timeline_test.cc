@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // When the steps of schedules happen on the emulated GPU, whose clock is the host's.
+#include "csrc/device/programs/program_timeline.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
