@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a runtime does with connections that have proven themselves.
+#include "csrc/runtime/runtime.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <vector>
 
-#include "csrc/runtime/runtime.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/handshake.h"
 #include "tests/fakes/deadlines.h"
