@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/loopback/loopback_fabric.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/transport/group_identity.h"
 #include "tests/fakes/connect.h"

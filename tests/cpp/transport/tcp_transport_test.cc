@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/tcp/tcp_transport.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <fstream>
 #include <sstream>
@@ -11,12 +12,9 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
-#include "csrc/base/text.h"
 #include "csrc/sys/socket/route.h"
-#include "csrc/transport/tcp/recv_link.h"
-#include "csrc/transport/tcp/send_link.h"
-#include "csrc/transport/tcp/tcp_transport.h"
 #include "tests/cpp/transport/group_identity.h"
+#include "tests/cpp/transport/socket_purposes.h"
 #include "tests/fakes/connect.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/host.h"
@@ -70,10 +68,6 @@ class TcpHost final : public fakes::Host {
     std::vector<Status> refusals;
 };
 
-SocketPurpose purpose(std::uint32_t index, std::uint32_t data_sockets = 2) {
-    return {.link = {9}, .index = index, .data_sockets = data_sockets, .block_bytes = 1024};
-}
-
 std::string text_of(Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -93,14 +87,6 @@ void expect_text(TcpHost& host, RecvLink& link, ChannelId channel, const std::st
         if (got.value() == 0) backoff.pause();
     }
     EXPECT_EQ(text_of(received), wanted);
-}
-
-TEST(TcpWireTest, PurposesAreChecked) {
-    EXPECT_TRUE(SocketPurpose::decode(purpose(3).encode()).is_ok());
-    for (const SocketPurpose& wrong :
-         {purpose(4), purpose(0, 0), purpose(0, 17), purpose(1'000'000, 16),
-          SocketPurpose{.block_bytes = 0}, SocketPurpose{.block_bytes = 1U << 31}})
-        EXPECT_FALSE(SocketPurpose::decode(wrong.encode()).is_ok());
 }
 
 PeerAddress at(const std::string& host, const std::string& address) {
