@@ -10,11 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "csrc/base/text/digest.h"
-#include "csrc/capsule/extent.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/sizes.h"
-#include "tests/cpp/capsule/refusals.h"
+#include "tests/cpp/capsule/capsule_files.h"
 #include "tests/cpp/capsule/written_files.h"
 #include "tests/cpp/schedule/star.h"
 
@@ -29,31 +27,7 @@ using ::testing::ElementsAre;
 using testing::file_of;
 using testing::generated;
 using ::testing::HasSubstr;
-using testing::one_line_of;
 using ::testing::StartsWith;
-
-Capsule ring_of(int ranks, const char* name = "mine") {
-    return capsule_of(generated("ring", schedule::CollectiveKind::kAllReduce, ranks), name);
-}
-
-CapsuleFile rings(const std::vector<int>& ranks) {
-    std::vector<Capsule> capsules;
-    for (const int each : ranks) capsules.push_back(ring_of(each));
-    return CapsuleFile::of(std::move(capsules)).value();
-}
-
-/// What rings() of the numbers would say, before these files.
-std::string around(const std::vector<std::string>& files, std::string_view ranks) {
-    json manifest = json::parse(rings({2, 3}).manifest());
-    manifest["ranks"] = ranks;
-    std::string inside;
-    for (const std::string& each : files) inside += each;
-    return file_of(manifest.dump(1) + "\n", inside, 3);
-}
-
-std::string why_not(const Result<CapsuleFile>& file) { return one_line_of(file.status()); }
-
-std::string why_not(const std::string& bytes) { return why_not(CapsuleFile::parse(bytes)); }
 
 bool is_refused(std::string bytes) {
     const auto file = CapsuleFile::parse(std::move(bytes));
@@ -89,14 +63,6 @@ TEST(CapsuleFileTest, OfOneNumberOfRanksItIsTheCapsulesBytes) {
     EXPECT_EQ(read.only()->file_digest(), ring.digest());
 }
 
-TEST(CapsuleFileTest, ManifestSaysForHowManyRanksItIs) {
-    const json manifest = json::parse(rings({2, 3, 4, 8}).manifest());
-    EXPECT_EQ(manifest, json::parse(R"({"author": "", "collective": "all_reduce", "licence": "",
-        "name": "mine", "note": "", "ranks": "2..4 8", "root": 0, "sizes": ".."})"));
-    EXPECT_EQ(ranks_text({1, 2, 4, 6, 7}), "1..2 4 6..7");
-    EXPECT_EQ(ranks_text({3}), "3");
-}
-
 TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
     const CapsuleFile file = rings({2, 3});
     const Capsule part = file.for_ranks(3).value();
@@ -105,15 +71,6 @@ TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
     EXPECT_EQ(hex_digits(part.source()->digest), sys::to_hex(file.digest()).substr(0, 16));
     EXPECT_EQ(CapsuleFile(part).digest(), ring_of(3).digest());
     EXPECT_EQ(CapsuleFile(part).only()->file_digest(), ring_of(3).digest());
-}
-
-TEST(CapsuleFileTest, SaysForHowManyRanksItIsWhereThereIsNoProgram) {
-    const CapsuleFile file = rings({2, 3, 8});
-    EXPECT_FALSE(file.has(4));
-    EXPECT_TRUE(file.has(8));
-    EXPECT_EQ(file.for_ranks(4).status().message(), "capsule mine is for 2..3 8 ranks, not for 4");
-    EXPECT_EQ(file.only().status().message(),
-              "capsule mine is for 2..3 8 ranks: for_ranks(2) is for one of them");
 }
 
 TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
@@ -127,20 +84,6 @@ TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
     EXPECT_THAT(file.for_ranks(3).status().message(),
                 StartsWith("for 3 ranks: rank 2 lane 0 step 1"));
     EXPECT_THAT(why_not(file.proven()), StartsWith("for 3 ranks: rank 2 lane 0 step 1"));
-}
-
-TEST(CapsuleFileTest, ListsOfRanksThatAreNotThoseOfTheProgramsAreRefused) {
-    const std::string two = ring_of(2).bytes();
-    const std::string three = ring_of(3).bytes();
-    ASSERT_TRUE(CapsuleFile::parse(around({two, three}, "2..3")).is_ok());
-    EXPECT_THAT(why_not(around({two, three}, "2..4")), HasSubstr("at \"ranks\""));
-    EXPECT_THAT(why_not(around({two, three}, "2 3")), HasSubstr("at \"ranks\""));
-    EXPECT_THAT(why_not(around({two, two}, "2")),
-                HasSubstr("a capsule for 2 ranks follows one for 2; numbers of ranks ascend"));
-    EXPECT_THAT(why_not(around({three, two}, "2..3")),
-                HasSubstr("a capsule for 2 ranks follows one for 3"));
-    EXPECT_THAT(why_not(around({two}, "2")), HasSubstr("has capsules for 1"));
-    EXPECT_THAT(why_not(around({}, "")), HasSubstr("has capsules for 0"));
 }
 
 // A manifest of three ranks before the programs of four.
@@ -232,21 +175,6 @@ TEST(CapsuleFileTest, HasAtMostSoManyNumbersOfRanks) {
     EXPECT_THAT(why_not(around(files, "2..1026")), HasSubstr("more than 1024 numbers of ranks"));
 }
 
-TEST(CapsuleFileTest, LimitsCountForAllProgramsTogether) {
-    Extent together{.parts = kMostParts / 2 + 1};
-    EXPECT_TRUE(check_extent(together).is_ok());
-    together += together;
-    EXPECT_THAT(check_extent(together).message(), HasSubstr("more than is verified"));
-    std::vector<Capsule> wide;
-    for (const int ranks : {4, 5}) {
-        Schedule ring = generated("ring", schedule::CollectiveKind::kAllReduce, ranks);
-        const schedule::Step waits{.after = {2'200'000, schedule::Dependency{0, 0}}};
-        for (schedule::Program& program : ring.programs) program.lanes.push_back({waits});
-        wide.push_back(capsule_of(ring));
-    }
-    EXPECT_THAT(why_not(CapsuleFile::of(wide)), HasSubstr("more than is verified"));
-}
-
 TEST(CapsuleFileTest, ASignatureIsOfAllOfIt) {
     const CapsuleFile file = rings({2, 3});
     const CapsuleFile read = CapsuleFile::parse(file.signed_with({}).signed_bytes()).value();
@@ -260,18 +188,6 @@ TEST(CapsuleFileTest, ASignatureIsOfAllOfIt) {
     const std::string other = rings({2, 4}).signed_with({}).signed_bytes();
     EXPECT_THAT(why_not(file.bytes() + other.substr(other.size() - kSealBytes)),
                 HasSubstr("not one of these bytes"));
-}
-
-TEST(CapsuleFileTest, AFileSaysForHowManyRanksItIsBeforeItIsProven) {
-    const std::string path = ::testing::TempDir() + concat("stated_ranks_", ::getpid());
-    std::ofstream(path, std::ios::binary) << file_of(capsule_of(star(3)).manifest(), "no programs");
-    const CapsuleFile file = CapsuleFile::read(path).value();
-    EXPECT_THAT(file.ranks(), ElementsAre(3));
-    EXPECT_THAT(file.only().status().message(), StartsWith(path + ": "));
-    EXPECT_THAT(file.for_ranks(4).status().message(), StartsWith(path + ": "));
-    std::ofstream(path, std::ios::binary) << "no capsule";
-    EXPECT_THAT(why_not(CapsuleFile::read(path)), StartsWith(path + ": this is no capsule"));
-    std::filesystem::remove(path);
 }
 
 TEST(CapsuleFileTest, FilesThatAreNoneAreRefusedWithTheirPath) {

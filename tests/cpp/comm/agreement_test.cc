@@ -3,7 +3,6 @@
 // How ranks agree on a smaller group, whoever dies meanwhile.
 #include "csrc/comm/membership/agreement.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,8 +16,6 @@
 
 namespace pccl::comm {
 namespace {
-
-using ::testing::HasSubstr;
 
 using ShrinkResult = Result<bootstrap::GroupIdentity>;
 
@@ -170,21 +167,6 @@ TEST(AgreementTest, WhoIsLeftOutHearsIt) {
     EXPECT_EQ(late.status().code(), StatusCode::kUnavailable);
     EXPECT_EQ(late.status().message(),
               "rank 0 has gone on without this one, in a group of 3 that leaves out rank 2");
-}
-
-TEST(ShrinkStateTest, AGroupIsShrunkOnceAndOnlyFurther) {
-    ShrinkState state;
-    const std::vector<Rank> one{2};
-    const std::vector<Rank> other{3};
-    const std::vector<Rank> both{2, 3};
-    EXPECT_TRUE(state.begin(one).is_ok());
-    EXPECT_THAT(state.begin(one).message(), HasSubstr("another thread"));
-    state.renounce(one);
-    state.tell({});
-    EXPECT_THAT(state.begin(other).message(), HasSubstr("leave out rank 2, too"));
-    EXPECT_TRUE(state.begin(both).is_ok());
-    state.tell({.stage = Shrinking::Stage::kDecided});
-    EXPECT_THAT(state.begin(both).message(), HasSubstr("has been shrunk"));
 }
 
 }  // namespace

@@ -6,14 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <numeric>
 #include <thread>
 #include <vector>
 
-#include "csrc/comm/operator.h"
 #include "csrc/runtime/runtime.h"
 #include "csrc/sys/host.h"
+#include "tests/cpp/comm/blocks.h"
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/memory_store.h"
 
@@ -23,143 +21,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-Block block_of(std::vector<float>& values) {
-    return {reinterpret_cast<std::byte*>(values.data()), values.size()};
-}
-
-std::shared_ptr<Communicator> borrowed(Communicator& comm) {
-    return {&comm, [](Communicator*) {}};
-}
-
-TEST(OperatorTest, ExecutesAgainAndAgain) {
-    run_ranks({.size = 3}, [](Communicator& comm) {
-        std::vector<float> values(100);
-        const Block block = block_of(values);
-        const auto sum =
-            Operator::create(borrowed(comm), {.inputs = {&block, 1}, .outputs = {&block, 1}});
-        ASSERT_TRUE(sum.is_ok()) << sum.status().to_string();
-        for (int round = 1; round <= 3; ++round) {
-            values.assign(100, static_cast<float>(round));
-            const auto event = sum->execute();
-            ASSERT_TRUE(event.is_ok());
-            EXPECT_TRUE((*event).flush().is_ok());
-            EXPECT_TRUE((*event).wait().is_ok());
-            const Timing timing = (*event).record();
-            EXPECT_LE(timing.issued, timing.started);
-            EXPECT_LE(timing.started, timing.finished);
-            EXPECT_EQ(values, std::vector<float>(100, 3.0F * static_cast<float>(round)));
-            ASSERT_TRUE(sum->run().is_ok());
-            EXPECT_EQ(values, std::vector<float>(100, 9.0F * static_cast<float>(round)));
-        }
-    });
-}
-
-TEST(OperatorTest, KeepsWhatItWasMadeOf) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
-        std::vector<float> mine(10, static_cast<float>(comm.rank() + 1));
-        std::vector<float> all(20);
-        auto gather = [&] {
-            const std::string algorithm = "ring";
-            const Block input = block_of(mine);
-            const std::vector<Block> outputs{{block_of(all).data, 10},
-                                             {block_of(all).data + 10 * sizeof(float), 10}};
-            return Operator::create(borrowed(comm), {.kind = CollectiveKind::kAllGather,
-                                                     .inputs = {&input, 1},
-                                                     .outputs = outputs,
-                                                     .algorithm = algorithm});
-        }();
-        ASSERT_TRUE(gather.is_ok()) << gather.status().to_string();
-        const Operator moved = std::move(*gather);
-        EXPECT_EQ(moved.collective().algorithm, "ring");
-        ASSERT_TRUE(moved.run().is_ok());
-        EXPECT_EQ(all.front(), 1.0F);
-        EXPECT_EQ(all.back(), 2.0F);
-    });
-}
-
-TEST(OperatorTest, IsCheckedBeforeAnythingIsSent) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
-        std::vector<float> values(10);
-        const Block block = block_of(values);
-        const auto refusal = [&](Collective collective) {
-            collective.inputs = {&block, 1};
-            collective.outputs = {&block, 1};
-            return Operator::create(borrowed(comm), collective).status();
-        };
-        EXPECT_EQ(refusal({.kind = CollectiveKind::kBroadcast, .root = 2}).code(),
-                  StatusCode::kInvalidArgument);
-        EXPECT_EQ(refusal({.op = ReduceOp::kBand}).code(), StatusCode::kUnsupported);
-        EXPECT_EQ(refusal({.algorithm = "no_such"}).code(), StatusCode::kInvalidArgument);
-        EXPECT_EQ(comm.sequence(), 0U);
-        comm.abort(Status::aborted("enough"));
-        EXPECT_EQ(refusal({}).code(), StatusCode::kAborted);
-    });
-}
-
-TEST(EventTest, CallbacksRunOnceWithTheOutcome) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
-        std::vector<float> values(1000, 1.0F);
-        const Block block = block_of(values);
-        std::atomic<int> calls{0};
-        auto event = comm.submit({.inputs = {&block, 1}, .outputs = {&block, 1}});
-        ASSERT_TRUE(event.is_ok());
-        (*event).on_done([&](const Status& status) { calls += status.is_ok() ? 1 : 100; });
-        EXPECT_TRUE((*event).wait().is_ok());
-        EXPECT_TRUE(comm.barrier().is_ok());
-        while (calls == 0) std::this_thread::yield();
-        (*event).on_done([&](const Status&) { calls += 10; });
-        EXPECT_EQ(calls, 11);
-    });
-}
-
-TEST(EventTest, ShutdownWaitsForCallbacksOfOtherThreads) {
-    std::atomic<bool> is_registered{false};
-    std::atomic<bool> has_seen_it{false};
-    run_ranks({.size = 2}, [&](Communicator& comm) {
-        std::vector<float> values(1000, 1.0F);
-        const Block block = block_of(values);
-        if (comm.rank() == 1) {
-            is_registered.wait(false);
-            EXPECT_TRUE(comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}}).is_ok());
-            return has_seen_it.wait(false);
-        }
-        auto event = comm.submit({.inputs = {&block, 1}, .outputs = {&block, 1}});
-        ASSERT_TRUE(event.is_ok());
-        std::atomic<bool> runs{false};
-        std::atomic<bool> has_run{false};
-        (*event).on_done([&](const Status&) {
-            runs = true;
-            runs.notify_all();
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-            has_run = true;
-        });
-        is_registered = true;
-        is_registered.notify_all();
-        runs.wait(false);
-        EXPECT_TRUE(comm.shutdown().is_ok());
-        EXPECT_TRUE(has_run);
-        has_seen_it = true;
-        has_seen_it.notify_all();
-    });
-}
-
-TEST(EventTest, ACallbackMayShutDown) {
-    run_ranks({.size = 2}, [](Communicator& comm) {
-        std::vector<float> values(1000, 1.0F);
-        const Block block = block_of(values);
-        std::atomic<bool> is_down{false};
-        auto event = comm.submit({.inputs = {&block, 1}, .outputs = {&block, 1}});
-        ASSERT_TRUE(event.is_ok());
-        (*event).on_done([&](const Status& status) {
-            EXPECT_TRUE(status.is_ok());
-            static_cast<void>(comm.shutdown());
-            is_down = true;
-            is_down.notify_all();
-        });
-        is_down.wait(false);
-    });
-}
 
 TEST(CommunicatorTest, RefusesWhatCannotBeRightBeforeSendingAnything) {
     run_ranks({.size = 2}, [](Communicator& comm) {
@@ -237,65 +98,6 @@ TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
     });
     EXPECT_EQ(theirs[0].memory[63], std::byte{6});
     EXPECT_EQ(theirs[1].memory[63], std::byte{5});
-}
-
-class TransportsTest : public ::testing::TestWithParam<transport::TransportFlags> {};
-
-TEST_P(TransportsTest, CarryCollectivesAndMessages) {
-    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
-        for (const std::size_t count : {std::size_t{1}, std::size_t{300'000}}) {
-            std::vector<float> values(count, static_cast<float>(comm.rank()));
-            const Block block = block_of(values);
-            const Status status = comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}});
-            ASSERT_TRUE(status.is_ok()) << status.to_string();
-            EXPECT_EQ(values, std::vector<float>(count, 3.0F));
-        }
-        std::byte token{42};
-        const Rank next = (comm.rank() + 1) % 3;
-        const Rank previous = (comm.rank() + 2) % 3;
-        std::byte got{};
-        const auto sent = comm.send(next, 0, {&token, 1});
-        const auto received = comm.receive(previous, 0, {&got, 1});
-        ASSERT_TRUE(sent.is_ok() && received.is_ok());
-        EXPECT_TRUE((*sent).wait().is_ok());
-        EXPECT_TRUE((*received).wait().is_ok());
-        EXPECT_EQ(got, token);
-    });
-}
-
-INSTANTIATE_TEST_SUITE_P(Each, TransportsTest,
-                         ::testing::Values(transport::TransportKind::kShm,
-                                           transport::TransportKind::kTcp,
-                                           transport::TransportFlags::all()),
-                         [](const auto& named) {
-                             return named.param == transport::TransportFlags::all()
-                                        ? "all"
-                                        : named.param.to_string();
-                         });
-
-TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
-    const auto store = std::make_shared<fakes::MemoryStore>();
-    std::vector<std::thread> ranks;
-    for (Rank rank = 0; rank < 3; ++rank) {
-        ranks.emplace_back([&, rank] {
-            // Rank 2 stands for another host: it has no shared memory with the others.
-            const auto allowed = rank == 2
-                                     ? transport::TransportFlags(transport::TransportKind::kTcp)
-                                     : transport::TransportFlags::all();
-            auto runtime = runtime::Runtime::create(allowed);
-            ASSERT_TRUE(runtime.is_ok());
-            auto comm = Communicator::create(
-                {.rank = rank, .size = 3, .store = store, .runtime = *runtime});
-            ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
-            std::vector<float> values(200'000, 1.0F);
-            const Block block = block_of(values);
-            const Status status = (*comm)->run({.inputs = {&block, 1}, .outputs = {&block, 1}});
-            ASSERT_TRUE(status.is_ok()) << status.to_string();
-            EXPECT_EQ(values, std::vector<float>(200'000, 3.0F));
-            EXPECT_TRUE((*comm)->barrier().is_ok());
-        });
-    }
-    for (auto& rank : ranks) rank.join();
 }
 
 /// What each rank's waits go by, once a group of so many is there.

@@ -11,62 +11,20 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
+#include "tests/cpp/comm/selections.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kBuffer = 1 * kMiB;
 // So much at a time that every few bytes take a round of all ranks.
 constexpr std::size_t kTinyBuffer = 1 * kKiB;
-
-Selector selector_of(Rank rank, int ranks, std::size_t buffer_bytes, Preferences preferences = {}) {
-    const auto parts = static_cast<std::size_t>(ranks);
-    return {rank,
-            {.reach = {.ranks = ranks,
-                       .is_on_one_host = true,
-                       .shares_memory = true,
-                       .most_on_a_host = ranks},
-             .segment = costs::ShmShape{.ranks = ranks,
-                                        .buffer_bytes = buffer_bytes,
-                                        .part_bytes = buffer_bytes / parts,
-                                        .reads_directly = false,
-                                        .ranks_on_core = 1},
-             .layout = *bootstrap::Layout::make(ranks, "")},
-            std::move(preferences)};
-}
-
-/// Of one block of `count` elements on each side, or as many as there are ranks.
-Decision decision_of(Selector& selector, Collective call, int ranks, std::size_t count) {
-    using schedule::Buffer;
-    const auto blocks = [&](Buffer buffer) {
-        const auto number = static_cast<std::size_t>(schedule::blocks(call.kind, buffer, ranks));
-        return std::vector<Block>(number, Block{nullptr, count});
-    };
-    const auto inputs = blocks(Buffer::kInput);
-    const auto outputs = blocks(Buffer::kOutput);
-    call.inputs = inputs;
-    call.outputs = outputs;
-    const auto decision = selector.choose(call);
-    EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
-    return decision.is_ok() ? **decision : Decision{};
-}
-
-/// Of bytes.
-Decision decision_of(Selector& selector, CollectiveKind kind, int ranks, std::size_t count) {
-    return decision_of(selector, Collective{.kind = kind, .type = DataType::kUint8}, ranks, count);
-}
 
 bool is_over_shm(std::size_t buffer_bytes, std::size_t bytes, Preferences preferences = {}) {
     Selector selector = selector_of(0, 4, buffer_bytes, std::move(preferences));
     const Decision decision = decision_of(selector, CollectiveKind::kAllReduce, 4, bytes);
     EXPECT_EQ(decision.header.over == abi::Over::kShm, decision.is_on_shm());
     return decision.is_on_shm();
-}
-
-std::string_view chosen_of(const std::vector<Prediction>& ways) {
-    const auto chosen = std::ranges::find_if(ways, &Prediction::is_chosen);
-    return chosen == ways.end() ? std::string_view() : chosen->algorithm();
 }
 
 TEST(SelectorTest, RanksSharedMemoryAndLinksOnOneScale) {
@@ -198,21 +156,6 @@ TEST(SelectorTest, ExplainsOnlyWaysOfBlocksWhoseLengthsPairsKnow) {
     }
 }
 
-/// What ranks choose over sockets of one machine whose costs were measured.
-std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t bytes,
-                                int ranks_on_core = 1) {
-    const auto costs =
-        costs::MachineCosts::parse("tcp_round 5.04\ntcp_message 3.863\ntcp_byte 0.2616\nwake 17\n")
-            .value();
-    Selector selector(
-        0,
-        {.reach = {.ranks = ranks, .is_on_one_host = true, .ranks_on_core = ranks_on_core},
-         .segment = {},
-         .layout = *bootstrap::Layout::make(ranks, "")},
-        {.costs = costs});
-    return std::string(chosen_of(selector.explain(kind, bytes).value()));
-}
-
 TEST(SelectorTest, WhoKnowsThatBlocksOfAllToAllAreEvenSendsFewMessagesWhereTheyAreShort) {
     constexpr int kRanks = 16;
     const std::vector<Block> blocks(kRanks, Block{nullptr, 256});
@@ -232,37 +175,6 @@ TEST(SelectorTest, WhoKnowsThatBlocksOfAllToAllAreEvenSendsFewMessagesWhereTheyA
     };
     EXPECT_EQ(algorithm(true), "bruck");
     EXPECT_EQ(algorithm(false), "one_shot");
-}
-
-TEST(SelectorTest, RootsOfSingleTreesAreAheadOfTheirLeavesWithFewBytes) {
-    for (const int ranks : {16, 32, 64})
-        for (const std::size_t bytes : {kKiB, 4 * kKiB})
-            EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kBroadcast, bytes), "binomial");
-    // Of 16 ranks it took 53 to 61 us, two trees 57 to 67; with 256 KiB and 1 MiB 173 and 644, two
-    // trees 144 and 418.
-    EXPECT_EQ(chosen_over_sockets(16, CollectiveKind::kBroadcast, 64 * kKiB), "binomial");
-    for (const int ranks : {16, 32})
-        for (const std::size_t bytes : {256 * kKiB, kMiB})
-            EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kBroadcast, bytes),
-                      "double_binary_tree");
-    for (const std::size_t bytes : {4 * kMiB, 64 * kMiB})
-        EXPECT_EQ(chosen_over_sockets(4, CollectiveKind::kBroadcast, bytes), "ring");
-}
-
-/// A chain through 8 to 15 ranks took 52 to 480 us where all waited for it, and 12 to 35 us a call
-/// where the root did not; a tree 35 to 40 and 25.
-TEST(SelectorTest, RootsDoNotMakeChainsThatTheirLastRankWaitsLongFor) {
-    for (const CollectiveKind kind : {CollectiveKind::kBroadcast, CollectiveKind::kReduce})
-        for (const int ranks : {8, 12, 15, 16}) {
-            EXPECT_EQ(chosen_over_sockets(ranks, kind, 4 * kKiB), "binomial") << ranks;
-            EXPECT_NE(chosen_over_sockets(ranks, kind, 64 * kKiB), "ring") << ranks;
-        }
-}
-
-TEST(SelectorTest, ATreesLongestChainCarriesMoreThanAnyRankSends) {
-    for (const int ranks : {16, 32})
-        EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kAllReduce, 64 * kKiB),
-                  "recursive_halving");
 }
 
 /// Up two trees and down again each message waits for one of another rank. That took 66 to 80 us
@@ -345,28 +257,6 @@ TEST(SelectorTest, PatTakesAsManyBlocksInAMessageAsALinkHolds) {
     EXPECT_EQ(shape_of_pat(60 * kKiB).aggregation, 4);
     EXPECT_EQ(shape_of_pat(120 * kKiB).aggregation, 2);
     EXPECT_EQ(shape_of_pat(250 * kKiB).aggregation, 1);
-}
-
-/// A torus of 3 x 3: none of its rings is in the order of ranks.
-TEST(SelectorTest, GoesRoundARingOfTheLinksThatThereAre) {
-    std::vector<schedule::DirectedLink> links;
-    for (Rank rank = 0; rank < 9; ++rank)
-        for (const Rank other : {rank / 3 * 3 + (rank + 1) % 3, (rank + 3) % 9}) {
-            links.push_back({rank, other});
-            links.push_back({other, rank});
-        }
-    const auto torus = std::make_shared<const schedule::LinkGraph>(9, links);
-    for (const CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})
-        for (Rank rank = 0; rank < 9; ++rank) {
-            const std::string wanted = std::string(schedule::to_string(kind)) + "=ring";
-            Selector selector = selector_of(rank, 9, kBuffer, {.wanted = wanted, .tuning = {}});
-            selector.follow(torus);
-            const auto program = decision_of(selector, kind, 9, 64 * kKiB).program;
-            ASSERT_NE(program, nullptr);
-            ASSERT_EQ(program->send_ports.size(), 1U);
-            EXPECT_TRUE(torus->has(rank, program->send_ports.front().peer)) << rank;
-        }
 }
 
 }  // namespace

@@ -5,20 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <optional>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "csrc/base/ids.h"
-#include "csrc/collective/fingerprint.h"
-#include "csrc/comm/shm/shm_executor.h"
+#include "tests/cpp/comm/segments.h"
 #include "tests/fakes/deadlines.h"
 #include "tests/fakes/forked_child.h"
 
@@ -27,56 +19,6 @@ namespace {
 
 using fakes::test_deadline;
 using ::testing::HasSubstr;
-using transport::Region;
-
-constexpr std::size_t kBoardBytes = 256 * kKiB;
-
-/// Ranks in this process, each with its own end of one region.
-class ShmSegmentTest : public ::testing::Test {
-   protected:
-    void SetUp() override { meet(2); }
-
-    void meet(int ranks) {
-        for (int i = 0; i < ranks; ++i) waiters_.push_back(transport::Waiter::create().value());
-        auto first = Region::create(
-            std::move(transport::RegionMemory::in_new_file(kBoardBytes).value()), ranks);
-        std::vector<std::unique_ptr<Region>> regions(1);
-        for (Rank rank = 1; rank < ranks; ++rank) regions.push_back(accepted(*first, rank, ranks));
-        ASSERT_TRUE(first->complete(test_deadline()).is_ok());
-        regions[0] = std::move(first);
-        for (auto& region : regions)
-            segments_.push_back(std::make_unique<ShmSegment>(
-                std::move(region), static_cast<Rank>(segments_.size()), ranks));
-    }
-
-    void open_all() {
-        for (int round = 0; round < 3; ++round)
-            for (auto& segment : segments_) ASSERT_TRUE(segment->open().is_ok());
-        for (auto& segment : segments_) ASSERT_TRUE(segment->open().value());
-    }
-
-    std::vector<std::unique_ptr<transport::Waiter>> waiters_;
-    std::vector<std::unique_ptr<ShmSegment>> segments_;
-
-   private:
-    std::unique_ptr<Region> accepted(Region& first, Rank rank, int ranks) {
-        std::array<int, 2> ends{};
-        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-        std::unique_ptr<Region> region;
-        std::thread acceptor([&, socket = UniqueFd(ends[1])]() mutable {
-            const Region::Expected expected{
-                .extent = {.offset = 0, .bytes = kBoardBytes}, .rank = rank, .ranks = ranks};
-            const auto& waiter = waiters_[static_cast<std::size_t>(rank)];
-            while (region == nullptr)
-                region = std::move(Region::accept(socket, waiter->handles(), expected).value());
-        });
-        const Status offered =
-            first.offer(rank, UniqueFd(ends[0]), waiters_[0]->handles(), test_deadline());
-        acceptor.join();
-        EXPECT_TRUE(offered.is_ok()) << offered.to_string();
-        return region;
-    }
-};
 
 TEST_F(ShmSegmentTest, WhoLeavesAtOnceChangesNoChoiceOfWhoComesLater) {
     ASSERT_FALSE(segments_[0]->open().value());
@@ -155,58 +97,6 @@ TEST_F(ShmSegmentTest, AnotherProcessIsReadUntilItEnds) {
     const Status read = segments_[0]->read_directly(1, address, taken);
     EXPECT_EQ(read.code(), StatusCode::kPeerLost);
     EXPECT_EQ(read.peer(), 1);
-}
-
-class ShmSegmentOfThreeTest : public ShmSegmentTest {
-   protected:
-    void SetUp() override { meet(3); }
-};
-
-TEST_F(ShmSegmentOfThreeTest, WhoWaitsForOneRankTwiceSaysSoTwice) {
-    for (auto& segment : segments_) ASSERT_FALSE(segment->open().value());
-    ASSERT_EQ(segments_[0]->awaited(), 1) << "to come";
-    const std::uint64_t before = segments_[0]->waits();
-    ASSERT_FALSE(segments_[0]->open().value());
-    ASSERT_EQ(segments_[0]->awaited(), 1) << "to try whether it can read the others";
-    EXPECT_GT(segments_[0]->waits(), before);
-}
-
-/// A rank's part in a broadcast from rank 0 that takes four rounds.
-class Broadcast {
-   public:
-    explicit Broadcast(ShmSegment& segment) : executor_(segment) {
-        if (segment.self() == 0) broadcast_.inputs = broadcast_.outputs;
-        executor_.start({.window = kWindow}, header_of(signature_of(broadcast_)), broadcast_);
-    }
-
-    /// Whether it has moved.
-    bool progress() {
-        bool moved = false;
-        EXPECT_TRUE(executor_.progress(moved).is_ok());
-        return moved;
-    }
-
-   private:
-    static constexpr std::size_t kWindow = 64;
-    std::vector<std::byte> data_ = std::vector<std::byte>(4 * kWindow);
-    const Block block_{data_.data(), data_.size()};
-    Collective broadcast_{.kind = schedule::CollectiveKind::kBroadcast,
-                          .type = DataType::kUint8,
-                          .outputs = {&block_, 1}};
-    ShmExecutor executor_;
-};
-
-TEST_F(ShmSegmentOfThreeTest, WhoWaitsForAnotherThanBeforeLooksOnceMoreBeforeItSleeps) {
-    open_all();
-    std::vector<std::unique_ptr<Broadcast>> ranks;
-    for (auto& segment : segments_) ranks.push_back(std::make_unique<Broadcast>(*segment));
-    while (ranks[0]->progress()) continue;
-    ASSERT_EQ(segments_[0]->awaited(), 1);
-    while (ranks[1]->progress()) continue;
-    // Rank 2 may just have looked who waits for it, and rung nobody.
-    EXPECT_TRUE(ranks[0]->progress());
-    ASSERT_EQ(segments_[0]->awaited(), 2);
-    EXPECT_FALSE(ranks[0]->progress()) << "nothing has changed: time to sleep";
 }
 
 }  // namespace

@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
 #include <vector>
 
-#include "csrc/comm/diagnosis/peer_survey.h"
 #include "tests/cpp/comm/ranks.h"
+#include "tests/cpp/comm/shrinks.h"
 
 namespace pccl::comm {
 namespace {
@@ -17,16 +16,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using transport::TransportKind;
-
-class ShrinkTest : public ::testing::TestWithParam<TransportKind> {};
-
-float reduced_over(Communicator& comm) {
-    float value = 1.0F;
-    const Block block{reinterpret_cast<std::byte*>(&value), 1};
-    const Status status = comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}});
-    EXPECT_TRUE(status.is_ok()) << status.to_string();
-    return value;
-}
 
 TEST_P(ShrinkTest, ThoseWhoStayGoOnInTheSameOrder) {
     run_ranks({.size = 4, .transports = GetParam()}, [](Communicator& comm) {
@@ -74,34 +63,6 @@ TEST_P(ShrinkTest, RefusesToLeaveOutWhoIsNotThereOrItself) {
         for (const Rank wrong : {-1, 2, comm.rank()})
             EXPECT_EQ(comm.shrink({&wrong, 1}, {}).status().code(), StatusCode::kInvalidArgument);
         EXPECT_EQ(reduced_over(comm), 2.0F);
-    });
-}
-
-TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
-    std::atomic<bool> has_left{false};
-    std::atomic<bool> has_asked{false};
-    run_ranks({.size = 3, .transports = GetParam()}, [&](Communicator& comm) {
-        EXPECT_EQ(reduced_over(comm), 3.0F);
-        if (comm.rank() == 2) {
-            EXPECT_TRUE(comm.shutdown().is_ok());
-            has_left = true;
-        }
-        while (comm.rank() == 1 && !has_asked) std::this_thread::yield();
-        if (comm.rank() != 0) return;
-        while (!has_left) std::this_thread::yield();
-        const auto peers = comm.survey(std::chrono::seconds(60)).value();
-        ASSERT_EQ(peers.size(), 3U);
-        EXPECT_EQ(peers[1].state, PeerHealth::State::kHere);
-        EXPECT_EQ(peers[1].last_sign, Duration::zero());
-        EXPECT_EQ(peers[2].state, PeerHealth::State::kGone);
-        // The all_reduce needed it.
-        ASSERT_TRUE(peers[2].last_sign.has_value());
-        EXPECT_GT(*peers[2].last_sign, Duration::zero());
-        EXPECT_LT(*peers[2].last_sign, std::chrono::minutes(1));
-        const auto missing = comm.missing();
-        ASSERT_TRUE(missing.is_ok()) << missing.status().to_string();
-        EXPECT_EQ(*missing, std::vector<Rank>{2});
-        has_asked = true;
     });
 }
 
@@ -158,36 +119,6 @@ TEST_F(ShrinkAcrossHostsTest, OneHalfOfAGroupThatFallsApartGoesOn) {
         EXPECT_TRUE((*shrunk)->barrier().is_ok());
     });
     EXPECT_EQ(gone_on, 2);
-}
-
-runtime::FlightEntry ended_well(runtime::FlightKind kind) {
-    runtime::FlightEntry entry{.kind = kind};
-    entry.finished = TimePoint(Duration(1));
-    return entry;
-}
-
-runtime::FlightEntry collective(CollectiveKind kind, Rank root) {
-    runtime::FlightEntry entry = ended_well(runtime::FlightKind::kCollective);
-    entry.collective.kind = static_cast<std::uint8_t>(kind);
-    entry.collective.root = static_cast<std::uint16_t>(root);
-    return entry;
-}
-
-TEST(SignOfLifeTest, IsWhatNeededThePeer) {
-    EXPECT_TRUE(is_sign_of(1, collective(CollectiveKind::kAllReduce, 0), 0));
-    EXPECT_TRUE(is_sign_of(1, collective(CollectiveKind::kBroadcast, 1), 0));
-    EXPECT_FALSE(is_sign_of(2, collective(CollectiveKind::kBroadcast, 1), 0));
-    EXPECT_TRUE(is_sign_of(1, collective(CollectiveKind::kGather, 0), 0));
-    EXPECT_FALSE(is_sign_of(1, collective(CollectiveKind::kGather, 2), 0));
-    runtime::FlightEntry message = ended_well(runtime::FlightKind::kReceive);
-    message.message.peer = 1;
-    EXPECT_TRUE(is_sign_of(1, message, 0));
-    EXPECT_FALSE(is_sign_of(2, message, 0));
-    message.kind = runtime::FlightKind::kSend;
-    EXPECT_FALSE(is_sign_of(1, message, 0));
-    runtime::FlightEntry failed = collective(CollectiveKind::kAllReduce, 0);
-    failed.outcome = StatusCode::kTimeout;
-    EXPECT_FALSE(is_sign_of(1, failed, 0));
 }
 
 }  // namespace

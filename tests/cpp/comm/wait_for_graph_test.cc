@@ -7,24 +7,16 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <string>
-#include <vector>
 
-#include "csrc/collective/fingerprint.h"
 #include "csrc/transport/control/inquiry.h"
+#include "tests/cpp/collective/collective_calls.h"
+#include "tests/cpp/comm/waiting_ranks.h"
 
 namespace pccl::comm {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr std::uint64_t kInquestSequence = 7;
-
-RankStatus waiting_for(std::vector<Rank> ranks) {
-    return {
-        .sequence = kInquestSequence, .operation = "all_reduce #7", .awaited = std::move(ranks)};
-}
 
 /// Rank 0 waits for rank 1 in a group of 5.
 Status finding(std::map<Rank, Result<RankStatus>> answers) {
@@ -94,24 +86,6 @@ TEST(WaitForGraphTest, RanksThatCannotBeAreNotAsked) {
     EXPECT_EQ(finding({{1, waiting_for({99, -7, 5})}}).peer(), 1);
 }
 
-abi::CollectiveHeader call(std::uint8_t kind, std::uint64_t count, std::uint32_t root) {
-    abi::CollectiveHeader header{};
-    header.magic = abi::kCollectiveMagic;
-    header.kind = kind;
-    header.root = static_cast<std::uint16_t>(root);
-    header.sequence = kInquestSequence;
-    header.count = count;
-    return header;
-}
-
-abi::CollectiveHeader of_pairs(abi::CollectiveHeader header) {
-    header.lengths = abi::kLengthsOfPairs;
-    return header;
-}
-
-constexpr auto kBroadcast = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
-constexpr auto kAllToAll = static_cast<std::uint8_t>(schedule::CollectiveKind::kAllToAll);
-
 TEST(WaitForGraphTest, SeesThatRootsDifferThoughNobodySends) {
     const Stall stall{.self = 0,
                       .ranks = 2,
@@ -152,87 +126,6 @@ TEST(WaitForGraphTest, SeesGroupsInDifferentOrders) {
     other.other_group_wait.lacks_asker = false;
     EXPECT_EQ(finding({{1, other}}).code(), StatusCode::kTimeout);
     EXPECT_THAT(finding({{1, other}}).message(), HasSubstr("waits in barrier #3 of group B"));
-}
-
-TEST(FingerprintTest, RemembersWhatNobodyCompared) {
-    abi::CollectiveHeader ours = call(kBroadcast, 8, 0);
-    abi::CollectiveHeader theirs = ours;
-    ours.history = history_after(call(kBroadcast, 8, 0));
-    theirs.history = history_after(call(kBroadcast, 8, 1));
-    const Status status = compare(ours, theirs, {.self = 0, .peer = 1});
-    EXPECT_EQ(status.code(), StatusCode::kMismatch);
-    EXPECT_THAT(status.message(), HasSubstr("a collective before"));
-    EXPECT_EQ(history_after(of_pairs(call(kAllToAll, 8, 0))),
-              history_after(of_pairs(call(kAllToAll, 9, 0))));
-    EXPECT_NE(history_after(call(kAllToAll, 8, 0)), history_after(call(kAllToAll, 9, 0)));
-}
-
-TEST(RankStatusTest, ComesBack) {
-    const RankStatus rank_status{.broken = Status::timeout("late", 4),
-                                 .sequence = 1ULL << 40,
-                                 .operation = "broadcast #9",
-                                 .awaited = {3, 1},
-                                 .gpu_operation = "broadcast #3",
-                                 .gpu_awaited = {5},
-                                 .recent = {call(kBroadcast, 8, 1), call(kAllToAll, 0, 0)},
-                                 .other_group_wait = {.group = {1, 2},
-                                                      .name = "B",
-                                                      .rank = 2,
-                                                      .operation = "all_reduce #1",
-                                                      .sequence = 1,
-                                                      .awaited = {0}},
-                                 .shrinking = {.stage = Shrinking::Stage::kDoubtful,
-                                               .lost = 2,
-                                               .call = {1},
-                                               .list = {2},
-                                               .pact = {3},
-                                               .staying = 5,
-                                               .left_out = {0, 4}},
-                                 .is_whole = false,
-                                 .has_one_thread = false};
-    const auto again = RankStatus::parse(rank_status.serialise());
-    ASSERT_TRUE(again.is_ok()) << again.status().to_string();
-    EXPECT_EQ(again->broken.to_string(), rank_status.broken.to_string());
-    EXPECT_EQ(again->broken.peer(), 4);
-    EXPECT_EQ(again->sequence, rank_status.sequence);
-    EXPECT_EQ(again->operation, rank_status.operation);
-    EXPECT_EQ(again->awaited, rank_status.awaited);
-    EXPECT_EQ(again->gpu_operation, rank_status.gpu_operation);
-    EXPECT_EQ(again->gpu_awaited, rank_status.gpu_awaited);
-    ASSERT_EQ(again->recent.size(), 2U);
-    EXPECT_EQ(describe(again->recent[0]), describe(rank_status.recent[0]));
-    EXPECT_EQ(again->other_group_wait.group, rank_status.other_group_wait.group);
-    EXPECT_EQ(again->other_group_wait.rank, 2);
-    EXPECT_EQ(again->other_group_wait.operation, "all_reduce #1");
-    EXPECT_EQ(again->other_group_wait.sequence, 1U);
-    EXPECT_EQ(again->other_group_wait.awaited, std::vector<Rank>{0});
-    EXPECT_EQ(again->shrinking, rank_status.shrinking);
-    EXPECT_FALSE(again->is_whole);
-    EXPECT_FALSE(again->has_one_thread);
-}
-
-TEST(RankStatusTest, TheLongestFitsIntoAnAnswer) {
-    const std::string endless(100'000, 'x');
-    const std::vector<Rank> many(1000, 1);
-    const RankStatus most{
-        .broken = Status::timeout(endless, 1),
-        .operation = endless,
-        .awaited = many,
-        .gpu_operation = endless,
-        .gpu_awaited = many,
-        .recent = std::vector(1000, call(kBroadcast, 8, 1)),
-        .other_group_wait = {.name = endless, .operation = endless, .awaited = many},
-        .shrinking = {.stage = Shrinking::Stage::kDecided, .left_out = many}};
-    const std::string bytes = most.serialise();
-    EXPECT_LE(bytes.size(), transport::kLongestAnswer);
-    EXPECT_TRUE(RankStatus::parse(bytes).is_ok());
-}
-
-TEST(RankStatusTest, RefusesWhatIsCutShort) {
-    const std::string whole = waiting_for({1, 2}).serialise();
-    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
-        EXPECT_FALSE(RankStatus::parse(std::string_view(whole).substr(0, bytes)).is_ok());
-    EXPECT_FALSE(RankStatus::parse(whole + "x").is_ok());
 }
 
 }  // namespace

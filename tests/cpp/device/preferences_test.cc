@@ -1,58 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the library plans where a group's users prefer something.
-
 #include "csrc/device/launch/preferences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "csrc/device/launch/planned_launches.h"
 #include "csrc/kernels/launch.h"
+#include "tests/cpp/device/launch_samples.h"
 
 namespace pccl::device {
 namespace {
 
-using enum CollectiveKind;
 using kernels::Protocol;
 using ::testing::HasSubstr;
-
-constexpr std::array kKinds{kAllReduce, kReduce,    kReduceScatter, kAllGather,
-                            kAllToAll,  kBroadcast, kGather,        kScatter};
-constexpr std::array kGroups{2, 3, 8};
-constexpr std::array<std::size_t, 7> kSizes{
-    1, 4096, 20'000, kernels::kMostLLBytes, 1 << 20, 9 << 20, std::size_t{1} << 29};
-
-/// Calls check(kind, bytes, launches) of all of them.
-template <typename Check>
-void for_each_launch(const Preferences& preferences, Check check) {
-    for (const int gpus : kGroups)
-        for (const CollectiveKind kind : kKinds)
-            for (const std::size_t bytes : kSizes)
-                for (const PlannedLaunch& launch :
-                     planned_launches(kind, bytes, gpus, preferences)) {
-                    SCOPED_TRACE(testing::Message()
-                                 << launch.kernel << " of " << bytes << " bytes among " << gpus);
-                    check(kind, launch);
-                }
-}
-
-TEST(PreferencesTest, NoLaunchHasMoreBlocks) {
-    for (const int most_blocks : {1, 3, 16, 100})
-        for_each_launch({.most_blocks = most_blocks},
-                        [&](CollectiveKind, const PlannedLaunch& each) {
-                            EXPECT_LE(each.plan.blocks, most_blocks);
-                            EXPECT_TRUE(kernels::check_plan(each.plan, each.bytes).is_ok());
-                        });
-}
-
-TEST(PreferencesTest, SmallOnesGoByLLInFewBlocksToo) {
-    const auto plan = planned_launches(kAllReduce, 20'000, 2, {.most_blocks = 16}).front().plan;
-    EXPECT_EQ(plan.protocol, Protocol::kLL);
-    EXPECT_EQ(plan.threads, 256);
-}
 
 TEST(PreferencesTest, DirectIsPossibleEverywhere) {
     for_each_launch({.protocol = Protocol::kDirect}, [](CollectiveKind, const PlannedLaunch& each) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Schedules by LL128, on the emulated GPU.
+#include "tests/cpp/emulated/ll128.h"
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -22,8 +21,6 @@ namespace {
 using enum CollectiveKind;
 using kernels::Plan;
 using kernels::Protocol;
-
-constexpr Plan kByLL128{Protocol::kLL128, 4, 192};
 
 class EmulatedLL128Test : public ::testing::TestWithParam<int> {};
 
@@ -118,33 +115,6 @@ TEST_P(EmulatedLL128Test, AddInTheProgramsOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EmulatedLL128Test, testing::Values(2, 3, 5),
                          [](const auto& each) { return std::to_string(each.param) + "Ranks"; });
-
-class EmulatedTornLL128Test : public ::testing::Test {
-   protected:
-    void SetUp() override { emulator::tear_ll128_lines(true); }
-    void TearDown() override { emulator::tear_ll128_lines(false); }
-};
-
-/// On all ranks alike; what prefers them goes as if it did not.
-TEST_F(EmulatedTornLL128Test, AreFoundAndNotUsed) {
-    const std::vector<Case> cases{{.count = 100'003, .algorithm = "ring"},
-                                  {.count = 5, .algorithm = "ring"},
-                                  {.count = 5003, .plan = kByLL128, .algorithm = "ring"}};
-    fakes::run_device_ranks(
-        {.size = 3, .preferences = {.most_blocks = 6, .protocol = Protocol::kLL128}},
-        [&](fakes::DeviceRank& member) {
-            for (const Case& each : cases) {
-                const CaseRun run(each, member);
-                const Status status = run.launch();
-                if (each.plan) {
-                    EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();
-                    continue;
-                }
-                ASSERT_TRUE(status.is_ok()) << status.to_string();
-                run.expect_results();
-            }
-        });
-}
 
 }  // namespace
 }  // namespace pccl::comm

@@ -29,7 +29,9 @@ struct Fuzzer {
 };
 
 #define PCCL_FUZZER(name) {#name, pccl_fuzz_##name},
-constexpr Fuzzer kFuzzers[] = {};
+constexpr Fuzzer kFuzzers[] = {
+#include "fuzzers.inc"
+};
 #undef PCCL_FUZZER
 
 class CorpusTest : public testing::TestWithParam<Fuzzer> {};

@@ -3,17 +3,15 @@
 // What sessions say to each other, and what of it is not believed.
 #include "csrc/p2p/connection/control_message.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <string>
 
-#include "csrc/p2p/messages/catalog.h"
+#include "tests/cpp/p2p/descriptors.h"
 #include "tests/cpp/p2p/pair.h"
 
 namespace pccl::p2p {
 namespace {
-
-using testing::HasSubstr;
 
 /// What comes of a message on its way.
 template <typename Kind>
@@ -76,29 +74,6 @@ TEST(ControlMessageTest, AQuestionForNoNameIsNotTaken) {
     EXPECT_FALSE(parse_control_message(serialise(Asked{7, std::string(65, 'x')})).is_ok());
     EXPECT_FALSE(parse_control_message(damaged(Asked{7, "cache"}, 0, std::byte{9})).is_ok())
         << "of no kind";
-}
-
-abi::MemoryDescriptor memory(std::uint64_t id) {
-    abi::MemoryDescriptor descriptor{};
-    descriptor.id = id;
-    return descriptor;
-}
-
-TEST(CatalogTest, HasSoManyNamesAndNoMore) {
-    Catalog catalog;
-    for (std::size_t i = 0; i < Catalog::kMost; ++i)
-        ASSERT_TRUE(catalog.publish(std::to_string(i), memory(i)).is_ok());
-    const Status full = catalog.publish("one more", memory(1));
-    EXPECT_EQ(full.code(), StatusCode::kInvalidArgument) << "a blank";
-    EXPECT_EQ(catalog.publish("one-more", memory(1)).code(), StatusCode::kResourceExhausted);
-    EXPECT_TRUE(catalog.publish("7", memory(1)).is_ok()) << "in the place of another";
-    const Status none = catalog.find("one-more").status();
-    EXPECT_LT(none.message().size(), 1024U);
-    EXPECT_THAT(none.message(), HasSubstr(", ..."));
-    catalog.forget(memory(1));
-    EXPECT_FALSE(catalog.find("1").is_ok());
-    EXPECT_FALSE(catalog.find("7").is_ok());
-    EXPECT_TRUE(catalog.publish("one-more", memory(1)).is_ok());
 }
 
 }  // namespace

@@ -4,85 +4,20 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <bit>
 #include <random>
 #include <vector>
 
 #include "csrc/base/ids.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/mapping.h"
+#include "tests/cpp/p2p/gpu_sessions.h"
 #include "tests/cpp/p2p/pair.h"
-#include "tests/fakes/late_cuda.h"
 
 namespace pccl::p2p {
 namespace {
 
 using testing::HasSubstr;
 using transport::Mapping;
-
-/// Where memory is.
-enum class Place { kHost, kGpu, kUnshareableGpu };
-
-struct RouteCase {
-    std::string transports;
-    Place here;
-    Place there;
-    std::string path;
-};
-
-void PrintTo(const RouteCase& route, std::ostream* out) { *out << route.path; }
-
-/// GPUs of this machine, while it lives.
-class StandIn {
-   public:
-    StandIn() { sys::cuda::let_stand_in(&driver); }
-    ~StandIn() { sys::cuda::let_stand_in(nullptr); }
-    StandIn(const StandIn&) = delete;
-    StandIn& operator=(const StandIn&) = delete;
-
-    fakes::LateCudaDriver driver;
-};
-
-class GpuSessionTest : public testing::TestWithParam<RouteCase> {
-   protected:
-    static constexpr std::size_t kBytes = 3 * kMiB + 17;
-
-    GpuSessionTest() { driver_.be_late(3); }
-    ~GpuSessionTest() override {
-        // Before their memory is gone.
-        client_->close();
-        server_->close();
-    }
-
-    /// Registered, with bytes that tell where they are from.
-    struct Stamped {
-        Mapping mapping;
-        std::shared_ptr<LocalMemory> local;
-
-        [[nodiscard]] std::span<std::byte> bytes() const { return mapping.memory(); }
-        [[nodiscard]] LocalExtent all() const { return {local, {0, bytes().size()}}; }
-    };
-    Stamped stamped(Session& session, Place place, unsigned seed) {
-        auto mapping =
-            place == Place::kGpu ? Mapping::shareable("gpu", kBytes) : Mapping::anonymous(kBytes);
-        Stamped made{std::move(mapping.value()), nullptr};
-        for (std::size_t i = 0; i < kBytes; ++i) made.bytes()[i] = p2p::Stamped::stamp(i, seed);
-        if (place != Place::kHost) driver_.adopt(made.mapping, 0);
-        auto local = place == Place::kHost ? session.register_memory(made.bytes())
-                                           : session.register_gpu_memory(made.bytes(), 0);
-        EXPECT_TRUE(local.is_ok()) << local.status().to_string();
-        made.local = *local;
-        return made;
-    }
-
-    StandIn gpus_;  // before sessions
-    fakes::LateCudaDriver& driver_ = gpus_.driver;
-    std::unique_ptr<Session> server_ = session("server", GetParam().transports);
-    std::unique_ptr<Session> client_ = session("client", GetParam().transports);
-    Stamped theirs_ = stamped(*server_, GetParam().there, 1);
-    Stamped mine_ = stamped(*client_, GetParam().here, 2);
-    RemoteMemory remote_ = seen_by(*client_, *server_, *theirs_.local);
-};
 
 TEST_P(GpuSessionTest, ReadsAndWritesByThePathThatItTells) {
     const Work read = client_->read(mine_.all(), all_of(remote_)).value();
@@ -178,37 +113,6 @@ TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameRoute) {
     EXPECT_EQ(sent->wait(test_deadline()).to_string(), "ok");
     EXPECT_EQ(got->wait(test_deadline()).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
-}
-
-TEST_P(GpuSessionTest, NothingMovesBeforeTheStreamThatItIsGiven) {
-    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
-    const std::vector<std::byte> old(theirs_.bytes().begin(), theirs_.bytes().end());
-    void* const stream = driver_.create_stream(0).value();
-    driver_.be_late(1000000000);
-    const Work held =
-        client_->write(mine_.all(), all_of(remote_), {}, event_of({stream, 0}).value()).value();
-    driver_.be_late(3);
-    const Work behind = client_->write(mine_.all(), all_of(remote_)).value();
-    for (int look = 0; look < 100; ++look) ASSERT_FALSE(held.poll() || behind.poll());
-    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), old));
-    driver_.come_at_once();
-    EXPECT_EQ(held.wait(test_deadline()).to_string(), "ok");
-    EXPECT_EQ(behind.wait(test_deadline()).to_string(), "ok");
-    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), mine_.bytes()));
-}
-
-TEST_P(GpuSessionTest, WhatWaitsForAStreamEndsWithItsSession) {
-    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
-    void* const stream = driver_.create_stream(0).value();
-    driver_.be_late(1000000000);
-    const auto after = event_of({stream, 0}).value();
-    driver_.be_late(3);
-    const Work given_up = client_->read(mine_.all(), all_of(remote_), {}, after).value();
-    given_up.release();
-    EXPECT_EQ(given_up.wait(test_deadline()).code(), StatusCode::kAborted);
-    const Work held = client_->read(mine_.all(), all_of(remote_), {}, after).value();
-    client_->close();
-    EXPECT_EQ(held.wait(test_deadline()).code(), StatusCode::kAborted);
 }
 
 /// When a transfer has ended, well or not, its memory is its owner's again.
@@ -319,121 +223,6 @@ TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
     EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
 }
-
-/// A stream of the program's own, and what it has it do.
-class OrderedReadTest : public GpuSessionTest {
-   protected:
-    std::shared_ptr<const Plan> all_in_one_ =
-        Plan::make({mine_.local, Extent{0, kBytes}}, {remote_, Extent{0, kBytes}}).value();
-
-    void copy(std::span<const std::byte> from, std::span<std::byte> into) {
-        const sys::cuda::Copy copy{.to = std::bit_cast<sys::cuda::DeviceAddress>(into.data()),
-                                   .from = std::bit_cast<sys::cuda::DeviceAddress>(from.data()),
-                                   .bytes = from.size()};
-        ASSERT_TRUE(driver_.copy_all({&copy, 1}, stream_.stream).is_ok());
-    }
-    /// Without a look at any session.
-    void await_stream() {
-        const auto end = driver_.record(stream_.stream).value();
-        const Deadline deadline = test_deadline();
-        while (!driver_.has_come(end).value()) ASSERT_FALSE(deadline.passed());
-        ASSERT_TRUE(driver_.destroy_event(end).is_ok());
-    }
-    Result<Work> read(std::string_view notification = {}) {
-        return client_->read_in_order(stream_, all_in_one_, test_deadline(), {},
-                                      bytes_of(notification));
-    }
-
-    const Stream stream_{driver_.create_stream(0).value(), 0};
-};
-
-TEST_P(OrderedReadTest, ComesBetweenWhatItsStreamHasGotAndWhatThatGetsLater) {
-    driver_.be_late(200);
-    std::vector<std::byte> found(kBytes);
-    const std::vector<std::byte> before(kBytes, std::byte{0x5A});
-    copy(before, mine_.bytes());
-    const Work work = read("block 7").value();
-    copy(mine_.bytes(), found);
-    await_stream();
-    EXPECT_TRUE(std::ranges::equal(found, theirs_.bytes()));
-    ASSERT_EQ(work.wait(test_deadline()).to_string(), "ok");
-    EXPECT_EQ(work.stats().path, GetParam().path);
-    const auto notified = server_->await_notifications(test_deadline());
-    ASSERT_EQ(notified.size(), 1U);
-    EXPECT_EQ(text_of(notified.front()), "block 7");
-}
-
-TEST_P(OrderedReadTest, TakesAnyNumberOfBlocks) {
-    constexpr std::uint64_t kCount = 2500;
-    const auto plan = Plan::make({mine_.local, StridedExtents{0, 500, 1000, kCount}},
-                                 {remote_, StridedExtents{7, 500, 1200, kCount}})
-                          .value();
-    std::vector<std::byte> expected(mine_.bytes().begin(), mine_.bytes().end());
-    for (std::size_t i = 0; i < kCount; ++i)
-        std::ranges::copy(theirs_.bytes().subspan(7 + i * 1200, 500),
-                          expected.begin() + static_cast<std::ptrdiff_t>(i * 1000));
-    const Work work = client_->read_in_order(stream_, plan, test_deadline()).value();
-    await_stream();
-    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), expected));
-    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
-}
-
-TEST_P(OrderedReadTest, ItsStreamGoesOnWhereItFails) {
-    ASSERT_EQ(ended(read()).to_string(), "ok");
-    driver_.fail_copies(Status::internal("cuMemcpyAsync: an illegal memory access"));
-    const Work failed = read("never told").value();
-    driver_.fail_copies(Status::ok());
-    await_stream();
-    EXPECT_THAT(failed.wait(test_deadline()).message(), HasSubstr("illegal memory access"));
-    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
-    const Work late = read("never told").value();
-    await_stream();
-    EXPECT_EQ(late.wait(test_deadline()).code(), StatusCode::kUnavailable);
-    ASSERT_TRUE(client_->notify("server", bytes_of("the only one")).is_ok());
-    const auto notified = server_->await_notifications(test_deadline());
-    ASSERT_EQ(notified.size(), 1U);
-    EXPECT_EQ(text_of(notified.front()), "the only one");
-}
-
-/// Notifications that peers receive tell of transfers before them; these are none of them.
-TEST_P(OrderedReadTest, HoldsUpNoOtherTransferThatIsPosted) {
-    ASSERT_EQ(client_->connect("server", test_deadline()).to_string(), "ok");
-    driver_.be_late(1000000000);
-    const auto never = event_of(stream_).value();
-    driver_.be_late(3);
-    const Work held = client_->read(mine_.all(), all_of(remote_), {}, never).value();
-    const Stream other{driver_.create_stream(0).value(), 0};
-    const Work work = client_->read_in_order(other, all_in_one_, test_deadline()).value();
-    EXPECT_EQ(work.wait(test_deadline()).to_string(), "ok");
-    EXPECT_FALSE(held.is_complete());
-    driver_.come_at_once();
-    EXPECT_EQ(held.wait(test_deadline()).to_string(), "ok");
-}
-
-/// An owner that ends a registration waits for writes under way: these must not wait for a stream.
-TEST_P(OrderedReadTest, HoldsUpNoWriteThatComesLater) {
-    ASSERT_EQ(ended(read()).to_string(), "ok");
-    driver_.be_late(1000000000);
-    const Work held = read().value();
-    driver_.be_late(3);
-    const std::vector<std::byte> mine(mine_.bytes().begin(), mine_.bytes().end());
-    ASSERT_EQ(ended(client_->write(mine_.all(), all_of(remote_))).to_string(), "ok");
-    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), mine));
-    EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
-    EXPECT_FALSE(held.is_complete());
-    driver_.come_at_once();
-    EXPECT_EQ(held.wait(test_deadline()).code(), StatusCode::kUnavailable);
-}
-
-TEST_P(OrderedReadTest, AStreamThatIsCapturedIsRefused) {
-    driver_.capture(stream_.stream, 4);
-    EXPECT_EQ(ended(read()).code(), StatusCode::kUnsupported);
-    EXPECT_EQ(event_of(stream_).status().code(), StatusCode::kUnsupported);
-}
-
-INSTANTIATE_TEST_SUITE_P(Ipc, OrderedReadTest,
-                         testing::Values(RouteCase{"shm", Place::kGpu, Place::kGpu,
-                                                   "shm, by CUDA IPC"}));
 
 using UnorderedReadTest = OrderedReadTest;
 

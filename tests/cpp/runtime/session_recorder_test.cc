@@ -5,27 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
+#include "tests/cpp/runtime/recorded_sessions.h"
+
 namespace pccl::runtime {
 namespace {
-
-class SessionRecorderTest : public testing::Test {
-   protected:
-    static TimePoint at(int second) { return TimePoint(std::chrono::seconds(second)); }
-    void add(SessionEventKind kind, const std::string& session, const std::string& text) {
-        recorder_->add_event(
-            {.at = at(1), .kind = kind, .session = session, .peer = {}, .text = text});
-    }
-    std::uint64_t post(std::uint32_t pair, bool writes, std::uint64_t bytes, TimePoint now) {
-        return recorder_->add({.pair = pair, .writes = writes, .bytes = bytes, .posted = now});
-    }
-
-    const std::unique_ptr<SessionRecorder> recorder_ = std::make_unique<SessionRecorder>();
-};
 
 TEST_F(SessionRecorderTest, KeepsTheLastTransfersAndEndsNoYoungerOne) {
     const std::uint64_t first = post(1, false, 10, at(1));
@@ -71,23 +57,6 @@ TEST_F(SessionRecorderTest, RefusalsThatFollowEachOtherHideNothing) {
     EXPECT_EQ(events[2].times, 1000U);
     EXPECT_EQ(events[2].text, "999");
     EXPECT_EQ(events[3].times, 1U);
-}
-
-TEST_F(SessionRecorderTest, IsShownWithNamesAndPaths) {
-    const std::uint32_t pair = recorder_->add_pair("decode-3", "session \"prefill-0\"");
-    post(pair, false, 10, at(1));
-    const std::uint64_t ended = post(pair, true, 20, at(2));
-    recorder_->ended(ended, Status::timeout("late"), {.kind = "tcp", .how = "by messages"}, at(3));
-    const nlohmann::json shown = json_of(*recorder_)["transfers"];
-    ASSERT_EQ(shown.size(), 2U);
-    EXPECT_EQ(shown[0]["state"], "posted");
-    EXPECT_TRUE(shown[0]["ended_ns"].is_null());
-    EXPECT_FALSE(shown[0].contains("path"));
-    EXPECT_EQ(shown[1]["state"], "failed");
-    EXPECT_EQ(shown[1]["error"], to_string(StatusCode::kTimeout));
-    EXPECT_EQ(shown[1]["path"], "tcp, by messages");
-    EXPECT_EQ(shown[1]["session"], "decode-3");
-    EXPECT_EQ(shown[1]["peer"], "session \"prefill-0\"");
 }
 
 /// Under ThreadSanitizer, too.

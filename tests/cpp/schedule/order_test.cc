@@ -43,23 +43,6 @@ TEST_P(OrderedScheduleTest, IsProvenAlongAnyOrder) {
 INSTANTIATE_TEST_SUITE_P(All, OrderedScheduleTest, ::testing::ValuesIn(testing::all_sources()),
                          [](const auto& source) { return testing::name_of(source.param); });
 
-TEST(OrderTest, ARingTalksToItsNeighboursInTheOrder) {
-    const RankOrder order{0, 2, 4, 1, 3, 5};
-    for (const CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
-        const SourcePtr ring = built_in("ring", kind).value();
-        const Shape shape = least_shape(*ring, 6);
-        for (std::size_t position = 0; position < order.size(); ++position) {
-            const auto program = generate_program(*ring, shape, order[position], order);
-            ASSERT_TRUE(program.is_ok());
-            for (const Step& step : program->lanes.front())
-                if (step.to.is_used()) {
-                    EXPECT_EQ(step.to.peer, order[(position + 1) % order.size()]);
-                }
-        }
-    }
-}
-
 TEST(OrderTest, RefusesWhatIsNoOrder) {
     const SourcePtr ring = built_in("ring", CollectiveKind::kAllReduce).value();
     const Shape shape = least_shape(*ring, 3);

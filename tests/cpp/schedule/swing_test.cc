@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Swing's partners as its paper has them, and what they are for; and those of halving.
+// Partners of Swing against its paper, and the reason for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
-#include "csrc/schedule/generators/generators.h"
+#include "tests/cpp/schedule/routes.h"
 
 namespace pccl::schedule {
 namespace {
 
 using ::testing::ElementsAre;
-
-Schedule all_reduce_of(std::string_view algorithm, int ranks) {
-    const SourcePtr source = built_in(algorithm, CollectiveKind::kAllReduce).value();
-    return *generate(*source, least_shape(*source, ranks));
-}
 
 std::vector<Rank> partners(const Schedule& schedule, Rank rank) {
     std::vector<Rank> found;
@@ -58,22 +52,6 @@ TEST(SwingTest, TheSameBytesTravelLessFarThanByHalving) {
         for (long long distance = 1; distance < ranks; distance *= 2)
             farthest_first += 2 * ranks * distance * distance;
         EXPECT_LT(2 * swing, farthest_first) << ranks;
-    }
-}
-
-/// Of two hosts with half of the ranks each, halving's partners are near but for the last ones.
-TEST(RecursiveHalvingTest, OnlySmallPartsLeaveAHost) {
-    for (const int ranks : {8, 16, 64}) {
-        const Schedule schedule = all_reduce_of("recursive_halving", ranks);
-        const auto host_of = [&](Rank rank) { return rank / (ranks / 2); };
-        int crossed = 0;
-        for (Rank rank = 0; rank < ranks; ++rank)
-            for (const Lane& lane : schedule.programs[static_cast<std::size_t>(rank)].lanes)
-                for (const Step& step : lane)
-                    if (step.to.is_used() && host_of(step.to.peer) != host_of(rank))
-                        crossed += count_of(step);
-        ASSERT_EQ(schedule.shape.chunks, ranks);
-        EXPECT_EQ(crossed, 2 * ranks) << "one part of a rank, there and back";
     }
 }
 

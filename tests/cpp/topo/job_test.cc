@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
-
+#include "tests/cpp/topo/job_hosts.h"
 #include "tests/cpp/topo/machines.h"
 
 namespace pccl::topo {
@@ -17,55 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-HostTopology host(const std::string& name, Rank first, const std::string& file) {
-    std::vector<Rank> ranks;
-    const Topology topology = load(file);
-    for (std::size_t i = 0; i < topology.graph().gpus().size(); ++i)
-        ranks.push_back(first + static_cast<Rank>(i));
-    return {name, ranks, topology};
-}
-
 const char* const kH100 = "nccl/H100-topology-kubernetes.xml";
-
-TEST(JobTest, HostsTravelAsBytes) {
-    const HostTopology sent = host("node3", 24, "nccl/h200x8_vm.xml");
-    const auto received = decode_host(encode(sent));
-    ASSERT_TRUE(received.is_ok()) << received.status().to_string();
-    EXPECT_EQ(received->name, "node3");
-    EXPECT_EQ(received->ranks, sent.ranks);
-    EXPECT_TRUE(received->topology.machine() == sent.topology.machine());
-    EXPECT_EQ(received->topology.digest(), sent.topology.digest());
-}
-
-HostWay way_to(const std::string& name) {
-    return {.to = name,
-            .date = "2026-11-27T08:00:00Z",
-            .round = 24e-6,
-            .message = 3e-6,
-            .byte = 0.5e-9};
-}
-
-TEST(JobTest, AWayThatWasTimedTravelsWithItsHost) {
-    HostTopology sent = host("node3", 24, "nccl/h200x8_vm.xml");
-    EXPECT_FALSE(decode_host(encode(sent))->way.has_value());
-    sent.way = way_to("node0");
-    const auto received = decode_host(encode(sent))->way;
-    ASSERT_TRUE(received.has_value());
-    EXPECT_EQ(received->text(), "24 3 0.5 0 2026-11-27T08:00:00Z node0");
-    EXPECT_NEAR(received->round, 24e-6, 1e-5 * 24e-6);
-    EXPECT_NEAR(received->byte, 0.5e-9, 1e-5 * 0.5e-9);
-    const JobTopology with = *JobTopology::make({sent});
-    EXPECT_NE(with.digest(),
-              JobTopology::make({host("node3", 24, "nccl/h200x8_vm.xml")})->digest());
-}
-
-TEST(JobTest, WordsThatAreNoWayAreRefused) {
-    for (const char* text :
-         {"", "24 3 0.5 0 date", "24 3 0.5 2 date node0", "0 3 0.5 0 date node0",
-          "24 3 x 0 date node0", "24 3 nan 0 date node0", "24 3 0.5 0 date node0 more"})
-        EXPECT_EQ(HostWay::parse(text).status().code(), StatusCode::kInvalidArgument) << text;
-    EXPECT_FALSE(HostWay::parse(std::string(HostWay::kMostBytes + 1, '1')).is_ok());
-}
 
 TEST(JobTest, ANarrowWayIsAllThatANetworkHas) {
     HostTopology other = host("b", 8, kH100);
@@ -81,19 +32,6 @@ TEST(JobTest, ANarrowWayIsAllThatANetworkHas) {
     other.calibration = *Calibration::parse("network " + other.network.interface + "x a 9 99\n");
     EXPECT_NEAR(JobTopology::make({host("a", 0, kH100), other})->network_bandwidth(1),
                 declared / 10, 1e-5 * (declared / 10));
-}
-
-TEST(JobTest, BytesThatAreNoHostAreRefused) {
-    const std::string blob = encode(host("a", 0, "nccl/h100_1gpu_1nic.xml"));
-    for (std::size_t length = 0; length < blob.size(); length += 7)
-        EXPECT_FALSE(decode_host(std::string_view(blob).substr(0, length)).is_ok());
-    EXPECT_FALSE(decode_host(blob + "x").is_ok());
-    std::mt19937 random(1);
-    for (int round = 0; round < 300; ++round) {
-        std::string broken = blob;
-        for (int i = 0; i < 3; ++i) broken[random() % broken.size()] = static_cast<char>(random());
-        (void)decode_host(broken);
-    }
 }
 
 TEST(JobTest, IsTheSameInWhateverOrderHostsCome) {

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "csrc/topo/xml/machine_xml.h"
 #include "tests/cpp/topo/machines.h"
+#include "tests/cpp/topo/sane_machines.h"
 
 namespace pccl::topo {
 namespace {
@@ -14,32 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-Topology parse_topology(const std::string& text, const LoadOptions& options = {}) {
-    auto topology = Topology::parse(text, "t.xml", options);
-    EXPECT_TRUE(topology.is_ok()) << topology.status().to_string();
-    return *topology;
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& now,
-                     int occurrence = 0) {
-    std::size_t place = text.find(old);
-    for (; occurrence > 0; --occurrence) place = text.find(old, place + 1);
-    EXPECT_NE(place, std::string::npos) << old;
-    return text.replace(place, old.size(), now);
-}
-
-const Warning& warning(const Topology& topology, std::string_view name) {
-    for (const Warning& warning : topology.warnings())
-        if (warning.name == name) return warning;
-    static const Warning none;
-    ADD_FAILURE() << "no warning " << name;
-    return none;
-}
-
-double width(const Topology& topology, std::string_view from, std::string_view to) {
-    return topology.paths().path(topology.graph().find(from), topology.graph().find(to)).bandwidth;
-}
 
 TEST(SanityTest, FindsNothingWrongWithHealthyMachines) {
     EXPECT_THAT(load("nccl/H100-topology-kubernetes.xml").warnings(), IsEmpty());
@@ -54,32 +28,6 @@ TEST(SanityTest, SaysWhatAHypervisorHides) {
                 ElementsAre("unknown_numa", "hidden_switches", "unknown_link_width"));
     EXPECT_EQ(warning(vm, "unknown_link_width").subject, "0000:00:06.0 and 7 more");
     EXPECT_EQ(width(vm, "gpu0", "cpu0"), 48) << "gen 5, and 16 lanes assumed";
-}
-
-TEST(SanityTest, CompletesAFileOfPciDevicesOnly) {
-    const Topology ndv4 =
-        load("nccl/ndv4-topo.xml", {.assume = {.sm = 80, .nvlinks = 12, .net_speed = 200000}});
-    EXPECT_THAT(names_of(ndv4.warnings()), ElementsAre("undescribed_gpu", "undescribed_nic"));
-    EXPECT_EQ(ndv4.graph().gpus().size(), 8U);
-    EXPECT_EQ(ndv4.graph().nets().size(), 8U);
-    EXPECT_EQ(width(ndv4, "gpu0", "gpu7"), 240);
-    EXPECT_EQ(width(ndv4, "gpu0", "net0"), 24);
-    EXPECT_EQ(ndv4.machine().cpus[0].devices[0].children[0].gpus[0].sm.source(),
-              Source::kAssumption);
-    const Topology unassumed = load("nccl/ndv4-topo.xml");
-    EXPECT_THAT(names_of(unassumed.warnings()), Contains("unknown_sm"));
-    EXPECT_THAT(names_of(unassumed.warnings()), Contains("unknown_net_speed"));
-    EXPECT_THAT(warning(unassumed, "undescribed_gpu").repair, HasSubstr("assume nvlinks"));
-}
-
-TEST(SanityTest, TrustsNoVirtualSwitch) {
-    std::string text = read_data("nccl/ndv5-topo.xml");
-    text = replaced(text, "link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"",
-                    "link_speed=\"2.5 GT/s PCIe\" link_width=\"1\"");
-    const Topology ndv5 = parse_topology(text);
-    EXPECT_EQ(warning(ndv5, "slow_switch_link").subject, "ffff:ff:01.0");
-    EXPECT_EQ(width(ndv5, "gpu0", "cpu0"), 48);
-    EXPECT_EQ(ndv5.machine().cpus[0].devices[0].link_width.source(), Source::kRepair);
 }
 
 TEST(SanityTest, RepairsSpeedsAndWidthsThatCannotBe) {
@@ -181,29 +129,6 @@ TEST(SanityTest, ARepairedMachineLoadsWithoutTheWarning) {
     EXPECT_TRUE(first.machine() == second.machine());
     EXPECT_EQ(first.digest(), second.digest());
     EXPECT_THAT(names_of(second.warnings()), Not(Contains("unknown_link_width")));
-}
-
-TEST(SanityTest, ASwitchOfUnknownWidthIsNoNarrowerThanItsDevices) {
-    std::string text = replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"",
-                                "link_width=\"0\"");                  // the switch
-    text = replaced(text, "link_width=\"16\"", "link_width=\"76\"");  // the first below it
-    const Topology first = parse_topology(text);
-    EXPECT_EQ(warning(first, "slow_switch_link").subject, "0000:0c:00.0");
-    EXPECT_EQ(*first.machine().cpus[0].devices[0].link_width, 76);
-    const Topology second = parse_topology(first.to_xml());
-    EXPECT_EQ(first.digest(), second.digest());
-    EXPECT_THAT(names_of(second.warnings()), Not(Contains("slow_switch_link")));
-}
-
-TEST(SanityTest, RefusesWhatMakesNoMachine) {
-    const std::string text = read_data("nccl/h200x8_vm.xml");
-    const auto twice = Topology::parse(replaced(text, "0000:00:07.0", "0000:00:06.0"), "t.xml", {});
-    EXPECT_EQ(twice.status().message(),
-              "t.xml: two GPUs have the bus id 0000:00:06.0; on one host each needs its own");
-    const auto assumed = Topology::parse(text, "t.xml", {.assume = {.sm = 9}});
-    EXPECT_EQ(assumed.status().message(), "t.xml: assume sm=9: must be from 10 to 999");
-    EXPECT_EQ(Topology::load("/nowhere.xml", {}).status().message(),
-              "cannot read /nowhere.xml: No such file or directory");
 }
 
 }  // namespace

@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <random>
 
-#include "csrc/topo/search/hamiltonian.h"
-#include "csrc/topo/search/packing.h"
 #include "tests/cpp/topo/machines.h"
 #include "tests/cpp/topo/nccl_table.h"
 
 namespace pccl::topo {
 namespace {
 
-using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -137,85 +132,6 @@ TEST(SearchTest, OneGpuNeedsNoWayToOthers) {
     EXPECT_EQ(between.bandwidth, 48);
     EXPECT_EQ(between.channels.at(0).net_in, 0);
     EXPECT_EQ(between.type_inter, PathType::kPix);
-}
-
-TEST(PackingTest, IsTheOptimumOfSmallPrograms) {
-    const std::vector<Usage> routes{
-        {{0, 1.0}, {1, 1.0}}, {{1, 1.0}, {2, 1.0}}, {{0, 1.0}, {2, 1.0}}};
-    const Packing packing = pack(routes, std::vector<double>{4, 4, 4});
-    EXPECT_DOUBLE_EQ(packing.total, 6);
-    EXPECT_THAT(packing.amounts, Each(2));
-    double priced = 0;
-    for (const auto& [link, price] : packing.prices) priced += 4 * price;
-    EXPECT_DOUBLE_EQ(priced, 6) << "prices are a certificate of the optimum";
-    EXPECT_DOUBLE_EQ(pack_evenly(routes, std::vector<double>{4, 4, 1}).total, 1.5);
-}
-
-TEST(PackingTest, PricesCertifyRandomPrograms) {
-    std::mt19937 random(7);
-    for (int round = 0; round < 200; ++round) {
-        std::vector<double> capacity(12);
-        for (double& width : capacity) width = 1 + static_cast<double>(random() % 40);
-        std::vector<Usage> routes(8);
-        for (Usage& route : routes)
-            for (int i = 0; i < 4; ++i)
-                route[static_cast<int>(random() % 12)] =
-                    0.5 + 0.5 * static_cast<double>(random() % 3);
-        const Packing packing = pack(routes, capacity);
-        std::vector<double> load(capacity.size());
-        double worth = 0;
-        for (std::size_t i = 0; i < routes.size(); ++i) {
-            double cost = 0;
-            for (const auto& [link, weight] : routes[i]) {
-                load[static_cast<std::size_t>(link)] += weight * packing.amounts[i];
-                const auto price = packing.prices.find(link);
-                if (price != packing.prices.end()) cost += weight * price->second;
-            }
-            EXPECT_GE(cost, 1 - 1e-9);
-        }
-        for (std::size_t link = 0; link < capacity.size(); ++link)
-            EXPECT_LE(load[link], capacity[link] + 1e-9);
-        for (const auto& [link, price] : packing.prices)
-            worth += price * capacity[static_cast<std::size_t>(link)];
-        EXPECT_NEAR(worth, packing.total, 1e-9);
-    }
-}
-
-TEST(HamiltonianTest, FindsTheCheapestOfAllOrders) {
-    std::mt19937 random(3);
-    for (int n = 2; n <= 7; ++n) {
-        CostMatrix costs(n);
-        for (int i = 0; i < n; ++i)
-            for (int j = 0; j < n; ++j) costs.at(i, j) = static_cast<double>(random() % 1000);
-        std::vector<int> order(static_cast<std::size_t>(n));
-        std::iota(order.begin(), order.end(), 0);
-        std::map<int, double> least;
-        do {
-            if (order.front() != 0) continue;
-            double cost = 0;
-            for (std::size_t i = 1; i < order.size(); ++i) cost += costs.at(order[i - 1], order[i]);
-            const auto [found, is_new] = least.emplace(order.back(), cost);
-            if (!is_new) found->second = std::min(found->second, cost);
-        } while (std::next_permutation(order.begin(), order.end()));
-        const HeldKarp best(costs, 0);
-        for (const auto& [last, cost] : least) {
-            EXPECT_EQ(best.cost(last), cost);
-            const std::vector<int> path = best.path(last);
-            double along = 0;
-            for (std::size_t i = 1; i < path.size(); ++i) along += costs.at(path[i - 1], path[i]);
-            EXPECT_EQ(along, cost);
-            EXPECT_EQ(path.front(), 0);
-            EXPECT_EQ(path.back(), last);
-        }
-    }
-}
-
-TEST(HamiltonianTest, PacksAllCyclesOfACompleteGraph) {
-    const std::size_t n = 7;
-    std::vector<std::vector<int>> units(n, std::vector<int>(n, 1));
-    for (std::size_t i = 0; i < n; ++i) units[i][i] = 0;
-    std::int64_t steps = 10'000'000;
-    EXPECT_THAT(disjoint_cycles(units, steps), SizeIs(3)) << "Walecki: (n - 1) / 2 for odd n";
 }
 
 }  // namespace

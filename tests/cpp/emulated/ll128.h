@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Plan of a schedule by LL128.
+#pragma once
+
+#include "csrc/kernels/plan.h"
+
+namespace pccl::comm {
+
+using kernels::Plan;
+using kernels::Protocol;
+
+inline constexpr Plan kByLL128{Protocol::kLL128, 4, 192};
+
+}  // namespace pccl::comm
