@@ -23,11 +23,11 @@ phase() {
     echo "== ${took[-1]}"
 }
 
-# Most tests wait most of the time, hence two for each core. C++ tests and Python tests do not go together: emulated
+# Most tests wait most of the time, hence two of C++ and three of Python for each core. C++ tests and Python tests do not go together: emulated
 # GPUs are hundreds of threads, and deadlines are what others test.
 export PYTHONPATH=$PWD/build/dev/python
 phase "C++ tests" ctest --preset dev --parallel $((2 * jobs))
-phase "Python tests, side by side" .venv/bin/pytest -m "not (alone or gpu)" --numprocesses $((2 * jobs))
+phase "Python tests, side by side" .venv/bin/pytest -m "not (alone or gpu)" --numprocesses $((3 * jobs))
 phase "Python tests, alone" .venv/bin/pytest -m "alone or gpu"
 
 printf '\n'
