@@ -136,13 +136,14 @@ std::shared_ptr<ConnectRequest> Session::call(const std::string& peer) const {
 std::optional<Status> Session::await_connection(ConnectRequest& call, Deadline deadline) {
     const Result<SessionCore*> core = members_->get();
     if (!core.is_ok()) return core.status();
-    Result<bool> is_connected = false;
+    Status outcome;
     const auto is_decided = [&] {
-        is_connected = call.advance(**core);
+        const Result<bool> is_connected = call.advance(**core);
+        outcome = is_connected.status();
         return !is_connected.is_ok() || *is_connected;
     };
     if (!progress_until(**core, deadline, is_decided)) return std::nullopt;
-    return is_connected.status();
+    return outcome;
 }
 
 Result<SessionId> Session::accept(Deadline deadline) { return accept({}, deadline); }
