@@ -229,7 +229,7 @@ TEST(LayoutTest, RanksOfACoreSleepWhereSomeWaitForOtherHosts) {
         roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}, 10'000);
     const auto layout = *bootstrap::Layout::make(roster);
     const auto costs = costs::MachineCosts::parse("shared_core_beat 40\ncores 2\n").value();
-    const Reach reach = costs::reach_of(roster, costs);
+    const costs::Reach reach = costs::reach_of(roster, costs);
     EXPECT_EQ(reach.ranks_on_core, 2);
     const costs::LinkModel model = costs::link_model(reach, *layout, costs);
     EXPECT_DOUBLE_EQ(model.near.round_seconds, 40e-6);
