@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "csrc/schedule/generators/link_graph.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "csrc/schedule/generators/link_graph.h"
 #include "tests/cpp/schedule/link_shapes.h"
 
 namespace pccl::schedule {
