@@ -164,13 +164,14 @@ Result<GroupIdentity> Incarnations::next() {
 Result<std::optional<GroupIdentity>> Incarnations::take(Incarnation found) {
     if (has_looked_) rendezvous_.contemporaries->saw_alive(found.root);
     current_ = std::move(found);
+    is_passed_over_ = true;  // also while the store of an earlier group ends before it answers
+    PCCL_ASSIGN_OR_RETURN(const bool has_met, has_roster(*store()));
+    if (has_met) return std::optional<GroupIdentity>();
     is_passed_over_ = false;
-    if (!has_roster(*store())) {
-        if (current_->size == rendezvous_.size) return std::optional(current_->identity);
-        if (counts())
-            return Status::mismatch(0, concat("rank 0 made a group of ", current_->size,
-                                              " ranks, this rank one of ", rendezvous_.size));
-    }
+    if (current_->size == rendezvous_.size) return std::optional(current_->identity);
+    if (counts())
+        return Status::mismatch(0, concat("rank 0 made a group of ", current_->size,
+                                          " ranks, this rank one of ", rendezvous_.size));
     is_passed_over_ = true;
     return std::optional<GroupIdentity>();
 }

@@ -173,8 +173,12 @@ Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t m
     return text;
 }
 
-bool has_text(Store& store, const std::string& key) {
-    return store.get(part_key(key, 0), Deadline::after(Duration::zero())).is_ok();
+Result<bool> has_text(Store& store, const std::string& key) {
+    const Status found = store.get(part_key(key, 0), Deadline::after(Duration::zero())).status();
+    const bool is_none =
+        found.code() == StatusCode::kTimeout || found.code() == StatusCode::kInvalidArgument;
+    if (found.is_ok() || is_none) return found.is_ok();
+    return found;
 }
 
 void remove_text(Store& store, const std::string& key) {

@@ -82,8 +82,9 @@ inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
 /// Returns kInvalidArgument for a text of more than `most` bytes.
 [[nodiscard]] Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
                                              const RendezvousContext& rendezvous);
-/// Returns whether the text is published; does not wait.
-[[nodiscard]] bool has_text(Store& store, const std::string& key);
+/// Returns whether the text is published; does not wait. An entry that cannot be proven is none.
+/// Returns the error of a store that does not answer.
+[[nodiscard]] Result<bool> has_text(Store& store, const std::string& key);
 /// Removes a text that no rank awaits any more. Ignores failures to remove an entry.
 void remove_text(Store& store, const std::string& key);
 

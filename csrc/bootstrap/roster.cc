@@ -217,7 +217,7 @@ std::vector<Rank> unpublished(Store& store, int size) {
     return silent_in(store, kEndpointKey, size);
 }
 
-bool has_roster(Store& store) { return has_text(store, kRosterKey); }
+Result<bool> has_roster(Store& store) { return has_text(store, kRosterKey); }
 
 void remove_roster(Store& store, Rank self, int size) {
     remove_contribution(store, kEndpointKey, self, size);

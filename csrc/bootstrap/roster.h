@@ -58,8 +58,8 @@ inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 /// Returns the first ranks that have not published, as many as an error lists.
 [[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
 
-/// Returns whether rank 0 has published the roster.
-[[nodiscard]] bool has_roster(Store& store);
+/// Returns whether rank 0 has published the roster, or the error of a store that does not answer.
+[[nodiscard]] Result<bool> has_roster(Store& store);
 
 /// Publishes `mine`, with a nonce if it has none, and returns the roster that rank 0 has collected.
 /// Returns kTimeout with the ranks that have not published; kPeerLost for a rank that is gone or

@@ -98,7 +98,8 @@ std::vector<Rank> silent_in(Store& store, const std::string& key, int size) {
 Rank idle_gatherer_in(Store& store, const std::string& key, int size) {
     for (Rank gatherer = end_of_group(0, size); gatherer < size;
          gatherer = end_of_group(gatherer, size))
-        if (!has_text(store, group_key(key, gatherer))) return gatherer;
+        if (const auto has = has_text(store, group_key(key, gatherer)); !has.is_ok() || !*has)
+            return gatherer;
     return 0;
 }
 

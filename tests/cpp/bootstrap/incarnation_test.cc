@@ -182,6 +182,28 @@ TEST_F(IncarnationTest, WhoComesBeforeRankZeroPassesOverTheGroupThatMetBefore) {
     expect_one_group(met);
 }
 
+/// The server of an earlier group ends at any operation of a rank that reached it too early.
+TEST_F(IncarnationTest, AStoreThatEndsDoesNotMakeAnEarlierGroupCount) {
+    expect_that_all_meet(2);
+    for (int operations = 0; operations < 4; ++operations) {
+        Process& early = start(1, operations);
+        const auto store = std::make_shared<StoreOfProcess>(store_, early);
+        const RendezvousContext rendezvous{
+            .size = 2,
+            .deadline = Deadline::after(kLong),
+            .pre_join = store,
+            .contemporaries = std::make_shared<Contemporaries>("", began_ms_)};
+        Endpoint endpoint;
+        endpoint.rank = 1;
+        const auto own = announcement_of(endpoint);
+        ASSERT_TRUE(own.is_ok());
+        Incarnations incarnations(*own, rendezvous);
+        const auto next = incarnations.next();
+        EXPECT_EQ(next.status().code(), StatusCode::kInternal) << operations;
+        EXPECT_FALSE(incarnations.counts()) << operations;
+    }
+}
+
 /// Rank 1 is slow to read the roster of the first group, while rank 0 is in the second already.
 TEST_F(IncarnationTest, WhoIsSlowJoinsTheGroupThatHasItNotTheNext) {
     Process& slow = start(1);
