@@ -365,8 +365,13 @@ Status Rendezvous::agreed(const Status& why) const {
     bootstrap::begin_attempt();
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
-    const auto own = bootstrap::announcement_of(unreachable(options_.rank),
-                                                bootstrap::as_told(why, options_.rank));
+    // This rank's own settings are in order on the others: there the rank is the error.
+    const Status told =
+        why.code() == StatusCode::kInvalidArgument
+            ? Status::peer_lost(options_.rank, concat("rank ", options_.rank, " cannot join: ",
+                                                      why.message()))
+            : bootstrap::as_told(why, options_.rank);
+    const auto own = bootstrap::announcement_of(unreachable(options_.rank), told);
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
     return why;
 }
