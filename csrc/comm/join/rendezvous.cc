@@ -368,8 +368,8 @@ Status Rendezvous::agreed(const Status& why) const {
     // This rank's own settings are in order on the others: there the rank is the error.
     const Status told =
         why.code() == StatusCode::kInvalidArgument
-            ? Status::peer_lost(options_.rank, concat("rank ", options_.rank, " cannot join: ",
-                                                      why.message()))
+            ? Status::peer_lost(options_.rank,
+                                concat("rank ", options_.rank, " cannot join: ", why.message()))
             : bootstrap::as_told(why, options_.rank);
     const auto own = bootstrap::announcement_of(unreachable(options_.rank), told);
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
