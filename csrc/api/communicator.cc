@@ -63,7 +63,7 @@ PeerHealth public_health(const comm::PeerHealth& health) {
 /// Loads a file, which may be an error: every rank takes part.
 Result<Capsule> load_file(comm::Communicator& group, const Result<capsule::CapsuleFile>& file,
                           const std::optional<std::string>& sizes, OptionalTimeout limit) {
-    PCCL_ASSIGN_OR_RETURN(const capsule::Capsule loaded, group.load(file, sizes, limit));
+    PCCL_ASSIGN_OR_RETURN(const capsule::VerifiedCapsule loaded, group.load(file, sizes, limit));
     return Capsule(std::make_shared<const capsule::CapsuleFile>(loaded));
 }
 

@@ -54,14 +54,14 @@ Piece built_in(const std::string& algorithm, const std::string& collective, int 
 }
 
 Piece of_capsule(const capsule::CapsuleFile& file) {
-    const capsule::Capsule capsule = value_or_throw(file.only());
+    const capsule::VerifiedCapsule capsule = value_or_throw(file.only());
     return {.source = capsule.source(), .shape = capsule.schedule().shape};
 }
 
 /// Returns the parts by the phase in which they run; None for a phase without work.
 std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
     const capsule::CapsuleFile& file) {
-    const capsule::Capsule capsule = value_or_throw(file.only());
+    const capsule::VerifiedCapsule capsule = value_or_throw(file.only());
     std::vector<std::pair<std::string, std::optional<Piece>>> parts;
     for (const auto& [phase, source] : capsule.parts())
         parts.emplace_back(

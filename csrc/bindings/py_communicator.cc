@@ -248,9 +248,9 @@ std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, 
     return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
 }
 
-capsule::Capsule PyCommunicator::load(const py::object& capsule,
-                                      const std::optional<std::string>& sizes,
-                                      std::optional<double> timeout) {
+capsule::VerifiedCapsule PyCommunicator::load(const py::object& capsule,
+                                              const std::optional<std::string>& sizes,
+                                              std::optional<double> timeout) {
     const py::object core = py::getattr(capsule, "_core", capsule);
     const bool is_path = !py::isinstance<capsule::CapsuleFile>(core);
     const auto path =

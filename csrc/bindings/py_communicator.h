@@ -78,8 +78,9 @@ class PyCommunicator {
 
     /// Loads a pccl.Capsule, its base type, or the file at a path, on all ranks together. Returns
     /// the capsule for this number of ranks.
-    capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
-                          std::optional<double> timeout);
+    capsule::VerifiedCapsule load(const pybind11::object& capsule,
+                                  const std::optional<std::string>& sizes,
+                                  std::optional<double> timeout);
     void unload(const std::string& name, OptionalSeconds timeout);
     /// Returns a pccl.results.table.Table of pccl.results.loaded_capsule.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;

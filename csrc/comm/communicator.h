@@ -125,9 +125,9 @@ class PCCL_API Communicator {
     /// network: kUnsupported otherwise. kMismatch names ranks that have other bytes or sizes;
     /// kInvalidArgument means that the file is for other numbers of ranks, or that the name is in
     /// use.
-    [[nodiscard]] Result<capsule::Capsule> load(const Result<capsule::CapsuleFile>& file,
-                                                const std::optional<std::string>& sizes = {},
-                                                OptionalTimeout limit = {});
+    [[nodiscard]] Result<capsule::VerifiedCapsule> load(
+        const Result<capsule::CapsuleFile>& file, const std::optional<std::string>& sizes = {},
+        OptionalTimeout limit = {});
     /// Unloads a capsule. This is a collective, too. kInvalidArgument means that no such capsule is
     /// loaded.
     [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});

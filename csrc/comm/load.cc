@@ -18,8 +18,8 @@
 namespace pccl::comm {
 namespace {
 
-using capsule::Capsule;
 using capsule::CapsuleFile;
+using capsule::VerifiedCapsule;
 using schedule::Catalogue;
 using schedule::SizeRange;
 
@@ -70,7 +70,7 @@ Status agree(const Vote& own, const std::vector<Vote>& votes) {
                " at rank 0; give all ranks the same capsule, sizes and order of calls"));
 }
 
-Result<Capsule> capsule_for(const CapsuleFile& file, int ranks) {
+Result<VerifiedCapsule> capsule_for(const CapsuleFile& file, int ranks) {
     if (file.has(ranks)) return file.for_ranks(ranks);
     return Status::invalid_argument(concat("capsule ", file.description().name, " is for ",
                                            file.ranks_text(), " ranks, this group has ", ranks));
@@ -78,14 +78,15 @@ Result<Capsule> capsule_for(const CapsuleFile& file, int ranks) {
 
 }  // namespace
 
-Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
-                                   const std::optional<std::string>& sizes, OptionalTimeout limit) {
+Result<VerifiedCapsule> Communicator::load(const Result<CapsuleFile>& file,
+                                           const std::optional<std::string>& sizes,
+                                           OptionalTimeout limit) {
     std::optional<SizeRange> range;
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
-    const auto try_own = [&]() -> Result<Capsule> {
+    const auto try_own = [&]() -> Result<VerifiedCapsule> {
         PCCL_TRY(file.status());
         PCCL_TRY(capsule::check_trusted(*file));
-        PCCL_ASSIGN_OR_RETURN(Capsule capsule, capsule_for(*file, size()));
+        PCCL_ASSIGN_OR_RETURN(VerifiedCapsule capsule, capsule_for(*file, size()));
         if (sizes) {
             PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));
         }
@@ -98,7 +99,7 @@ Result<Capsule> Communicator::load(const Result<CapsuleFile>& file,
         PCCL_TRY(catalogue->add(capsule.source(range)));
         return capsule;
     };
-    Result<Capsule> own = try_own();
+    Result<VerifiedCapsule> own = try_own();
     Vote vote = vote_for(Change::kLoad, own.status());
     if (own.is_ok()) {
         vote.digest = file->digest();

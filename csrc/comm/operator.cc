@@ -15,7 +15,7 @@ Result<Operator> Operator::create(std::shared_ptr<Communicator> comm,
 
 Result<Operator> Operator::load(std::shared_ptr<Communicator> comm, const std::string& path,
                                 Collective call, const std::optional<std::string>& sizes) {
-    PCCL_ASSIGN_OR_RETURN(const capsule::Capsule capsule,
+    PCCL_ASSIGN_OR_RETURN(const capsule::VerifiedCapsule capsule,
                           comm->load(capsule::CapsuleFile::read(path), sizes));
     if (capsule.switches_phases())
         return Status::unsupported(

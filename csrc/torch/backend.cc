@@ -327,15 +327,15 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
     return options;
 }
 
-Result<capsule::Capsule> PcclBackend::load_capsule(const Result<capsule::CapsuleFile>& file,
-                                                   const std::optional<std::string>& sizes) {
+Result<capsule::VerifiedCapsule> PcclBackend::load_capsule(
+    const Result<capsule::CapsuleFile>& file, const std::optional<std::string>& sizes) {
     static const Result<capsule::CapsuleFile> refused = Status::unsupported(
         "it switches phases of the network, which a pccl.Communicator does, no process group of "
         "torch");
-    const Result<capsule::Capsule> own =
-        file.is_ok() ? file->for_ranks(getSize()) : Result<capsule::Capsule>(file.status());
+    const Result<capsule::VerifiedCapsule> own =
+        file.is_ok() ? file->for_ranks(getSize()) : Result<capsule::VerifiedCapsule>(file.status());
     const bool switches = own.is_ok() && own->switches_phases();
-    PCCL_ASSIGN_OR_RETURN(capsule::Capsule loaded,
+    PCCL_ASSIGN_OR_RETURN(capsule::VerifiedCapsule loaded,
                           communicator_->load(switches ? refused : file, sizes));
     gpu_.choose_from(communicator_->catalogue());
     return loaded;

@@ -160,8 +160,8 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
     /// Like those of comm::Communicator, for CUDA tensors, too.
-    Result<capsule::Capsule> load_capsule(const Result<capsule::CapsuleFile>& file,
-                                          const std::optional<std::string>& sizes);
+    Result<capsule::VerifiedCapsule> load_capsule(const Result<capsule::CapsuleFile>& file,
+                                                  const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
     Status record_timeline(std::size_t most);
     Result<schedule::TimedSteps> take_timeline();

@@ -117,7 +117,7 @@ std::tuple<std::string, std::string_view, Rank> load_capsule(
     PcclBackend& self, const py::bytes& content, bool is_path,
     const std::optional<std::string>& sizes) {
     const std::string bytes = content;
-    const Result<capsule::Capsule> loaded = [&] {
+    const Result<capsule::VerifiedCapsule> loaded = [&] {
         using capsule::CapsuleFile;
         const py::gil_scoped_release released;
         return self.load_capsule(is_path ? CapsuleFile::read(bytes) : CapsuleFile::parse(bytes),

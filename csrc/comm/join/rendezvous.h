@@ -115,7 +115,7 @@ class Rendezvous {
     bootstrap::Announcement own_;
     /// Set by announce() when there are several ranks.
     std::optional<bootstrap::Incarnations> incarnations_;
-    std::vector<capsule::Capsule> given_;  // from the environment
+    std::vector<capsule::VerifiedCapsule> given_;  // from the environment
     bootstrap::Roster roster_;
     std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far
     std::shared_ptr<Group> group_;               // set by register_rank()
