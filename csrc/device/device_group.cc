@@ -197,13 +197,13 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     team_.size = options_.size;
     PCCL_ASSIGN_OR_RETURN(const abi::LL128Trial lines, try_ll128(deadline));
     programs_ =
-        std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
-                                                                 .device = options_.device,
-                                                                 .rank = options_.rank,
-                                                                 .size = options_.size,
-                                                                 .architecture = gpus_.architecture,
-                                                                 .preferences = preferences_,
-                                                                 .ll128 = lines});
+        std::make_unique<DevicePrograms>(DeviceProgramOptions{.driver = driver_,
+                                                              .device = options_.device,
+                                                              .rank = options_.rank,
+                                                              .size = options_.size,
+                                                              .architecture = gpus_.architecture,
+                                                              .preferences = preferences_,
+                                                              .ll128 = lines});
     return Status::ok();
 }
 

@@ -29,18 +29,19 @@ struct PlannedProgram {
     const char* obstacle = "";  // ProtocolChoice::obstacle
 };
 
+struct DeviceProgramOptions {
+    sys::cuda::Driver& driver;
+    int device = 0;
+    Rank rank = 0;
+    int size = 1;
+    int architecture = kernels::kHopper;
+    Preferences preferences{};
+    abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
+};
+
 class PCCL_API DevicePrograms {
    public:
-    struct Options {
-        sys::cuda::Driver& driver;
-        int device = 0;
-        Rank rank = 0;
-        int size = 1;
-        int architecture = kernels::kHopper;
-        Preferences preferences{};
-        abi::LL128Trial ll128 = abi::LL128Trial::kNone;  // result of the trial between the GPUs
-    };
-    explicit DevicePrograms(const Options& options) : options_(options) {}
+    explicit DevicePrograms(const DeviceProgramOptions& options) : options_(options) {}
     ~DevicePrograms();
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
@@ -91,7 +92,7 @@ class PCCL_API DevicePrograms {
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
 
-    const Options options_;
+    const DeviceProgramOptions options_;
     std::map<Key, Ready> ready_;
     std::vector<sys::cuda::DeviceAddress> memory_;
     sys::cuda::DeviceAddress state_ = 0;

@@ -11,7 +11,7 @@
 namespace pccl::transport {
 namespace {
 
-constexpr GpuStages::Extent kStages{.bytes = 512 * kKiB, .most = 4};
+constexpr GpuStages::StageExtent kStages{.bytes = 512 * kKiB, .most = 4};
 // Blocks of one call: some hundred microseconds of a GPU for the smallest.
 constexpr std::size_t kMostBlocks = 4096;
 

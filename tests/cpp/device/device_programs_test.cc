@@ -130,7 +130,7 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanSaysOtherwise) {
 /// A ring's chunk is a fourth of the data.
 TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWhole) {
     using enum kernels::Protocol;
-    const auto protocols = [this](const DevicePrograms::Options& options) {
+    const auto protocols = [this](const DeviceProgramOptions& options) {
         DevicePrograms programs(options);
         std::vector<kernels::Protocol> found;
         for (const std::size_t chunk : {1, 256, 257, 2048, 2049}) {
@@ -143,7 +143,7 @@ TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLL128WhereItsLinesComeWh
         }
         return found;
     };
-    DevicePrograms::Options options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
+    DeviceProgramOptions options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
     using Protocols = std::vector<kernels::Protocol>;
     const Protocols without{kLL, kLL, kLL, kDirect, kDirect};
     EXPECT_EQ(protocols(options), without);

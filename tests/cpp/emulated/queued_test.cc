@@ -89,7 +89,7 @@ class Scheduled : public BareRanks {
     Scheduled() : BareRanks(2) {
         for (Rank rank : {0, 1})
             programs_.at(static_cast<std::size_t>(rank)) = std::make_unique<device::DevicePrograms>(
-                device::DevicePrograms::Options{.driver = driver_, .rank = rank, .size = 2});
+                device::DeviceProgramOptions{.driver = driver_, .rank = rank, .size = 2});
     }
     /// Of rank 0's tensor.
     Run broadcast(Rank rank, const Tensor& tensor, Protocol protocol) {
