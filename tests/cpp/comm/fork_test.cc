@@ -142,7 +142,7 @@ class Pair {
                                               Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         auto member = std::move(fabric.join(*waiter).value());
-        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        runtime::TransportNetwork network{.control = std::move(member.control), .transports = {}};
         network.transports.push_back(
             std::make_unique<GatedTransport>(std::move(member.transport), gate));
         const auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();

@@ -55,7 +55,7 @@ class LoopbackDiagnosisTest : public ::testing::Test {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         auto member = std::move(fabric_->join(*waiter).value());
         places_[index(rank)] = std::stoi(member.control->address().doors.front());
-        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        runtime::TransportNetwork network{.control = std::move(member.control), .transports = {}};
         network.transports.push_back(std::move(member.transport));
         auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
         return Communicator::create({.rank = rank,
