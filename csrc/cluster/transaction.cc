@@ -82,7 +82,7 @@ class Transaction::Steps {
     }
 
    private:
-    struct State {
+    struct MemberState {
         Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
         bool is_locked = false;
         bool has_been_told = false;  // whether a commit was requested
@@ -156,13 +156,13 @@ class Transaction::Steps {
     Ending confirm() {
         teller_.begin_part("confirm");
         may_be_interrupted_ = false;
-        const Indices unsure =
-            chosen([](const State& each) { return each.commitment == Commitment::kConfirmed; });
+        const Indices unsure = chosen(
+            [](const MemberState& each) { return each.commitment == Commitment::kConfirmed; });
         report_.reason = run_step(Step::kConfirm, unsure);
         for (const std::size_t i : everybody_)
             states_[i].is_confirmed = report_.members[i].status.is_ok();
         if (report_.reason.is_ok()) return save(), Ending::kSwitched;
-        const Indices failed = chosen([](const State& each) { return !each.is_confirmed; });
+        const Indices failed = chosen([](const MemberState& each) { return !each.is_confirmed; });
         if (failed.size() == everybody_.size()) return roll_back();
         // When its session ends, the switch reverts the commit unless it has confirmed it.
         for (const std::size_t i : failed) give_up(i, report_.members[i].status);
@@ -193,7 +193,7 @@ class Transaction::Steps {
     Ending roll_back() {
         teller_.begin_part("roll back");
         may_be_interrupted_ = false;
-        const Indices told = chosen([](const State& each) { return each.has_been_told; });
+        const Indices told = chosen([](const MemberState& each) { return each.has_been_told; });
         Indices reachable;
         Indices doubtful;
         for (const std::size_t i : told)
@@ -201,7 +201,8 @@ class Transaction::Steps {
         // The replies are ignored: the reading decides.
         const Status cause = report_.reason;
         static_cast<void>(run_step(Step::kCancel, reachable));
-        doubtful = chosen([](const State& each) { return each.has_been_told && each.is_in_doubt; });
+        doubtful =
+            chosen([](const MemberState& each) { return each.has_been_told && each.is_in_doubt; });
         await_timers(doubtful);
         const bool is_back = settle_on(told, &SwitchMember::from);
         report_.reason = cause;
@@ -307,7 +308,7 @@ class Transaction::Steps {
     void release() {
         may_be_interrupted_ = false;
         teller_.begin_part("release");
-        const Indices locked = chosen([](const State& each) { return each.is_locked; });
+        const Indices locked = chosen([](const MemberState& each) { return each.is_locked; });
         const std::vector<Status> before = statuses();
         static_cast<void>(run_step(Step::kRelease, locked));
         for (const std::size_t i : everybody_) {
@@ -361,7 +362,7 @@ class Transaction::Steps {
 
     /// Returns whether the step may be aborted at any time, by closing the session.
     [[nodiscard]] bool changes_nothing(Step step) const {
-        const auto was_told = [](const State& each) { return each.has_been_told; };
+        const auto was_told = [](const MemberState& each) { return each.has_been_told; };
         return may_be_interrupted_ && step != Step::kPrepare &&
                std::ranges::none_of(states_, was_told);
     }
@@ -415,7 +416,7 @@ class Transaction::Steps {
     const SwitchOptions options_;
     const TimePoint begun_;
     ProgressTeller teller_;
-    std::vector<State> states_;
+    std::vector<MemberState> states_;
     Indices everybody_;
     Report report_;
     bool may_be_interrupted_ = true;  // false while the transaction is being ended
