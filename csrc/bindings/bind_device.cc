@@ -40,14 +40,14 @@ using py::arg;
 
 namespace {
 
-kernels::Plan make_plan(const std::string& protocol, int blocks, int threads) {
+kernels::LaunchPlan make_plan(const std::string& protocol, int blocks, int threads) {
     const auto found = device::protocol_named(protocol);
     if (!found.is_ok()) throw_status(found.status());
     extension::warn_of_former_protocol(protocol, device::name_of(*found));
     return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 
-std::string printed_plan(const kernels::Plan& plan) {
+std::string printed_plan(const kernels::LaunchPlan& plan) {
     return concat(device::name_of(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
 }
 
@@ -111,7 +111,8 @@ int block_count(const Collective& collective, const device::DeviceGroup& group,
     return schedule::blocks(collective.kind, buffer, group.size());
 }
 
-device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<kernels::Plan> plan,
+device::DeviceLaunch launch_of(schedule::CollectiveKind kind,
+                               std::optional<kernels::LaunchPlan> plan,
                                const std::optional<std::string>& algorithm) {
     device::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
@@ -125,7 +126,7 @@ device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<kern
 void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
             std::uint64_t output, std::size_t count, const std::string& dtype,
             const std::string& op, Rank root, std::uint64_t stream,
-            std::optional<kernels::Plan> plan, const std::optional<std::string>& algorithm) {
+            std::optional<kernels::LaunchPlan> plan, const std::optional<std::string>& algorithm) {
     Collective wanted{.kind = kind_of(collective),
                       .type = named(dtype, DataType::kFloat8E5m2, "element type"),
                       .op = named(op, ReduceOp::kBxor, "reduction"),
@@ -192,14 +193,15 @@ kernels::Gpus gpus(int count, int architecture = kernels::kHopper) {
 }
 
 void bind_plan(extension::Module& module) {
-    extension::Class<kernels::Plan>(module, "DevicePlan")
+    extension::Class<kernels::LaunchPlan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
         .def_property_readonly(
-            "protocol", [](const kernels::Plan& plan) { return device::name_of(plan.protocol); })
-        .def_readonly("blocks", &kernels::Plan::blocks)
-        .def_readonly("threads", &kernels::Plan::threads)
-        .def_property_readonly("why",
-                               [](const kernels::Plan& plan) { return std::string(plan.why); })
+            "protocol",
+            [](const kernels::LaunchPlan& plan) { return device::name_of(plan.protocol); })
+        .def_readonly("blocks", &kernels::LaunchPlan::blocks)
+        .def_readonly("threads", &kernels::LaunchPlan::threads)
+        .def_property_readonly(
+            "why", [](const kernels::LaunchPlan& plan) { return std::string(plan.why); })
         .def("__repr__", &printed_plan);
     module.def(
         "device_plan",

@@ -50,8 +50,9 @@ std::span<const Collective> DeviceGroup::left_to_kernels(std::span<const Collect
 }
 
 Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
-    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch, make_batch(collectives, preferences_.most_blocks,
-                                                           options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(
+        kernels::BatchLaunch batch,
+        make_batch(collectives, preferences_.most_blocks, options_.rank, options_.size));
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;

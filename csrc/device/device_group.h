@@ -113,14 +113,14 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
     /// Messages of one call: sends and receives.
-    struct Exchange {
+    struct MessageExchange {
         std::span<const DeviceMessage> sends{};
         std::span<const DeviceMessage> receives{};
     };
     /// Sends and receives at once: in one launch if each side names each rank at most once,
     /// otherwise in several. Messages from one rank to another match in the order of their
     /// launches. Empty messages are not sent.
-    [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
+    [[nodiscard]] Status exchange(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the launches that launch() would make for a collective of blocks of `bytes` on all
     /// ranks.
     [[nodiscard]] std::vector<PlannedLaunch> explain(CollectiveKind kind, std::size_t bytes) const;
@@ -216,7 +216,7 @@ class PCCL_API DeviceGroup {
     /// Adds the following launches to the flight record.
     void log(std::span<const Collective> collectives, kernels::Stream stream,
              const DeviceLaunch& wanted);
-    void log(const Exchange& messages, kernels::Stream stream);
+    void log(const MessageExchange& messages, kernels::Stream stream);
     /// Returns the result of a logged call with `outcome`. A failed call may leave peers waiting
     /// for a missing launch of this rank; then it also ends the group, unless the call was invalid
     /// itself.
@@ -224,7 +224,7 @@ class PCCL_API DeviceGroup {
     /// Calls launch() of a collective in order behind the previous one, within the process's launch
     /// window.
     template <typename Launch>
-    Status launch_in_order(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
+    Status launch_in_order(kernels::Stream stream, const kernels::LaunchPlan& plan, Launch launch) {
         PCCL_TRY(collectives_.order.begin(stream));
         PCCL_ASSIGN_OR_RETURN(
             const auto permit,
@@ -279,11 +279,11 @@ class PCCL_API DeviceGroup {
                    kernels::Stream stream);
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
-    Status exchange_all(const Exchange& messages, kernels::Stream stream);
+    Status exchange_all(const MessageExchange& messages, kernels::Stream stream);
     /// Calls begin() or end() of the sequences that `messages` are in.
-    Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream), const Exchange& messages,
-                      kernels::Stream stream);
-    Status exchange_once(const Exchange& messages, kernels::Stream stream);
+    Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
+                      const MessageExchange& messages, kernels::Stream stream);
+    Status exchange_once(const MessageExchange& messages, kernels::Stream stream);
 
     const DeviceGroupOptions options_;
     const ForkMark made_in_;

@@ -106,7 +106,7 @@ void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream s
     team_.fingerprint = launch_fingerprint(collectives, wanted, loaded_.digest());
 }
 
-void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
+void DeviceGroup::log(const MessageExchange& messages, kernels::Stream stream) {
     const bool is_sending = !messages.sends.empty();
     const DeviceMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
     team_.ticket =
@@ -199,7 +199,7 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
         return planned_launches(kind, bytes, gpus_, preferences_);
     std::string why = preferred.empty() ? "a capsule that was loaded for this size"
                                         : "the group's options ask for it";
-    kernels::Plan plan{.blocks = preferences_.most_blocks};
+    kernels::LaunchPlan plan{.blocks = preferences_.most_blocks};
     if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
         plan = planned->plan;
         for (const std::string_view reason : {planned->obstacle, plan.why})
@@ -225,7 +225,8 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
     if (!states_are_exchanged_ && is_captured(stream))
         return Status::invalid_argument(
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
-    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, source, wanted.plan));
+    PCCL_ASSIGN_OR_RETURN(kernels::ProgramLaunch run,
+                          programs_->prepare(collective, source, wanted.plan));
     PCCL_ASSIGN_OR_RETURN(
         const auto state,
         registrations_->find(programs_->state(), programs_->state_bytes(), deadline()));
@@ -285,7 +286,7 @@ Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream str
                         from.count * size_of(collective.type), stream);
 }
 
-Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroup::exchange(const MessageExchange& messages, kernels::Stream stream) {
     PCCL_TRY(check_process());
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
@@ -295,7 +296,7 @@ Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
     return settle(exchange_all(messages, stream));
 }
 
-Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroup::exchange_all(const MessageExchange& messages, kernels::Stream stream) {
     auto sends = not_empty(messages.sends);
     auto receives = not_empty(messages.receives);
     while (!sends.empty() || !receives.empty()) {
@@ -308,16 +309,16 @@ Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream strea
 }
 
 Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
-                               const Exchange& messages, kernels::Stream stream) {
+                               const MessageExchange& messages, kernels::Stream stream) {
     if (!messages.sends.empty()) PCCL_TRY((sends_.order.*side)(stream));
     return messages.receives.empty() ? Status::ok() : (receives_.order.*side)(stream);
 }
 
-Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
+Status DeviceGroup::exchange_once(const MessageExchange& messages, kernels::Stream stream) {
     // A received message has one block.
     const int left = preferences_.most_blocks - static_cast<int>(messages.receives.size());
     const int most = std::min(left, abi::kMostBlocks - abi::kMostDevices);
-    kernels::Messages launch{
+    kernels::MessageLaunch launch{
         .team = team_, .blocks = blocks_for(messages.sends, most, gpus_.thresholds().messages)};
     for (const DeviceMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};

@@ -25,7 +25,7 @@
 namespace pccl::device {
 
 struct PlannedProgram {
-    kernels::Plan plan;
+    kernels::LaunchPlan plan;
     const char* obstacle = "";  // ProtocolChoice::obstacle
 };
 
@@ -52,8 +52,9 @@ class PCCL_API DevicePrograms {
     /// The first call of a kind allocates, so it cannot be captured into a graph. Errors:
     /// kInvalidArgument; kUnsupported where `source` does not implement it or GPUs do not run it;
     /// the driver's.
-    Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
-                                 const std::optional<kernels::Plan>& wanted = std::nullopt);
+    Result<kernels::ProgramLaunch> prepare(
+        const Collective& collective, const schedule::SourcePtr& source,
+        const std::optional<kernels::LaunchPlan>& wanted = std::nullopt);
     /// Returns this rank's program of a source that prepare() has accepted, with a root where it
     /// has one.
     [[nodiscard]] std::shared_ptr<const schedule::Program> program_of(
@@ -82,7 +83,7 @@ class PCCL_API DevicePrograms {
         abi::DeviceProgram program;  // workers and messages are not set
         std::shared_ptr<const schedule::Program> origin;
     };
-    [[nodiscard]] Status check(const kernels::Plan& wanted) const;
+    [[nodiscard]] Status check(const kernels::LaunchPlan& wanted) const;
     /// Returns the default plan for blocks of `bytes`.
     [[nodiscard]] PlannedProgram usual_plan(const schedule::ScheduleSource& source,
                                             const DeviceGrid& grid, std::size_t bytes) const;

@@ -39,7 +39,7 @@ TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
         wrong = right;
         wrong.kind = CollectiveKind::kAllToAll;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        EXPECT_EQ(code_of(right, {.plan = kernels::Plan{.blocks = 1000}}),
+        EXPECT_EQ(code_of(right, {.plan = kernels::LaunchPlan{.blocks = 1000}}),
                   StatusCode::kInvalidArgument);
         block.data = nullptr;
         EXPECT_EQ(code_of(right), StatusCode::kInvalidArgument);

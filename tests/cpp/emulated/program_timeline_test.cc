@@ -18,7 +18,7 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Plan;
+using kernels::LaunchPlan;
 using kernels::Protocol;
 using schedule::TimedStep;
 using schedule::TimedSteps;
@@ -31,7 +31,7 @@ void add_up(fakes::DeviceRank& member, Protocol protocol, std::string_view algor
     const Block block{reinterpret_cast<std::byte*>(data.data()), kTimelineCount};
     const Status status = member.group.launch(
         {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-        {.plan = Plan{protocol, 4, 192},
+        {.plan = LaunchPlan{protocol, 4, 192},
          .schedule = schedule::built_in(algorithm, CollectiveKind::kAllReduce).value()});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     member.together.arrive_and_wait();
