@@ -328,7 +328,7 @@ void bind_communicator(extension::Module& module) {
         [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
            Seconds timeout, std::string name, std::string transports, std::string algorithm,
            std::string gpu, const py::object& cluster) {
-            const Place place = place_in(rendezvous, rank, world_size);
+            const RankAndSize place = place_in(rendezvous, rank, world_size);
             return std::make_unique<PyCommunicator>(GroupOptions{
                 place, std::move(rendezvous), timeout, std::move(name), std::move(transports),
                 std::move(algorithm), std::move(gpu), network_for(cluster, place.world_size)});

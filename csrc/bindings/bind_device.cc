@@ -72,7 +72,7 @@ std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optiona
     throw_unless_ok(pccl::check_algorithm_list(algorithm));
     const auto limit = in_milliseconds(positive_duration_of(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
-    const Place place = place_in(rendezvous, rank, world_size);
+    const RankAndSize place = place_in(rendezvous, rank, world_size);
     made->store = store_at(rendezvous, place, name, Deadline::after(limit), StoreContent::kNone);
     const py::gil_scoped_release released;
     auto group = device::create_interruptibly({.rank = place.rank,

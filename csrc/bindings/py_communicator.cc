@@ -68,7 +68,7 @@ PyCommunicator::~PyCommunicator() {
 
 PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::object& x,
                                                 const py::object& out, const CallOptions& options) {
-    Call call(what, communicator_->rank(), communicator_->size());
+    BufferCall call(what, communicator_->rank(), communicator_->size());
     call.bind(x, out);
     const auto timeout = timeout_of(options.timeout);
     if (!call.why_refused().is_ok()) refuse(call, timeout);
@@ -81,7 +81,7 @@ PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::
     return hand_out(event, std::move(call.buffers()));
 }
 
-void PyCommunicator::refuse(Call& call, OptionalTimeout timeout) {
+void PyCommunicator::refuse(BufferCall& call, OptionalTimeout timeout) {
     Status status;
     {
         const py::gil_scoped_release without_gil;
@@ -212,7 +212,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
     const auto peers = released([&] { return communicator_->survey(limit); });
     const py::object make = py::module_::import("pccl.results.peer_health").attr("PeerHealth");
     py::list all;
-    for (const comm::PeerHealth& peer : peers) {
+    for (const comm::SurveyedPeer& peer : peers) {
         const py::object last =
             peer.last_sign
                 ? py::object(py::float_(std::chrono::duration<double>(*peer.last_sign).count()))

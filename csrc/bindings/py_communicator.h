@@ -22,7 +22,7 @@
 namespace pccl::bindings {
 
 struct GroupOptions {
-    Place place;
+    RankAndSize place;
     pybind11::object rendezvous;  // as for store_at()
     double timeout = 0;           // in seconds
     std::string name;
@@ -97,7 +97,7 @@ class PyCommunicator {
     Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
                     const CallOptions& options);
     /// Notifies the other ranks that this one refuses a buffer, and throws the reason.
-    [[noreturn]] void refuse(Call& call, OptionalTimeout timeout);
+    [[noreturn]] void refuse(BufferCall& call, OptionalTimeout timeout);
     /// Calls run(), a synchronous collective, without the GIL.
     template <typename Run>
     Outcome wait_here(Run run);

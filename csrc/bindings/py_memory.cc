@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace {
 
 /// Returns bytes that stay mapped until the array and its views are gone.
-py::array array_over(comm::HeldMemory held) {
+py::array array_over(comm::MappedMemory held) {
     auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
     const auto bytes = static_cast<py::ssize_t>(held.memory.size());
     using Holder = std::shared_ptr<const void>;

@@ -19,8 +19,8 @@ PyOperator::PyOperator(py::object group, Spec spec)
 std::unique_ptr<PyOperator> PyOperator::bind(const py::object& x, const py::object& out,
                                              const py::str& op) const {
     comm::Communicator& comm = *communicator();
-    Call call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}}, comm.rank(),
-              comm.size());
+    BufferCall call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}},
+                    comm.rank(), comm.size());
     call.bind(x, out);
     throw_unless_ok(call.why_refused());
     auto checked = released([&] {

@@ -27,7 +27,7 @@ class PyOperator {
     /// groups, cannot be executed.
     PyOperator(pybind11::object group, Spec spec);
 
-    /// Returns an operator with buffers, as for Call::bind(). Throws the errors of
+    /// Returns an operator with buffers, as for BufferCall::bind(). Throws the errors of
     /// Communicator::check_call().
     [[nodiscard]] std::unique_ptr<PyOperator> bind(const pybind11::object& x,
                                                    const pybind11::object& out,

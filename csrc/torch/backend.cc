@@ -120,9 +120,9 @@ c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
-Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
+TensorStaging::StagingPlace PcclBackend::place_of(const at::Tensor& tensor) {
     const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
-    return is_direct ? Staging::Place::kDevice : Staging::Place::kHost;
+    return is_direct ? TensorStaging::StagingPlace::kDevice : TensorStaging::StagingPlace::kHost;
 }
 
 Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
@@ -190,7 +190,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     const auto timeout = timeout_of(request.timeout, request.title);
     std::vector<Event> events;
-    std::vector<PcclWork::Stage> stages;
+    std::vector<PcclWork::StagedMemory> stages;
     events.reserve(calls.size());
     stages.reserve(calls.size());
     Status status;
@@ -228,7 +228,7 @@ void PcclBackend::startCoalescing() {
 
 PcclBackend::WorkPtr PcclBackend::endCoalescing() {
     check_process();
-    Window window;
+    CoalescingWindow window;
     {
         const std::lock_guard lock(mutex_);
         TORCH_CHECK(window_.has_value(), "endCoalescing without startCoalescing");
@@ -268,7 +268,7 @@ void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wai
 
 std::uint64_t PcclBackend::getSequenceNumberForGroup() { return sequence_; }
 
-void PcclBackend::registerOnCompletionHook(Observer::Hook&& hook) {
+void PcclBackend::registerOnCompletionHook(WorkObserver::Hook&& hook) {
     TORCH_CHECK(onCompletionHook_ == nullptr, "a completion hook is registered already");
     onCompletionHook_ = hook;
     observer_->set_hook(std::move(hook));

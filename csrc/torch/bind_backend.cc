@@ -183,7 +183,7 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
     std::vector<Fares> all;
     auto peers = self.communicator().survey(limit_of(timeout, "pccl:health"));
     throw_unless_ok("pccl:health", peers.status());
-    for (comm::PeerHealth& peer : *peers) {
+    for (comm::SurveyedPeer& peer : *peers) {
         std::optional<double> seconds;
         if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
         all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.rank_status.sequence,

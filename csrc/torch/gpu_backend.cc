@@ -31,7 +31,7 @@ c10::impl::VirtualGuardImpl streams_of(const at::Device& device) {
 }
 
 /// Keeps the memory of `staging` until `stream` has done its work so far.
-void keep_until(const Staging& staging, const c10::Stream& stream) {
+void keep_until(const TensorStaging& staging, const c10::Stream& stream) {
     const auto streams = streams_of(stream.device());
     staging.for_each([&](const at::Tensor& tensor) {
         streams.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
@@ -42,10 +42,10 @@ void keep_until(const Staging& staging, const c10::Stream& stream) {
 struct Staged {
     std::vector<device::DeviceMessage> sends;
     std::vector<device::DeviceMessage> receives;
-    Staging staging;
+    TensorStaging staging;
 
     explicit Staged(std::span<const GpuMessage> messages) {
-        staging.set_repeats(Staging::Repeats::kRefused);
+        staging.set_repeats(TensorStaging::Repeats::kRefused);
         for (const GpuMessage& message : messages) {
             const at::Tensor memory = message.is_sent ? staging.readable(message.tensor)
                                                       : staging.writable(message.tensor);
@@ -109,8 +109,8 @@ class Interruption {
         if (known == nullptr) return Status::ok();
         const auto peers = known->survey(kSurveyTimeout);
         PCCL_TRY(peers.status());
-        for (const comm::PeerHealth& peer : *peers)
-            if (peer.state == comm::PeerHealth::State::kGone)
+        for (const comm::SurveyedPeer& peer : *peers)
+            if (peer.state == comm::SurveyedPeer::Liveness::kGone)
                 return Status::peer_lost(peer.rank, peer.detail);
         return Status::ok();
     }
@@ -121,8 +121,8 @@ class Interruption {
 };
 
 /// Runs the hook on a thread that it may block.
-void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::uint64_t sequence,
-            const GpuTimer& timer) {
+void report(const std::shared_ptr<WorkObserver>& observer, c10d::OpType type,
+            std::uint64_t sequence, const GpuTimer& timer) {
     const TimePoint now = system_clock().now();
     auto info = std::make_shared<c10d::WorkInfo>(type, sequence, timer.issued(), now,
                                                  active_duration(timer, now));
@@ -133,7 +133,7 @@ void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::u
 
 template <typename Body>
 GpuBackend::WorkPtr GpuBackend::issue(const Request& request, const at::Device& device,
-                                      Channel channel, Body body) {
+                                      StreamRole channel, Body body) {
     const std::lock_guard lock(mutex_);
     const c10::OptionalDeviceGuard on_device(device);
     const auto group = group_on(device, request.title);
@@ -158,25 +158,27 @@ GpuBackend::WorkPtr GpuBackend::issue(const Request& request, const at::Device& 
 
 GpuBackend::WorkPtr GpuBackend::launch(const Request& request, std::span<Call> calls) {
     const at::Device device = calls.front().device();
-    return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
-        void* const stream = native_handle(streams_of(device), on);
-        std::vector<Collective> collectives;
-        for (const Call& call : calls) collectives.push_back(call.collective());
-        throw_unless_ok(request.title,
-                        group.launch_all(collectives, stream,
-                                         {.timeout = timeout_of(request.timeout, request.title)}));
-        for (Call& call : calls) {
-            throw_unless_ok(request.title, call.staging().finish());
-            if (request.async) keep_until(call.staging(), on);
-        }
-    });
+    return issue(request, device, StreamRole::kCollectives,
+                 [&](auto& group, const c10::Stream& on) {
+                     void* const stream = native_handle(streams_of(device), on);
+                     std::vector<Collective> collectives;
+                     for (const Call& call : calls) collectives.push_back(call.collective());
+                     throw_unless_ok(
+                         request.title,
+                         group.launch_all(collectives, stream,
+                                          {.timeout = timeout_of(request.timeout, request.title)}));
+                     for (Call& call : calls) {
+                         throw_unless_ok(request.title, call.staging().finish());
+                         if (request.async) keep_until(call.staging(), on);
+                     }
+                 });
 }
 
 GpuBackend::WorkPtr GpuBackend::exchange(const Request& request,
                                          std::span<const GpuMessage> messages) {
     const at::Device device = messages.front().tensor.device();
     const bool is_sending = std::ranges::all_of(messages, &GpuMessage::is_sent);
-    const Channel channel = is_sending ? Channel::kSends : Channel::kReceives;
+    const StreamRole channel = is_sending ? StreamRole::kSends : StreamRole::kReceives;
     return issue(request, device, channel, [&](auto& group, const c10::Stream& on) {
         const Staged staged(messages);
         throw_unless_ok(request.title,
@@ -207,13 +209,13 @@ void GpuBackend::check_process() const {
 
 bool GpuBackend::connect(const at::Device& device) {
     check_process();
-    if (route_ == Route::kUnknown) {
+    if (route_ == TensorRoute::kUnknown) {
         const auto released = without_gil();
         const std::lock_guard lock(mutex_);
         const c10::OptionalDeviceGuard on_device(device);
-        if (route_ == Route::kUnknown) make_group(device);
+        if (route_ == TensorRoute::kUnknown) make_group(device);
     }
-    return route_ == Route::kNvlink;
+    return route_ == TensorRoute::kNvlink;
 }
 
 void GpuBackend::announce(const at::Tensor& tensor) {
@@ -230,7 +232,7 @@ void GpuBackend::synchronize() {
     if (group_.load() == nullptr) return;
     const auto streams = streams_of(*device_);
     streams.synchronizeStream(streams.getStream(*device_));
-    const auto& own = streams_[static_cast<std::size_t>(Channel::kCollectives)];
+    const auto& own = streams_[static_cast<std::size_t>(StreamRole::kCollectives)];
     if (own) streams.synchronizeStream(*own);
     throw_unless_ok("pccl:barrier", group_.load()->health());
 }
@@ -301,7 +303,7 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& de
                                              Interruption(is_aborted_, options_.communicator));
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
-        route_ = Route::kHost;
+        route_ = TensorRoute::kHost;
         return nullptr;
     }
     if (!made.is_ok())
@@ -311,11 +313,11 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& de
     if (is_aborted_) group_.load()->abort();
     if (timed_steps_ > 0)
         throw_unless_ok("pccl:record_timeline", group_.load()->record_timeline(timed_steps_));
-    route_ = Route::kNvlink;
+    route_ = TensorRoute::kNvlink;
     return group_.load();
 }
 
-c10::Stream GpuBackend::own_stream(const at::Device& device, Channel channel) {
+c10::Stream GpuBackend::own_stream(const at::Device& device, StreamRole channel) {
     auto& stream = streams_[static_cast<std::size_t>(channel)];
     if (!stream) stream = streams_of(device).getStreamFromGlobalPool(device, true);
     return *stream;
@@ -340,7 +342,7 @@ void GpuBackend::close() {
         log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());
     poller_.reset();
     group_.store(nullptr);
-    route_ = Route::kUnknown;
+    route_ = TensorRoute::kUnknown;
     streams_.fill(std::nullopt);
 }
 

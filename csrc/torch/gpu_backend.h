@@ -50,7 +50,7 @@ class GpuBackend {
         std::chrono::milliseconds timeout{};
         std::string algorithms{};  // as in DeviceGroupOptions
         device::Preferences preferences{};
-        std::shared_ptr<Observer> observer{};
+        std::shared_ptr<WorkObserver> observer{};
         std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
     };
     explicit GpuBackend(GpuBackendOptions options) : options_(std::move(options)) {}
@@ -74,7 +74,7 @@ class GpuBackend {
     /// each other.
     [[nodiscard]] std::shared_ptr<const device::DeviceGroup> group() const { return group_.load(); }
     /// Returns whether GPUs are known to have no access to each other.
-    [[nodiscard]] bool goes_through_host() const { return route_.load() == Route::kHost; }
+    [[nodiscard]] bool goes_through_host() const { return route_.load() == TensorRoute::kHost; }
     /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
     /// call it between the same two launches.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
@@ -97,18 +97,18 @@ class GpuBackend {
     /// Throws in a child of fork(), which must not even wait for the lock.
     void check_process() const;
 
-    enum class Channel { kCollectives, kSends, kReceives };
+    enum class StreamRole { kCollectives, kSends, kReceives };
 
     /// Calls body(group, stream), where `stream` is current and belongs to the work.
     template <typename Body>
-    WorkPtr issue(const Request& request, const at::Device& device, Channel channel, Body body);
+    WorkPtr issue(const Request& request, const at::Device& device, StreamRole channel, Body body);
     /// Reports to the observer when the GPU has done the work of `request`.
     void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
     std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
     /// Returns null where GPUs cannot access each other.
     std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);
     [[nodiscard]] device::DeviceGroupOptions group_options(const at::Device& device);
-    c10::Stream own_stream(const at::Device& device, Channel channel);
+    c10::Stream own_stream(const at::Device& device, StreamRole channel);
 
     const ForkMark made_in_;
     const GpuBackendOptions options_;
@@ -118,8 +118,8 @@ class GpuBackend {
     std::recursive_mutex mutex_;
     bool is_connecting_ = false;
     std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
-    enum class Route { kUnknown, kNvlink, kHost };
-    std::atomic<Route> route_{Route::kUnknown};
+    enum class TensorRoute { kUnknown, kNvlink, kHost };
+    std::atomic<TensorRoute> route_{TensorRoute::kUnknown};
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
     int rendezvous_count_ = 0;
