@@ -37,19 +37,19 @@ PredictedAlgorithm public_prediction(const Prediction& prediction) {
             .chosen_by = std::string(prediction.chosen_by)};
 }
 
-PeerHealth::State public_state(comm::PeerHealth::State state) {
+PeerHealth::State public_state(comm::SurveyedPeer::Liveness state) {
     switch (state) {
-        case comm::PeerHealth::State::kHere:
+        case comm::SurveyedPeer::Liveness::kHere:
             return PeerHealth::State::kHere;
-        case comm::PeerHealth::State::kSilent:
+        case comm::SurveyedPeer::Liveness::kSilent:
             return PeerHealth::State::kSilent;
-        case comm::PeerHealth::State::kGone:
+        case comm::SurveyedPeer::Liveness::kGone:
             break;
     }
     return PeerHealth::State::kGone;
 }
 
-PeerHealth public_health(const comm::PeerHealth& health) {
+PeerHealth public_health(const comm::SurveyedPeer& health) {
     const RankStatus& answer = health.rank_status;
     return {.rank = health.rank,
             .state = public_state(health.state),
@@ -134,7 +134,7 @@ Result<std::span<std::byte>> Communicator::map_remote(const std::string& name, R
 }
 
 Result<HeldMemory> Communicator::hold_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(comm::HeldMemory held, group_->memory().hold(name, rank));
+    PCCL_ASSIGN_OR_RETURN(comm::MappedMemory held, group_->memory().hold(name, rank));
     return HeldMemory{.memory = held.memory, .holder = std::move(held.holder)};
 }
 
@@ -211,7 +211,7 @@ Result<std::vector<PeerHealth>> Communicator::survey(
     PCCL_ASSIGN_OR_RETURN(const auto found, group_->survey(answer_timeout));
     std::vector<PeerHealth> all;
     all.reserve(found.size());
-    for (const comm::PeerHealth& each : found) all.push_back(public_health(each));
+    for (const comm::SurveyedPeer& each : found) all.push_back(public_health(each));
     return all;
 }
 

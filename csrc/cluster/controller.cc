@@ -92,7 +92,7 @@ void Controller::set_watch(Watch watch) {
     watch_ = std::move(watch);
 }
 
-SwitchOptions Controller::options_of(const comm::NetworkOptions& options) const {
+SwitchOptions Controller::options_of(const comm::ControllerOptions& options) const {
     const std::lock_guard lock(mutex_);
     return {.step_timeout = options.step_timeout,
             .discard_candidate = options.discard_candidate,
@@ -100,7 +100,8 @@ SwitchOptions Controller::options_of(const comm::NetworkOptions& options) const 
             .watch = watch_};
 }
 
-NetworkReport Controller::prepare(const std::string& phase, const comm::NetworkOptions& options) {
+NetworkReport Controller::prepare(const std::string& phase,
+                                  const comm::ControllerOptions& options) {
     if (const Status busy = begin(); !busy.is_ok()) return refused(busy);
     Result<Report> prepared = context_->prepare(phase, options_of(options));
     if (!prepared.is_ok() || prepared->ending != Ending::kPrepared) end();
@@ -119,7 +120,7 @@ NetworkReport Controller::discard(const Status& why) {
     return done.is_ok() ? network_report(*done) : refused(done.status());
 }
 
-Result<std::string> Controller::read_back(const comm::NetworkOptions& options) {
+Result<std::string> Controller::read_back(const comm::ControllerOptions& options) {
     return alone([&] { return context_->inherit(options_of(options)); });
 }
 

@@ -165,10 +165,10 @@ Result<RankStatus> Communicator::ask(Rank rank, Deadline deadline) const {
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
 
-Result<std::vector<PeerHealth>> Communicator::survey(
+Result<std::vector<SurveyedPeer>> Communicator::survey(
     std::chrono::milliseconds answer_timeout) const {
     PCCL_TRY(check_process());
-    std::vector<PeerHealth> all;
+    std::vector<SurveyedPeer> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
         all.push_back(

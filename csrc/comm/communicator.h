@@ -197,7 +197,7 @@ class PCCL_API Communicator {
     /// silent.
     [[nodiscard]] Result<RankStatus> ask(Rank rank, Deadline deadline) const;
     /// Returns the health of all ranks, indexed by rank. Every rank has `answer_timeout` to answer.
-    [[nodiscard]] Result<std::vector<PeerHealth>> survey(
+    [[nodiscard]] Result<std::vector<SurveyedPeer>> survey(
         std::chrono::milliseconds answer_timeout) const;
 
    private:

@@ -23,19 +23,19 @@ using capsule::VerifiedCapsule;
 using schedule::Catalogue;
 using schedule::SizeRange;
 
-enum class Change : std::uint8_t { kLoad, kUnload };
+enum class LoadChange : std::uint8_t { kLoad, kUnload };
 
 /// Vote of one rank for all others. It has no padding.
 struct Vote {
     sys::Digest digest{};  // of the capsule, or of its name
     SizeRange sizes{};
-    Change change{};
+    LoadChange change{};
     std::uint8_t is_able = 0;
     ShortText<190> reason{};  // why the rank is unable
 };
 static_assert(sizeof(Vote) == 240);
 
-Vote vote_for(Change change, const Status& able) {
+Vote vote_for(LoadChange change, const Status& able) {
     return {.change = change,
             .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0),
             .reason = ShortText<190>(able.message())};
@@ -65,7 +65,7 @@ Status agree(const Vote& own, const std::vector<Vote>& votes) {
     const auto& other = votes[static_cast<std::size_t>(others.front())];
     return Status::mismatch(
         others.front(),
-        concat(listed(others), " and rank 0 do not ", own.change == Change::kLoad ? "" : "un",
+        concat(listed(others), " and rank 0 do not ", own.change == LoadChange::kLoad ? "" : "un",
                "load the same: ", text(other), " there, ", text(reference),
                " at rank 0; give all ranks the same capsule, sizes and order of calls"));
 }
@@ -100,7 +100,7 @@ Result<VerifiedCapsule> Communicator::load(const Result<CapsuleFile>& file,
         return capsule;
     };
     Result<VerifiedCapsule> own = try_own();
-    Vote vote = vote_for(Change::kLoad, own.status());
+    Vote vote = vote_for(LoadChange::kLoad, own.status());
     if (own.is_ok()) {
         vote.digest = file->digest();
         vote.sizes = range.value_or(file->description().sizes);
@@ -119,7 +119,7 @@ Result<VerifiedCapsule> Communicator::load(const Result<CapsuleFile>& file,
 Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const Status own = catalogue->remove(name);
-    Vote vote = vote_for(Change::kUnload, own);
+    Vote vote = vote_for(LoadChange::kUnload, own);
     vote.digest = sys::sha256(name);
     const auto votes = all_gather_values(
         size(), vote, [&](const Collective& collective) { return run(collective, limit); });

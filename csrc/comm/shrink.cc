@@ -90,7 +90,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
     PCCL_ASSIGN_OR_RETURN(const bootstrap::Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     CommunicatorOptions options = of_members(options_, survivors);
-    PCCL_ASSIGN_OR_RETURN(const Preferences preferences,
+    PCCL_ASSIGN_OR_RETURN(const SelectionPreferences preferences,
                           preferences_of(roster, options.catalogue, options.algorithm));
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
@@ -138,16 +138,17 @@ Result<std::vector<Rank>> Communicator::missing() const {
     // The rank that made the group fail has already been silent for this time.
     const Status broken = health();
     const Rank blamed = broken.code() == StatusCode::kPeerLost ? broken.peer() : kNoRank;
-    PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));
-    for (PeerHealth& peer : peers)
-        while (peer.state == PeerHealth::State::kSilent && peer.rank != blamed && !last.passed())
+    PCCL_ASSIGN_OR_RETURN(std::vector<SurveyedPeer> peers, survey(kSurvey));
+    for (SurveyedPeer& peer : peers)
+        while (peer.state == SurveyedPeer::Liveness::kSilent && peer.rank != blamed &&
+               !last.passed())
             peer = group_->diagnosis().survey().health_of(peer.rank, last.within(kSurvey));
     const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
-    for (const PeerHealth& peer : peers) {
+    for (const SurveyedPeer& peer : peers) {
         const Shrinking& theirs = peer.rank_status.shrinking;
-        const bool is_here = peer.state == PeerHealth::State::kHere;
-        if (!is_here && theirs.stage == Shrinking::Stage::kDecided)
+        const bool is_here = peer.state == SurveyedPeer::Liveness::kHere;
+        if (!is_here && theirs.stage == Shrinking::ShrinkStage::kDecided)
             return gone_on(peer.rank, theirs);
         if (!is_here) missing.insert(peer.rank);
         for (const Rank other : theirs.left_out)

@@ -17,7 +17,7 @@ Status gone_on(Rank rank, const Shrinking& said) {
 
 Status ShrinkState::begin(std::span<const Rank> left_out) {
     const std::lock_guard lock(mutex_);
-    if (told_.stage == Shrinking::Stage::kDecided)
+    if (told_.stage == Shrinking::ShrinkStage::kDecided)
         return Status::invalid_argument("it has been shrunk: shrink the smaller group");
     if (is_under_way_) return Status::invalid_argument("another thread shrinks it");
     std::vector<Rank> back;
@@ -34,7 +34,7 @@ Status ShrinkState::begin(std::span<const Rank> left_out) {
 void ShrinkState::tell(const Shrinking& now) {
     const std::lock_guard lock(mutex_);
     told_ = now;
-    is_under_way_ = now.stage != Shrinking::Stage::kNone;
+    is_under_way_ = now.stage != Shrinking::ShrinkStage::kNone;
 }
 
 void ShrinkState::renounce(std::span<const Rank> left_out) {

@@ -17,7 +17,7 @@
 namespace pccl::comm {
 
 struct Shrinking {
-    enum class Stage : std::uint8_t {
+    enum class ShrinkStage : std::uint8_t {
         kNone,       // it is not shrinking the group
         kProposed,   // it proposes a list of ranks
         kReady,      // all proposals are equal; it accepts connections of the smaller group
@@ -29,7 +29,7 @@ struct Shrinking {
     using Call = std::array<std::uint8_t, 16>;
     static constexpr std::size_t kMostNamed = 64;
 
-    Stage stage = Stage::kNone;
+    ShrinkStage stage = ShrinkStage::kNone;
     Rank lost = kNoRank;
     Call call{};
     sys::Digest list{};  // of the remaining ranks

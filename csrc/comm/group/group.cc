@@ -57,7 +57,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
-                                    const Preferences& preferences, Deadline deadline,
+                                    const SelectionPreferences& preferences, Deadline deadline,
                                     ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(

@@ -47,7 +47,7 @@ class Group final : public ProbedParticipant,
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
     Status register_remote_infos(const bootstrap::Roster& roster,
                                  std::shared_ptr<const bootstrap::Layout> layout,
-                                 const Preferences& preferences, Deadline deadline,
+                                 const SelectionPreferences& preferences, Deadline deadline,
                                  ShmSetup::MemoryVote vote = {});
 
     /// Implements Communicator::check_call().

@@ -119,7 +119,7 @@ class Rendezvous {
     bootstrap::Roster roster_;
     std::vector<bootstrap::Endpoint> answered_;  // in this incarnation, so far
     std::shared_ptr<Group> group_;               // set by register_rank()
-    Preferences preferences_;
+    SelectionPreferences preferences_;
     std::shared_ptr<const bootstrap::Layout> layout_;
 };
 

@@ -74,7 +74,7 @@ Result<Switching::SwitchResult> follow_to_the_end(PhaseCall& call, PhasedGroup& 
 
 /// Returns the options of the controller. A switch that needs an hour for one step is considered
 /// lost.
-NetworkOptions options_of(const PhaseRequest& request) {
+ControllerOptions options_of(const PhaseRequest& request) {
     return {.step_timeout = std::min<Duration>(request.timeout, std::chrono::hours(1)),
             .discard_candidate = request.discard_candidate,
             .interrupted = request.interrupted};

@@ -87,7 +87,7 @@ TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
 }
 
 TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
-    std::array<HeldMemory, 2> theirs;
+    std::array<MappedMemory, 2> theirs;
     run_ranks({.size = 2}, [&](Communicator& comm) {
         const auto mine = comm.get_operator_space("halo", 64).value();
         mine[63] = static_cast<std::byte>(comm.rank() + 5);

@@ -51,7 +51,7 @@ class FakeController : public NetworkController {
    public:
     explicit FakeController(NetworkOutcome ends = NetworkOutcome::kSwitched) : ends_(ends) {}
 
-    NetworkReport prepare(const std::string&, const NetworkOptions&) override {
+    NetworkReport prepare(const std::string&, const ControllerOptions&) override {
         return report(ends_ == NetworkOutcome::kRefused ? ends_ : NetworkOutcome::kPrepared);
     }
     NetworkReport commit() override {
@@ -64,7 +64,7 @@ class FakeController : public NetworkController {
         discarded.reason = why;
         return discarded;
     }
-    Result<std::string> read_back(const NetworkOptions&) override {
+    Result<std::string> read_back(const ControllerOptions&) override {
         return Status::unavailable("nobody asked for it");
     }
 
