@@ -12,19 +12,19 @@ namespace {
 
 using comm::RankStatus;
 
-Result<comm::CommunicatorOptions> communicator_options(const CommunicatorOptions& options) {
+Result<comm::CommunicatorImplOptions> communicator_options(const CommunicatorOptions& options) {
     auto transports = transport::TransportFlags::all();
     if (!options.transports.empty()) {
         PCCL_ASSIGN_OR_RETURN(transports, transport::TransportFlags::parse(options.transports));
     }
-    return comm::CommunicatorOptions{.rank = options.rank,
-                                     .size = options.size,
-                                     .store = options.store,
-                                     .name = options.name,
-                                     .timeout = options.timeout,
-                                     .transports = transports,
-                                     .algorithm = options.algorithm,
-                                     .interrupted = options.interrupted};
+    return comm::CommunicatorImplOptions{.rank = options.rank,
+                                         .size = options.size,
+                                         .store = options.store,
+                                         .name = options.name,
+                                         .timeout = options.timeout,
+                                         .transports = transports,
+                                         .algorithm = options.algorithm,
+                                         .interrupted = options.interrupted};
 }
 
 PredictedAlgorithm public_prediction(const Prediction& prediction) {
@@ -61,7 +61,7 @@ PeerHealth public_health(const comm::SurveyedPeer& health) {
 }
 
 /// Loads a file, which may be an error: every rank takes part.
-Result<Capsule> load_file(comm::Communicator& group, const Result<capsule::CapsuleFile>& file,
+Result<Capsule> load_file(comm::CommunicatorImpl& group, const Result<capsule::CapsuleFile>& file,
                           const std::optional<std::string>& sizes, OptionalTimeout limit) {
     PCCL_ASSIGN_OR_RETURN(const capsule::VerifiedCapsule loaded, group.load(file, sizes, limit));
     return Capsule(std::make_shared<const capsule::CapsuleFile>(loaded));
@@ -69,12 +69,14 @@ Result<Capsule> load_file(comm::Communicator& group, const Result<capsule::Capsu
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<comm::Communicator> group) : group_(std::move(group)) {}
+Communicator::Communicator(std::shared_ptr<comm::CommunicatorImpl> group)
+    : group_(std::move(group)) {}
 Communicator::~Communicator() = default;
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const comm::CommunicatorOptions internal, communicator_options(options));
-    PCCL_ASSIGN_OR_RETURN(auto group, comm::Communicator::create(internal));
+    PCCL_ASSIGN_OR_RETURN(const comm::CommunicatorImplOptions internal,
+                          communicator_options(options));
+    PCCL_ASSIGN_OR_RETURN(auto group, comm::CommunicatorImpl::create(internal));
     return std::shared_ptr<Communicator>(new Communicator(std::move(group)));
 }
 

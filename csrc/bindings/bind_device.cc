@@ -35,7 +35,7 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using device::DeviceGroup;
+using device::DeviceGroupImpl;
 using py::arg;
 
 namespace {
@@ -62,7 +62,7 @@ struct PyDeviceGroup {
     }
 
     std::shared_ptr<Store> store;  // outlives the group: its destructor may need the GIL
-    std::shared_ptr<device::DeviceGroup> group;
+    std::shared_ptr<device::DeviceGroupImpl> group;
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
@@ -99,7 +99,7 @@ std::vector<Block> blocks_at(std::uint64_t address, std::size_t count, std::size
     return blocks;
 }
 
-int block_count(const Collective& collective, const device::DeviceGroup& group,
+int block_count(const Collective& collective, const device::DeviceGroupImpl& group,
                 schedule::Buffer buffer) {
     const bool is_root = !schedule::is_rooted(collective.kind) || group.rank() == collective.root;
     const bool is_input = buffer == schedule::Buffer::kInput;
@@ -151,8 +151,8 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
 
 using Triple = std::tuple<Rank, std::uint64_t, std::size_t>;
 
-std::vector<device::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
-    std::vector<device::DeviceMessage> messages;
+std::vector<device::PeerMessage> messages_of(const std::vector<Triple>& triples) {
+    std::vector<device::PeerMessage> messages;
     messages.reserve(triples.size());
     for (const auto& [peer, address, bytes] : triples)
         messages.push_back({peer, std::bit_cast<std::byte*>(address), bytes});

@@ -41,21 +41,21 @@ std::span<std::byte> payload_of(Block block, DataType type) {
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
                       Deadline::after(timeout_of_group(options.timeout)), StoreContent::kAny)) {
-    comm::CommunicatorOptions wanted{.rank = options.place.rank,
-                                     .size = options.place.world_size,
-                                     .store = store_,
-                                     .name = options.name,
-                                     .timeout = timeout_of_group(options.timeout),
-                                     .transports = transports_of(options.transports),
-                                     .algorithm = options.algorithm,
-                                     .runtime = nullptr,
-                                     .global_ranks = {},
-                                     .interrupted = extension::check_signals,
-                                     .gpu = options.gpu,
-                                     .network = options.network};
+    comm::CommunicatorImplOptions wanted{.rank = options.place.rank,
+                                         .size = options.place.world_size,
+                                         .store = store_,
+                                         .name = options.name,
+                                         .timeout = timeout_of_group(options.timeout),
+                                         .transports = transports_of(options.transports),
+                                         .algorithm = options.algorithm,
+                                         .runtime = nullptr,
+                                         .global_ranks = {},
+                                         .interrupted = extension::check_signals,
+                                         .gpu = options.gpu,
+                                         .network = options.network};
     auto communicator = [&] {
         const py::gil_scoped_release released;
-        return comm::Communicator::create(wanted);
+        return comm::CommunicatorImpl::create(wanted);
     }();
     communicator_ = value_or_throw(std::move(communicator));
 }
@@ -92,13 +92,13 @@ void PyCommunicator::refuse(BufferCall& call, OptionalTimeout timeout) {
     throw_status(why.with_context(schedule::to_string(call.kind())));
 }
 
-PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,
+PyCommunicator::Outcome PyCommunicator::run(const comm::OperatorImpl& bound,
                                             std::optional<double> timeout) {
     const auto limit = timeout_of(timeout);
     return wait_here([&] { return bound.run(limit); });
 }
 
-PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buffers buffers,
+PyCommunicator::Outcome PyCommunicator::execute(const comm::OperatorImpl& bound, Buffers buffers,
                                                 std::optional<double> timeout) {
     const auto limit = timeout_of(timeout);
     const Event event = released([&] { return bound.execute(limit); });
@@ -228,7 +228,7 @@ py::object PyCommunicator::health(Seconds timeout) const {
 
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
     const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
-    auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
+    auto shrunk = [&]() -> Result<std::shared_ptr<comm::CommunicatorImpl>> {
         const py::gil_scoped_release released;
         const ShrinkOptions wanted{.least = least};
         if (!excluded) return communicator_->shrink(wanted);

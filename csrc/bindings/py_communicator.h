@@ -58,9 +58,10 @@ class PyCommunicator {
     Outcome all_to_all(const pybind11::object& out, const pybind11::object& x,
                        const CallOptions& options);
     /// Runs an operator of this communicator.
-    Outcome run(const comm::Operator& bound, std::optional<double> timeout);
+    Outcome run(const comm::OperatorImpl& bound, std::optional<double> timeout);
     /// Starts an operator. Returns an Event, which keeps `buffers` while the operation runs.
-    Outcome execute(const comm::Operator& bound, Buffers buffers, std::optional<double> timeout);
+    Outcome execute(const comm::OperatorImpl& bound, Buffers buffers,
+                    std::optional<double> timeout);
     Outcome send(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     /// Receives a message, from any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
@@ -85,13 +86,14 @@ class PyCommunicator {
     /// Returns a pccl.results.table.Table of pccl.results.loaded_capsule.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;
 
-    comm::Communicator& operator*() { return *communicator_; }
-    [[nodiscard]] const std::shared_ptr<comm::Communicator>& shared() const {
+    comm::CommunicatorImpl& operator*() { return *communicator_; }
+    [[nodiscard]] const std::shared_ptr<comm::CommunicatorImpl>& shared() const {
         return communicator_;
     }
 
    private:
-    PyCommunicator(std::shared_ptr<Store> store, std::shared_ptr<comm::Communicator> communicator)
+    PyCommunicator(std::shared_ptr<Store> store,
+                   std::shared_ptr<comm::CommunicatorImpl> communicator)
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
     Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
@@ -109,7 +111,7 @@ class PyCommunicator {
 
     // On rank 0, it may be the server from which other ranks still read.
     std::shared_ptr<Store> store_;
-    std::shared_ptr<comm::Communicator> communicator_;
+    std::shared_ptr<comm::CommunicatorImpl> communicator_;
     std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
 };
 

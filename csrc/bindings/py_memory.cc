@@ -31,7 +31,7 @@ py::array array_over(comm::MappedMemory held) {
 PyWorkspace::PyWorkspace(py::object communicator, std::string name, std::size_t bytes)
     : communicator_(std::move(communicator)), name_(std::move(name)), bytes_(bytes) {}
 
-comm::Communicator& PyWorkspace::communicator() const {
+comm::CommunicatorImpl& PyWorkspace::communicator() const {
     return *communicator_.cast<PyCommunicator&>();
 }
 
@@ -56,13 +56,13 @@ std::string PyWorkspace::described() const {
 
 PyMemory::PyMemory(py::object communicator) : communicator_(std::move(communicator)) {}
 
-comm::Communicator& PyMemory::communicator() const {
+comm::CommunicatorImpl& PyMemory::communicator() const {
     return *communicator_.cast<PyCommunicator&>();
 }
 
 py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const std::string& device,
                               OptionalSeconds timeout) const {
-    comm::Communicator& comm = communicator();
+    comm::CommunicatorImpl& comm = communicator();
     if (device.starts_with("cuda"))
         return py::cast(std::make_unique<PyGpuWorkspace>(comm, name, bytes, device, timeout));
     if (device != "cpu")

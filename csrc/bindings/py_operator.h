@@ -44,13 +44,13 @@ class PyOperator {
    private:
     struct Bound {
         Buffers buffers;
-        comm::Operator call;
+        comm::OperatorImpl call;
     };
 
     /// Throws UnsupportedError where the group is no pccl.Communicator.
     [[nodiscard]] PyCommunicator& communicator() const;
     /// Throws InvalidArgumentError where there are no buffers.
-    [[nodiscard]] const comm::Operator& bound() const;
+    [[nodiscard]] const comm::OperatorImpl& bound() const;
 
     pybind11::object group_;  // outlives the operators that are bound to it
     Spec spec_;

@@ -41,14 +41,14 @@ namespace pccl::comm {
 
 class Group;
 
-class PCCL_API Communicator {
+class PCCL_API CommunicatorImpl {
    public:
     /// Meets the other ranks and returns their communicator. An error of `options.interrupted` ends
     /// the wait and is returned.
-    static Result<std::shared_ptr<Communicator>> create(const CommunicatorOptions& options);
-    ~Communicator();  // calls shutdown()
-    Communicator(const Communicator&) = delete;
-    Communicator& operator=(const Communicator&) = delete;
+    static Result<std::shared_ptr<CommunicatorImpl>> create(const CommunicatorImplOptions& options);
+    ~CommunicatorImpl();  // calls shutdown()
+    CommunicatorImpl(const CommunicatorImpl&) = delete;
+    CommunicatorImpl& operator=(const CommunicatorImpl&) = delete;
 
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] int size() const;
@@ -158,22 +158,23 @@ class PCCL_API Communicator {
     /// kUnavailable if too few ranks would be left, or if others have continued without this rank;
     /// kMismatch names a rank that excludes other ranks, kPeerLost one that is gone, kTimeout one
     /// that has not called.
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(std::span<const Rank> excluded,
-                                                               const ShrinkOptions& wanted) const;
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
+        std::span<const Rank> excluded, const ShrinkOptions& wanted) const;
     /// Returns the ranks to exclude: those that are gone, those that have been silent for
     /// PCCL_PEER_TIMEOUT_MS, and those that other shrinking ranks exclude. kUnavailable if others
     /// exclude this rank.
     [[nodiscard]] Result<std::vector<Rank>> missing() const;
     /// Excludes the missing ranks, and retries when more are found missing in the meantime. Aborts
     /// operations in flight. kInvalidArgument if no rank is missing.
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(const ShrinkOptions& wanted) const;
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
+        const ShrinkOptions& wanted) const;
 
     /// Creates one communicator for each `color` (0 or more), with the ranks that pass it in the
     /// order of `key`, then rank; null for ranks that pass none. All ranks must call it, as a
     /// collective. `limit` applies to that collective; each new group then meets through this one's
     /// store within its own timeout. Errors are those of run() and create().
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> split(std::optional<int> color, int key,
-                                                              OptionalTimeout limit = {});
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> split(std::optional<int> color, int key,
+                                                                  OptionalTimeout limit = {});
 
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent and
     /// thread-safe.
@@ -201,14 +202,14 @@ class PCCL_API Communicator {
         std::chrono::milliseconds answer_timeout) const;
 
    private:
-    Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);
-    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink_to(
+    CommunicatorImpl(const CommunicatorImplOptions& options, std::shared_ptr<Group> group);
+    [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink_to(
         const std::vector<Rank>& survivors, std::span<const Rank> excluded,
         const ShrinkOptions& wanted) const;
-    static Result<std::shared_ptr<Communicator>> join(const CommunicatorOptions& options,
-                                                      const Cancellation& cancellation);
+    static Result<std::shared_ptr<CommunicatorImpl>> join(const CommunicatorImplOptions& options,
+                                                          const Cancellation& cancellation);
 
-    const CommunicatorOptions options_;  // without its runtime
+    const CommunicatorImplOptions options_;  // without its runtime
     std::shared_ptr<runtime::Runtime> runtime_;
     std::shared_ptr<Group> group_;
     MemoryContext memory_;

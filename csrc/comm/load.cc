@@ -78,9 +78,9 @@ Result<VerifiedCapsule> capsule_for(const CapsuleFile& file, int ranks) {
 
 }  // namespace
 
-Result<VerifiedCapsule> Communicator::load(const Result<CapsuleFile>& file,
-                                           const std::optional<std::string>& sizes,
-                                           OptionalTimeout limit) {
+Result<VerifiedCapsule> CommunicatorImpl::load(const Result<CapsuleFile>& file,
+                                               const std::optional<std::string>& sizes,
+                                               OptionalTimeout limit) {
     std::optional<SizeRange> range;
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const auto try_own = [&]() -> Result<VerifiedCapsule> {
@@ -116,7 +116,7 @@ Result<VerifiedCapsule> Communicator::load(const Result<CapsuleFile>& file,
     return own;
 }
 
-Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
+Status CommunicatorImpl::unload(const std::string& name, OptionalTimeout limit) {
     auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const Status own = catalogue->remove(name);
     Vote vote = vote_for(LoadChange::kUnload, own);
@@ -131,10 +131,10 @@ Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     return Status::ok();
 }
 
-std::shared_ptr<const Catalogue> Communicator::catalogue() const {
+std::shared_ptr<const Catalogue> CommunicatorImpl::catalogue() const {
     return group_->selector()->catalogue();
 }
 
-std::vector<schedule::SourcePtr> Communicator::loaded() const { return catalogue()->loaded(); }
+std::vector<schedule::SourcePtr> CommunicatorImpl::loaded() const { return catalogue()->loaded(); }
 
 }  // namespace pccl::comm

@@ -51,7 +51,7 @@
 
 namespace pccl::device {
 
-struct DeviceGroupOptions {
+struct DeviceGroupImplOptions {
     Rank rank = 0;
     int size = 1;
     std::shared_ptr<Store> store{};             // for this group only
@@ -75,27 +75,27 @@ struct DeviceGroupOptions {
 };
 
 /// Message to or from another rank, in GPU memory.
-struct DeviceMessage {
+struct PeerMessage {
     Rank peer = 0;
     std::byte* data = nullptr;
     std::size_t bytes = 0;
 };
 
-class PCCL_API DeviceGroup {
+class PCCL_API DeviceGroupImpl {
    public:
     /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
     /// GPUs do not reach each other: more than 8 ranks, several hosts, or no peer access; it names
     /// the obstacle and the rank. kMismatch, on all ranks, where preferences differ. kUnavailable,
     /// on all ranks, where a rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a
     /// rank, also one with a set `cancellation`, which itself returns the cancellation's reason.
-    static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
-                                                       const Cancellation* cancellation = nullptr);
+    static Result<std::unique_ptr<DeviceGroupImpl>> create(
+        const DeviceGroupImplOptions& options, const Cancellation* cancellation = nullptr);
     /// Waits shortly for the launches to finish, then ends kernels that still wait for peers. The
     /// memory of a kernel that does not finish, because it is behind others in its stream, is never
     /// freed.
-    ~DeviceGroup();
-    DeviceGroup(const DeviceGroup&) = delete;
-    DeviceGroup& operator=(const DeviceGroup&) = delete;
+    ~DeviceGroupImpl();
+    DeviceGroupImpl(const DeviceGroupImpl&) = delete;
+    DeviceGroupImpl& operator=(const DeviceGroupImpl&) = delete;
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
@@ -114,8 +114,8 @@ class PCCL_API DeviceGroup {
                                     const DeviceLaunch& wanted = {});
     /// Messages of one call: sends and receives.
     struct MessageExchange {
-        std::span<const DeviceMessage> sends{};
-        std::span<const DeviceMessage> receives{};
+        std::span<const PeerMessage> sends{};
+        std::span<const PeerMessage> receives{};
     };
     /// Sends and receives at once: in one launch if each side names each rank at most once,
     /// otherwise in several. Messages from one rank to another match in the order of their
@@ -163,7 +163,7 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status adopt_thread() const;
 
    private:
-    DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
+    DeviceGroupImpl(const DeviceGroupImplOptions& options, sys::cuda::Driver& driver);
     /// Returns kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
     Status meet(const DeviceRendezvous& rendezvous);
@@ -285,7 +285,7 @@ class PCCL_API DeviceGroup {
                       const MessageExchange& messages, kernels::Stream stream);
     Status exchange_once(const MessageExchange& messages, kernels::Stream stream);
 
-    const DeviceGroupOptions options_;
+    const DeviceGroupImplOptions options_;
     const ForkMark made_in_;
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
@@ -317,7 +317,7 @@ class PCCL_API DeviceGroup {
 /// Runs DeviceGroup::create() on a thread of its own, while this thread calls `interrupted` ten
 /// times a second. Returns its status where that is not ok; the other ranks then stop waiting. A
 /// child of fork() may drop the group and leaves it as it is: CUDA does not work there.
-[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
-    const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
+[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroupImpl>> create_interruptibly(
+    const DeviceGroupImplOptions& options, const std::function<Status()>& interrupted);
 
 }  // namespace pccl::device

@@ -33,10 +33,10 @@ std::vector<Rank> ranks_in_network(const PcclOptions& options) {
     return {ranks.begin(), ranks.end()};
 }
 
-std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, Rank rank, int size,
-                                            const PcclOptions& options) {
+std::shared_ptr<comm::CommunicatorImpl> connect(const PcclBackend::StorePtr& store, Rank rank,
+                                                int size, const PcclOptions& options) {
     const auto released = without_gil();
-    auto communicator = comm::Communicator::create(
+    auto communicator = comm::CommunicatorImpl::create(
         {.rank = rank,
          .size = size,
          .store = adapt_store(store),
@@ -85,7 +85,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
     record_from_beginning();
 }
 
-PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+PcclBackend::PcclBackend(std::shared_ptr<comm::CommunicatorImpl> communicator,
                          std::shared_ptr<Store> store, c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
@@ -246,7 +246,7 @@ std::vector<Prediction> PcclBackend::explain(const std::string& collective, std:
     return std::move(*ways);
 }
 
-std::shared_ptr<const device::DeviceGroup> PcclBackend::gpus_to_explain() const {
+std::shared_ptr<const device::DeviceGroupImpl> PcclBackend::gpus_to_explain() const {
     auto group = gpu_.group();
     if (group != nullptr) return group;
     throw_status("pccl:explain",

@@ -79,7 +79,7 @@ class PcclBackend final : public c10d::Backend {
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
     /// Wraps an existing group; `store` is for its GPUs.
-    PcclBackend(std::shared_ptr<comm::Communicator> communicator, std::shared_ptr<Store> store,
+    PcclBackend(std::shared_ptr<comm::CommunicatorImpl> communicator, std::shared_ptr<Store> store,
                 c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
@@ -124,7 +124,7 @@ class PcclBackend final : public c10d::Backend {
     /// Calls Communicator::explain() for the collective of that name.
     std::vector<Prediction> explain(const std::string& collective, std::size_t bytes);
     /// Returns the group of GPUs, for explain() of CUDA tensors. Throws where there is none (yet).
-    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> gpus_to_explain() const;
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> gpus_to_explain() const;
 
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
@@ -157,9 +157,9 @@ class PcclBackend final : public c10d::Backend {
     /// operations in flight.
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
-    [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
-    [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
-    /// Like those of comm::Communicator, for CUDA tensors, too.
+    [[nodiscard]] const comm::CommunicatorImpl& communicator() const { return *communicator_; }
+    [[nodiscard]] comm::CommunicatorImpl& communicator() { return *communicator_; }
+    /// Like those of comm::CommunicatorImpl, for CUDA tensors, too.
     Result<capsule::VerifiedCapsule> load_capsule(const Result<capsule::CapsuleFile>& file,
                                                   const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
@@ -229,7 +229,7 @@ class PcclBackend final : public c10d::Backend {
 
     const c10::intrusive_ptr<PcclOptions> options_;
     const std::shared_ptr<WorkObserver> observer_{new WorkObserver, LeaveToParent()};
-    std::shared_ptr<comm::Communicator> communicator_;
+    std::shared_ptr<comm::CommunicatorImpl> communicator_;
     GpuBackend gpu_;
     std::atomic<std::uint64_t> sequence_{0};
 

@@ -40,8 +40,8 @@ void keep_until(const TensorStaging& staging, const c10::Stream& stream) {
 
 /// Messages and their memory.
 struct Staged {
-    std::vector<device::DeviceMessage> sends;
-    std::vector<device::DeviceMessage> receives;
+    std::vector<device::PeerMessage> sends;
+    std::vector<device::PeerMessage> receives;
     TensorStaging staging;
 
     explicit Staged(std::span<const GpuMessage> messages) {
@@ -77,7 +77,7 @@ std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint fi
 }
 
 std::function<Status(const Status&)> explanation_by(
-    const std::weak_ptr<const comm::Communicator>& communicator) {
+    const std::weak_ptr<const comm::CommunicatorImpl>& communicator) {
     return [communicator](const Status& why) {
         const auto known = communicator.lock();
         return known == nullptr ? why : known->explained(why);
@@ -88,7 +88,7 @@ std::function<Status(const Status&)> explanation_by(
 class Interruption {
    public:
     Interruption(const std::atomic<bool>& is_aborted,
-                 std::weak_ptr<const comm::Communicator> communicator)
+                 std::weak_ptr<const comm::CommunicatorImpl> communicator)
         : is_aborted_(is_aborted), communicator_(std::move(communicator)) {}
 
     Status operator()() {
@@ -116,7 +116,7 @@ class Interruption {
     }
 
     const std::atomic<bool>& is_aborted_;
-    const std::weak_ptr<const comm::Communicator> communicator_;
+    const std::weak_ptr<const comm::CommunicatorImpl> communicator_;
     Deadline next_survey_ = Deadline::after(kBetweenSurveys);
 };
 
@@ -267,8 +267,8 @@ void GpuBackend::set_timeout(std::chrono::milliseconds timeout) {
     if (const auto group = group_.load()) group->set_timeout(timeout);
 }
 
-std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& device,
-                                                          const char* title) {
+std::shared_ptr<device::DeviceGroupImpl> GpuBackend::group_on(const at::Device& device,
+                                                              const char* title) {
     auto group = group_.load();
     if (group == nullptr) return make_group(device);
     TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
@@ -276,7 +276,7 @@ std::shared_ptr<device::DeviceGroup> GpuBackend::group_on(const at::Device& devi
     return group;
 }
 
-device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
+device::DeviceGroupImplOptions GpuBackend::group_options(const at::Device& device) {
     const auto communicator = options_.communicator.lock();
     // The prefix separates the entries of earlier rendezvous.
     return {.rank = options_.rank,
@@ -294,7 +294,7 @@ device::DeviceGroupOptions GpuBackend::group_options(const at::Device& device) {
             .explain = explanation_by(options_.communicator)};
 }
 
-std::shared_ptr<device::DeviceGroup> GpuBackend::make_group(const at::Device& device) {
+std::shared_ptr<device::DeviceGroupImpl> GpuBackend::make_group(const at::Device& device) {
     TORCH_CHECK(!is_connecting_, "a signal handler may only abort a group whose GPUs are meeting");
     is_connecting_ = true;
     const ScopeExit met([this] { is_connecting_ = false; });

@@ -51,7 +51,7 @@ class GpuBackend {
         std::string algorithms{};  // as in DeviceGroupOptions
         device::Preferences preferences{};
         std::shared_ptr<WorkObserver> observer{};
-        std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
+        std::weak_ptr<const comm::CommunicatorImpl> communicator{};  // of the same ranks
     };
     explicit GpuBackend(GpuBackendOptions options) : options_(std::move(options)) {}
 
@@ -72,7 +72,9 @@ class GpuBackend {
     [[nodiscard]] Status health() const;
     /// Returns the group of GPUs; null before all ranks have made it, and where GPUs cannot access
     /// each other.
-    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> group() const { return group_.load(); }
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroupImpl> group() const {
+        return group_.load();
+    }
     /// Returns whether GPUs are known to have no access to each other.
     [[nodiscard]] bool goes_through_host() const { return route_.load() == TensorRoute::kHost; }
     /// Sets the catalogue for the choices of later launches, as in the communicator. All ranks must
@@ -104,10 +106,10 @@ class GpuBackend {
     WorkPtr issue(const Request& request, const at::Device& device, StreamRole channel, Body body);
     /// Reports to the observer when the GPU has done the work of `request`.
     void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
-    std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
+    std::shared_ptr<device::DeviceGroupImpl> group_on(const at::Device& device, const char* title);
     /// Returns null where GPUs cannot access each other.
-    std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);
-    [[nodiscard]] device::DeviceGroupOptions group_options(const at::Device& device);
+    std::shared_ptr<device::DeviceGroupImpl> make_group(const at::Device& device);
+    [[nodiscard]] device::DeviceGroupImplOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, StreamRole channel);
 
     const ForkMark made_in_;
@@ -117,7 +119,7 @@ class GpuBackend {
     // under it while a group is made.
     std::recursive_mutex mutex_;
     bool is_connecting_ = false;
-    std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
+    std::atomic<std::shared_ptr<device::DeviceGroupImpl>> group_;
     enum class TensorRoute { kUnknown, kNvlink, kHost };
     std::atomic<TensorRoute> route_{TensorRoute::kUnknown};
     std::atomic<bool> is_aborted_{false};

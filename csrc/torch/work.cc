@@ -34,7 +34,7 @@ Deadline deadline_of(std::chrono::milliseconds timeout, std::string_view operati
 }  // namespace
 
 PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<WorkObserver> observer,
-                   std::weak_ptr<comm::Communicator> communicator)
+                   std::weak_ptr<comm::CommunicatorImpl> communicator)
     : Work(rank, request.type, is_profiling() ? request.title : nullptr,
            inputs_if_profiling(request.inputs)),
       title_(request.title),

@@ -33,7 +33,7 @@ class PcclWork final : public c10d::Work {
 
     /// Opens the profiler's event, with the shapes of the inputs; takes the outputs of `request`.
     PcclWork(Rank rank, Request& request, std::shared_ptr<WorkObserver> observer,
-             std::weak_ptr<comm::Communicator> communicator);
+             std::weak_ptr<comm::CommunicatorImpl> communicator);
 
     [[nodiscard]] const char* title() const { return title_; }
 
@@ -65,7 +65,7 @@ class PcclWork final : public c10d::Work {
     const char* const title_;
     const std::uint64_t sequence_;
     const std::shared_ptr<WorkObserver> observer_;
-    const std::weak_ptr<comm::Communicator> communicator_;
+    const std::weak_ptr<comm::CommunicatorImpl> communicator_;
     std::vector<at::Tensor> outputs_;
     std::vector<Event> events_;
     std::vector<StagedMemory> stages_;

@@ -111,7 +111,7 @@ class NetconfDriver final : public SwitchDriver {
         fault_ = stream.status();
         has_lock_ = false;
         if (stream.is_ok())
-            session_ = std::make_unique<netconf::Session>(std::move(stream).value());
+            session_ = std::make_unique<netconf::NetconfSession>(std::move(stream).value());
     }
 
     [[nodiscard]] Operations operations_of(Step step) const {
@@ -314,8 +314,8 @@ class NetconfDriver final : public SwitchDriver {
 
     const Dialect& dialect_;
     const OpenStream open_;
-    const std::vector<int> ports_;               // in ascending order
-    std::unique_ptr<netconf::Session> session_;  // null: not connected
+    const std::vector<int> ports_;                      // in ascending order
+    std::unique_ptr<netconf::NetconfSession> session_;  // null: not connected
     Step step_ = Step::kConnect;
     Intent intent_;
     Operations waiting_;  // of the step; the first is in flight if is_asking_

@@ -15,12 +15,12 @@ namespace pccl::comm {
 /// Returns kUnsupported if the group switches no network; kInvalidArgument if the network lacks a
 /// phase that the capsule names, or a link that a rank needs there.
 [[nodiscard]] Status check_phases(const capsule::VerifiedCapsule& capsule,
-                                  const CommunicatorOptions& options, const PhasedGroup& group);
+                                  const CommunicatorImplOptions& options, const PhasedGroup& group);
 
 /// Checks the capsule against the current phase of the group. Returns ok when the group is in no
 /// phase, as without a cluster.
 [[nodiscard]] Status check_present_links(const capsule::VerifiedCapsule& capsule,
-                                         const CommunicatorOptions& options,
+                                         const CommunicatorImplOptions& options,
                                          const PhasedGroup& group);
 
 /// Adds the parts of a capsule to a catalogue. Errors are those of schedule::Catalogue::add().

@@ -28,7 +28,7 @@ void warn_of_memory_apart(const bootstrap::Roster& roster, Rank self, const std:
 }  // namespace
 
 Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
-             const CommunicatorOptions& options)
+             const CommunicatorImplOptions& options)
     : runtime_(runtime),
       waiter_(runtime.waiter()),
       interrupted_(options.interrupted),

@@ -42,7 +42,7 @@ class Group final : public ProbedParticipant,
                     public std::enable_shared_from_this<Group> {
    public:
     Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
-          const CommunicatorOptions& options);
+          const CommunicatorImplOptions& options);
 
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
     Status register_remote_infos(const bootstrap::Roster& roster,

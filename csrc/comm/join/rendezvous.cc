@@ -31,7 +31,7 @@ namespace {
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
 /// environment.
-void tell_of_unknown_algorithms(const CommunicatorOptions& options,
+void tell_of_unknown_algorithms(const CommunicatorImplOptions& options,
                                 const schedule::Catalogue& catalogue) {
     const bool knows_all = options.size > 1 || process_config().capsules.empty();
     if (options.rank != 0 || !knows_all) return;
@@ -89,7 +89,7 @@ void JoinNotice::look(Rank awaited) {
         listed(late), " to join");
 }
 
-Rendezvous::Rendezvous(CommunicatorOptions options, const Cancellation& cancellation)
+Rendezvous::Rendezvous(CommunicatorImplOptions options, const Cancellation& cancellation)
     : options_(std::move(options)),
       cancellation_(cancellation),
       rendezvous_{.size = options_.size,

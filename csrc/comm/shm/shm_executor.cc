@@ -286,7 +286,7 @@ std::span<std::byte> ShmExecutor::part_of(const Block& block, Rank rank) const {
     const Cut cut{.window = plan_.window * static_cast<std::size_t>(segment_.ranks()),
                   .chunks = segment_.ranks(),
                   .grain = chunk_grain(element_bytes_)};
-    const Extent extent = cut.extent(block.count, round_ / 2, rank);
+    const ElementRange extent = cut.extent(block.count, round_ / 2, rank);
     return {extent.count == 0 ? nullptr : block.data + extent.begin * element_bytes_,
             extent.count * element_bytes_};
 }

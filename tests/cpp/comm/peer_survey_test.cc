@@ -18,7 +18,7 @@ namespace {
 TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
     std::atomic<bool> has_left{false};
     std::atomic<bool> has_asked{false};
-    run_ranks({.size = 3, .transports = GetParam()}, [&](Communicator& comm) {
+    run_ranks({.size = 3, .transports = GetParam()}, [&](CommunicatorImpl& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() == 2) {
             EXPECT_TRUE(comm.shutdown().is_ok());

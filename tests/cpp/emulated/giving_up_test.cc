@@ -301,7 +301,7 @@ class EmulatedMessageEndsTest : public ::testing::Test {
         return {base, kBytes};
     }
     static void pass(fakes::DeviceRank& member, std::span<std::byte> bytes) {
-        const device::DeviceMessage message{1 - member.group.rank(), bytes.data(), bytes.size()};
+        const device::PeerMessage message{1 - member.group.rank(), bytes.data(), bytes.size()};
         const bool is_sending = member.group.rank() == 0;
         EXPECT_TRUE((is_sending ? member.group.exchange({.sends = {&message, 1}}, nullptr)
                                 : member.group.exchange({.receives = {&message, 1}}, nullptr))

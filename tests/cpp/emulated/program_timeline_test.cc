@@ -152,7 +152,7 @@ TEST(EmulatedTimelineRoomTest, WhatFindsNoneIsCountedAndRuns) {
         ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
         EXPECT_TRUE(taken->steps.empty());
         EXPECT_GT(taken->lost, 3U);
-        EXPECT_EQ(member.group.record_timeline(device::DeviceGroup::kMostTimedSteps + 1).code(),
+        EXPECT_EQ(member.group.record_timeline(device::DeviceGroupImpl::kMostTimedSteps + 1).code(),
                   StatusCode::kInvalidArgument);
         EXPECT_TRUE(member.group.record_timeline(0).is_ok());
         add_up(member, Protocol::kLL, "ring");

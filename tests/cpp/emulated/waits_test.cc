@@ -139,8 +139,8 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
         const Rank peer = 1 - member.group.rank();
-        const device::DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
-        const device::DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
+        const device::PeerMessage send{.peer = peer, .data = memory, .bytes = 16};
+        const device::PeerMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
         const auto orders = orders_of(member.driver, [&](kernels::Stream on) {
             return member.group.exchange({.sends = {&send, 1}, .receives = {&receive, 1}}, on);
         });

@@ -31,7 +31,7 @@ TEST_F(SessionTest, SendsAndReadsTheHelloOfTheRfc) {
 TEST_F(SessionTest, ChunksOnlyWhereBothSpeakVersionOneOne) {
     for (const std::string_view versions : {"0", "01"}) {
         Script script{.said = server_hello(versions)};
-        Session session(std::make_unique<ScriptedStream>(script));
+        NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         script.heard.clear();
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
@@ -49,7 +49,7 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
           "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities><capability>"
           "urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>"}) {
         Script script{.said = std::string(hello)};
-        Session session(std::make_unique<ScriptedStream>(script));
+        NetconfSession session(std::make_unique<ScriptedStream>(script));
         const Status got = session.connect(test_deadline());
         EXPECT_EQ(got.code(), StatusCode::kPeerLost) << hello;
         EXPECT_THAT(got.message(), HasSubstr("no hello of a NETCONF server")) << hello;

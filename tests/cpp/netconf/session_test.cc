@@ -51,7 +51,7 @@ TEST_F(SessionTest, HoldsItsDeadlineAgainstMessagesWithoutEnd) {
          {std::string("<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"/>"),
           reply("1", "<data/>")}) {
         Script script{.said = server_hello("01")};
-        Session session(std::make_unique<ScriptedStream>(script));
+        NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         session.request("<get/>");
         script.without_end = framed(message, Framing::kChunked);
@@ -73,7 +73,7 @@ TEST_F(SessionTest, TakesWhiteSpaceAroundMessagesAndBeforeDeclarations) {
     for (const std::string_view versions : {"0", "01"}) {
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
         Script script{.said = "\r\n " + server_hello(versions) + "\n"};
-        Session session(std::make_unique<ScriptedStream>(script));
+        NetconfSession session(std::make_unique<ScriptedStream>(script));
         ASSERT_TRUE(session.connect(test_deadline()).is_ok());
         for (const std::string_view id : {"1", "2"}) {
             script.said += framed(declared + reply(id) + "\n", framing) + "\n";
