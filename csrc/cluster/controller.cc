@@ -8,28 +8,9 @@
 namespace pccl::cluster {
 namespace {
 
-using comm::NetworkOutcome;
 using comm::NetworkReport;
 
-NetworkReport refused(const Status& why) {
-    return {.outcome = NetworkOutcome::kRefused, .reason = why};
-}
-
-NetworkOutcome outcome_of(Ending ending) {
-    switch (ending) {
-        case Ending::kSwitched:
-            return NetworkOutcome::kSwitched;
-        case Ending::kPrepared:
-            return NetworkOutcome::kPrepared;
-        case Ending::kRefused:
-            return NetworkOutcome::kRefused;
-        case Ending::kRolledBack:
-            return NetworkOutcome::kRolledBack;
-        case Ending::kDegraded:
-            break;
-    }
-    return NetworkOutcome::kDegraded;
-}
+NetworkReport refused(const Status& why) { return {.outcome = Ending::kRefused, .reason = why}; }
 
 comm::SwitchReport switch_report(const MemberReport& member) {
     comm::SwitchReport report{.name = member.name,
@@ -47,7 +28,7 @@ comm::SwitchReport switch_report(const MemberReport& member) {
 }  // namespace
 
 NetworkReport network_report(const Report& report) {
-    NetworkReport out{.outcome = outcome_of(report.ending),
+    NetworkReport out{.outcome = report.ending,
                       .reason = report.reason,
                       .total = report.total,
                       .dark = report.dark,

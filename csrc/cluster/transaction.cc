@@ -447,20 +447,4 @@ Report Transaction::commit() { return steps_->commit(); }
 
 Report Transaction::leave(const Status& why) { return steps_->leave(why); }
 
-std::string_view to_string(Ending ending) {
-    switch (ending) {
-        case Ending::kSwitched:
-            return "switched";
-        case Ending::kPrepared:
-            return "prepared";
-        case Ending::kRefused:
-            return "refused";
-        case Ending::kRolledBack:
-            return "rolled back";
-        case Ending::kDegraded:
-            return "degraded";
-    }
-    return "unknown";
-}
-
 }  // namespace pccl::cluster

@@ -49,10 +49,10 @@ std::int64_t sum(CommunicatorImpl& comm) {
 /// Switches that do as `ends` states. Only rank 0 prepares and commits.
 class FakeController : public NetworkController {
    public:
-    explicit FakeController(NetworkOutcome ends = NetworkOutcome::kSwitched) : ends_(ends) {}
+    explicit FakeController(cluster::Ending ends = cluster::Ending::kSwitched) : ends_(ends) {}
 
     NetworkReport prepare(const std::string&, const ControllerOptions&) override {
-        return report(ends_ == NetworkOutcome::kRefused ? ends_ : NetworkOutcome::kPrepared);
+        return report(ends_ == cluster::Ending::kRefused ? ends_ : cluster::Ending::kPrepared);
     }
     NetworkReport commit() override {
         on_commit();
@@ -60,7 +60,7 @@ class FakeController : public NetworkController {
     }
     NetworkReport discard(const Status& why) override {
         NetworkReport discarded =
-            report(why.is_ok() ? NetworkOutcome::kPrepared : NetworkOutcome::kRefused);
+            report(why.is_ok() ? cluster::Ending::kPrepared : cluster::Ending::kRefused);
         discarded.reason = why;
         return discarded;
     }
@@ -71,14 +71,14 @@ class FakeController : public NetworkController {
     std::function<void()> on_commit = [] {};
 
    private:
-    static NetworkReport report(NetworkOutcome outcome) {
+    static NetworkReport report(cluster::Ending outcome) {
         return {.outcome = outcome,
                 .reason = Status::ok(),
                 .switches = {{.name = "one",
                               .steps = {{"lock", std::chrono::milliseconds(2)}},
                               .found = {{1, 2}}}}};
     }
-    const NetworkOutcome ends_;
+    const cluster::Ending ends_;
 };
 
 class PhaseTest : public ::testing::TestWithParam<TransportKind> {
@@ -92,7 +92,7 @@ class PhaseTest : public ::testing::TestWithParam<TransportKind> {
                       const auto switched =
                           own.switch_phase({.phase = "ring", .controller = &controller_});
                       ASSERT_TRUE(switched.is_ok()) << switched.status().to_string();
-                      EXPECT_EQ(switched->outcome, NetworkOutcome::kSwitched);
+                      EXPECT_EQ(switched->outcome, cluster::Ending::kSwitched);
                       ASSERT_EQ(switched->switches.size(), 1U);
                       EXPECT_EQ(switched->switches[0].steps[0].step, "lock");
                       EXPECT_EQ(switched->switches[0].found.empty(), comm.rank() != 0);
@@ -119,7 +119,7 @@ TEST_P(PhaseTest, AllGoOnInTheNextOne) {
 
 TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
     run_on_ring([](PhaseNetwork& own, CommunicatorImpl& comm) {
-        for (const auto outcome : {NetworkOutcome::kRefused, NetworkOutcome::kRolledBack}) {
+        for (const auto outcome : {cluster::Ending::kRefused, cluster::Ending::kRolledBack}) {
             FakeController failing(outcome);
             const auto done = own.switch_phase({.phase = "back", .controller = &failing});
             ASSERT_TRUE(done.is_ok()) << done.status().to_string();
@@ -212,7 +212,7 @@ TEST_P(PhaseTest, ADryRunStaysInItsPhase) {
         const auto done =
             own.switch_phase({.phase = "back", .dry_run = true, .controller = &controller_});
         ASSERT_TRUE(done.is_ok()) << done.status().to_string();
-        EXPECT_EQ(done->outcome, NetworkOutcome::kPrepared);
+        EXPECT_EQ(done->outcome, cluster::Ending::kPrepared);
         EXPECT_EQ(own.phase(), "ring");
         EXPECT_EQ(sum(comm), 6);
     });
