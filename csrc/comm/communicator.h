@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Communicator: the collectives and messages of one group of ranks.
-//
-//     auto store = open_store("tcp://127.0.0.1:29500", rank, size, deadline).value();
-//     auto comm = Communicator::create({.rank = rank, .size = size, .store = store}).value();
-//     comm->all_reduce(...)
+// The collectives and messages of one group of ranks, on host memory.
 //
 // Collectives of a group run in the order of their submission, which must be equal on all ranks;
 // messages run concurrently with them. All members are thread-safe. A synchronous call runs from
@@ -41,6 +37,7 @@ namespace pccl::comm {
 
 class Group;
 
+/// Implementation of pccl::Communicator.
 class PCCL_API CommunicatorImpl {
    public:
     /// Meets the other ranks and returns their communicator. An error of `options.interrupted` ends
@@ -62,13 +59,9 @@ class PCCL_API CommunicatorImpl {
     /// Returns the number of collectives that were submitted so far.
     [[nodiscard]] std::uint64_t sequence() const;
 
-    /// Runs a collective on the calling thread. Errors: kInvalidArgument (blocks that do not fit
-    /// the collective, root out of range), kUnsupported (type and operator), kTimeout, kPeerLost,
-    /// kMismatch, kAborted.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status run(const Collective& collective, OptionalTimeout timeout = {});
-    /// Returns the error that run() would return on this rank before it sends anything:
-    /// kInvalidArgument, kUnsupported, or the reason why the group is over. Chooses the algorithm;
-    /// the next call of the same shape reuses the choice.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status check_call(const Collective& collective) const;
     /// Starts a collective; the background thread makes progress on it when no thread waits.
     [[nodiscard]] Result<Event> submit(const Collective& collective, OptionalTimeout timeout = {});
@@ -85,9 +78,7 @@ class PCCL_API CommunicatorImpl {
 
     /// Returns when all ranks have called it.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});
-    /// Waits on rank 0 for every rank. Rank 0 names all ranks that have not arrived in time (only
-    /// the first one, unless wait_all) and sends its result to the others. After kTimeout on rank 0
-    /// the communicator stays usable only if all other ranks return, too.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
     /// Returns the group's workspaces and predefined buffers.
@@ -107,9 +98,7 @@ class PCCL_API CommunicatorImpl {
                                                                 const Status& here,
                                                                 OptionalTimeout limit = {});
 
-    /// Returns the possible algorithms for a collective whose largest buffer has `bytes` bytes,
-    /// each with the time that the cost model predicts; one of them is marked as chosen.
-    /// kInvalidArgument names a requested algorithm that does not fit.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
 
@@ -128,8 +117,7 @@ class PCCL_API CommunicatorImpl {
     [[nodiscard]] Result<capsule::VerifiedCapsule> load(
         const Result<capsule::CapsuleFile>& file, const std::optional<std::string>& sizes = {},
         OptionalTimeout limit = {});
-    /// Unloads a capsule. This is a collective, too. kInvalidArgument means that no such capsule is
-    /// loaded.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});
     /// Returns the schedules to choose from: those of the options, and those loaded since.
     [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
@@ -160,36 +148,27 @@ class PCCL_API CommunicatorImpl {
     /// that has not called.
     [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
         std::span<const Rank> excluded, const ShrinkOptions& wanted) const;
-    /// Returns the ranks to exclude: those that are gone, those that have been silent for
-    /// PCCL_PEER_TIMEOUT_MS, and those that other shrinking ranks exclude. kUnavailable if others
-    /// exclude this rank.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::vector<Rank>> missing() const;
     /// Excludes the missing ranks, and retries when more are found missing in the meantime. Aborts
     /// operations in flight. kInvalidArgument if no rank is missing.
     [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> shrink(
         const ShrinkOptions& wanted) const;
 
-    /// Creates one communicator for each `color` (0 or more), with the ranks that pass it in the
-    /// order of `key`, then rank; null for ranks that pass none. All ranks must call it, as a
-    /// collective. `limit` applies to that collective; each new group then meets through this one's
-    /// store within its own timeout. Errors are those of run() and create().
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Result<std::shared_ptr<CommunicatorImpl>> split(std::optional<int> color, int key,
                                                                   OptionalTimeout limit = {});
 
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent and
     /// thread-safe.
     void abort(const Status& reason);
-    /// Fails operations in flight with kAborted and closes the links. Idempotent. Waits for no
-    /// peer, but waits up to its timeout for callbacks of the group's events that other threads
-    /// run. Returns and logs kMismatch when the last collectives of the ranks are found to differ,
-    /// such as two roots of one broadcast.
+    /// See <pccl/communicator.h>.
     Status shutdown();
     /// Returns whether it was shut down or aborted, or is broken: every later operation fails.
     [[nodiscard]] bool is_over() const;
     /// Returns ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
-    /// Returns kUnavailable in a child of fork(): the communicator belongs to the parent. All calls
-    /// that involve peers fail alike; abort() and shutdown() do nothing there.
+    /// See <pccl/communicator.h>.
     [[nodiscard]] Status check_process() const;
     /// Adds context to `cause`, an error of these ranks' GPUs: the group, the process of the blamed
     /// rank, and advice for the user.

@@ -81,6 +81,7 @@ struct PeerMessage {
     std::size_t bytes = 0;
 };
 
+/// Implementation of pccl::DeviceGroup.
 class PCCL_API DeviceGroupImpl {
    public:
     /// Creates the group; all ranks call it at the same time. kUnsupported, on all ranks, where the
@@ -129,12 +130,9 @@ class PCCL_API DeviceGroupImpl {
     [[nodiscard]] int architecture() const { return gpus_.architecture; }
     /// Requests that the peers map the allocation of `memory`, so that its first use does not wait.
     [[nodiscard]] Status announce(const void* memory);
-    /// Sets the timeout of later launches without one of their own. It counts from the begin of a
-    /// kernel's wait.
+    /// See <pccl/device_group.h>.
     void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-    /// Returns ok, or the reason why the group ended: a lost peer or one that has left, kernels
-    /// that gave up waiting, or a launch that failed here. kTimeout, kPeerLost and kMismatch name a
-    /// rank. The peers receive the reason.
+    /// See <pccl/device_group.h>.
     [[nodiscard]] Status health() const;
     /// Uses `catalogue` from the next launch on. That launch must be the same on all ranks;
     /// otherwise it fails on all ranks. The first launch of a program cannot be captured into a
@@ -150,8 +148,7 @@ class PCCL_API DeviceGroupImpl {
     [[nodiscard]] Status record_timeline(std::size_t most);
     /// Returns the recorded steps and ends the recording. Waits for earlier launches.
     [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
-    /// Ends waiting kernels, here and at the peers, and makes every later launch fail with
-    /// kAborted.
+    /// See <pccl/device_group.h>.
     void abort();
     /// Returns true when the GPU has finished all launches; false where it has not by `deadline`.
     [[nodiscard]] bool await_launches(Deadline deadline);

@@ -14,7 +14,7 @@
 
 namespace pccl::device {
 
-/// Buffer on one GPU. Its copies use the default stream and follow the launches in it.
+/// Implementation of pccl::DeviceMemory.
 class PCCL_API DeviceMemoryImpl {
    public:
     /// Allocates zero-filled memory; `driver` null: the machine's. Makes the device's context
