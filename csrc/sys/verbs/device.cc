@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostGids = 1024;  // of a port
 
 bool exists(const std::string& path) {
-    struct stat info{};
+    struct stat info {};
     return ::stat(path.c_str(), &info) == 0;
 }
 
@@ -88,18 +88,16 @@ int read_port(const Libibverbs& library, ibv_context* context, int number, ibv_p
 
 /// Returns the type that sysfs shows for a GID, where the library does not.
 GidType type_in_sysfs(const std::string& device, int port, int index) {
-    const auto text = read_file(concat("/sys/class/infiniband/", device, "/ports/", port,
-                                       "/gid_attrs/types/", index),
-                                64);
+    const auto text = read_file(
+        concat("/sys/class/infiniband/", device, "/ports/", port, "/gid_attrs/types/", index), 64);
     return text.is_ok() && text->starts_with("RoCE v2") ? GidType::kRoceV2 : GidType::kRoceV1;
 }
 
 /// Returns the name of a device in the library's list, with the device.
 ibv_device* device_named(const Libibverbs& library, std::span<ibv_device* const> devices,
                          const std::string& name) {
-    const auto found = std::ranges::find_if(devices, [&](ibv_device* device) {
-        return name == library.get_device_name(device);
-    });
+    const auto found = std::ranges::find_if(
+        devices, [&](ibv_device* device) { return name == library.get_device_name(device); });
     return found == devices.end() ? nullptr : *found;
 }
 
@@ -115,10 +113,10 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name) {
         device_named(*library, {devices, static_cast<std::size_t>(count)}, name);
     if (device == nullptr)
         return Status::unavailable(concat("this machine has no RDMA device ", name));
-    PCCL_ASSIGN_OR_RETURN(
-        auto context, own(library->open_device(device), library->close_device,
-                          concat("cannot open the RDMA device ", name,
-                                 " (may this user open /dev/infiniband/uverbs*?)")));
+    PCCL_ASSIGN_OR_RETURN(auto context,
+                          own(library->open_device(device), library->close_device,
+                              concat("cannot open the RDMA device ", name,
+                                     " (may this user open /dev/infiniband/uverbs*?)")));
     std::shared_ptr<Device> opened(new Device(*library, std::move(context)));
     opened->info_.name = name;
     opened->info_.guid = be64toh(library->get_device_guid(device));
@@ -204,10 +202,9 @@ std::vector<AsyncEvent> Device::take_events() {
     std::vector<AsyncEvent> events;
     ibv_async_event event{};
     while (library_.get_async_event(context_.get(), &event) == 0) {
-        const bool is_of_port = event.event_type == IBV_EVENT_PORT_ACTIVE ||
-                                event.event_type == IBV_EVENT_PORT_ERR ||
-                                event.event_type == IBV_EVENT_LID_CHANGE ||
-                                event.event_type == IBV_EVENT_GID_CHANGE;
+        const bool is_of_port =
+            event.event_type == IBV_EVENT_PORT_ACTIVE || event.event_type == IBV_EVENT_PORT_ERR ||
+            event.event_type == IBV_EVENT_LID_CHANGE || event.event_type == IBV_EVENT_GID_CHANGE;
         events.push_back({.type = event.event_type,
                           .port = is_of_port ? event.element.port_num : 0,
                           .text = library_.event_type_str(event.event_type)});

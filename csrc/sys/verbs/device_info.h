@@ -49,11 +49,11 @@ struct DeviceInfo {
     bool is_soft = false;
     int max_queue_pairs = 0;
     int max_registrations = 0;
-    int max_completions = 0;   // of one completion queue
+    int max_completions = 0;    // of one completion queue
     int max_work_requests = 0;  // of one queue
-    int max_reads = 0;         // outstanding RDMA reads of a queue pair, as their target
-    int max_read_posts = 0;    // outstanding RDMA reads of a queue pair, as their initiator
-    int max_pieces = 0;        // memory pieces of one work request
+    int max_reads = 0;          // outstanding RDMA reads of a queue pair, as their target
+    int max_read_posts = 0;     // outstanding RDMA reads of a queue pair, as their initiator
+    int max_pieces = 0;         // memory pieces of one work request
     std::vector<PortInfo> ports;
 
     /// Returns the port of that number, or null.

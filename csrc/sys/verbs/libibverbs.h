@@ -16,14 +16,14 @@
 namespace pccl::sys::verbs {
 
 // Functions of every libibverbs.so.1.
-#define PCCL_VERBS_REQUIRED(each)                                                          \
-    each(get_device_list) each(free_device_list) each(get_device_name) each(get_device_guid) \
-    each(open_device) each(close_device) each(query_device) each(query_port)               \
-    each(query_gid) each(alloc_pd) each(dealloc_pd) each(reg_mr) each(dereg_mr)            \
-    each(create_comp_channel) each(destroy_comp_channel) each(create_cq) each(destroy_cq)  \
-    each(get_cq_event) each(ack_cq_events) each(create_qp) each(modify_qp)                 \
-    each(destroy_qp) each(get_async_event) each(ack_async_event) each(fork_init)           \
-    each(wc_status_str) each(event_type_str)
+#define PCCL_VERBS_REQUIRED(each)                                                                 \
+    each(get_device_list) each(free_device_list) each(get_device_name) each(get_device_guid)      \
+        each(open_device) each(close_device) each(query_device) each(query_port) each(query_gid)  \
+            each(alloc_pd) each(dealloc_pd) each(reg_mr) each(dereg_mr) each(create_comp_channel) \
+                each(destroy_comp_channel) each(create_cq) each(destroy_cq) each(get_cq_event)    \
+                    each(ack_cq_events) each(create_qp) each(modify_qp) each(destroy_qp)          \
+                        each(get_async_event) each(ack_async_event) each(fork_init)               \
+                            each(wc_status_str) each(event_type_str)
 
 // Functions of newer ones, with the first version that has each: 1.8 (rdma-core 28), 1.12 (34),
 // 1.13 (35).

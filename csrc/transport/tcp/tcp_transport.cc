@@ -63,8 +63,7 @@ class TcpTransport::TcpPendingConnect final : public PendingConnect {
         const CloseContext close_context{
             .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
         PCCL_ASSIGN_OR_RETURN(
-            auto parts,
-            transport_.make_parts(close_context, handshake_->take_sockets(), block_));
+            auto parts, transport_.make_parts(close_context, handshake_->take_sockets(), block_));
         return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
     }
     [[nodiscard]] Status timeout_error() const override { return handshake_->timeout_error(); }
