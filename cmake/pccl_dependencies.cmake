@@ -48,6 +48,18 @@ else()
   pccl_missing_header(openssl/evp.h)
 endif()
 
+# RDMA: rdma-core's headers. libibverbs.so.1 is opened at run time: what is built here also loads on a
+# machine without it.
+find_path(PCCL_VERBS_HEADERS infiniband/verbs.h)
+add_library(pccl_verbs INTERFACE)
+set(PCCL_WITH_VERBS OFF)
+if(PCCL_VERBS_HEADERS AND IS_DIRECTORY ${PROJECT_SOURCE_DIR}/csrc/transport/verbs)
+  set(PCCL_WITH_VERBS ON)
+  target_include_directories(pccl_verbs SYSTEM INTERFACE ${PCCL_VERBS_HEADERS})
+else()
+  message(STATUS "no infiniband/verbs.h: building without RDMA (apt-get install libibverbs-dev)")
+endif()
+
 # CUDA: device code for PCCL_CUDA_ARCHITECTURES, and the CUDA runtime as a static library, which nothing
 # else in the process sees (NCCL does the same). libcuda.so.1, the driver, is opened at run time: what is
 # built here also loads on a machine without a GPU.

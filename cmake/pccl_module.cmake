@@ -5,6 +5,7 @@
 # Declares csrc/<module> as the static library pccl_<module> of all its .cc files (with CUDA, its .cu files
 # too), linked to the modules it may use. A module without sources is a header-only (INTERFACE) library.
 # x_cuda.cc is left out without CUDA, and x_no_cuda.cc, which stands in for it, is left out with CUDA.
+# Folders named verbs are left out where rdma-core's headers are missing.
 # LIBRARIES are third-party targets. C++ tests link modules, so that they reach what libpccl.so hides.
 
 function(pccl_module)
@@ -23,6 +24,9 @@ function(pccl_module)
     list(FILTER sources EXCLUDE REGEX "_cuda\\.cc$")
     file(GLOB_RECURSE stand_ins CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/${MODULE_NAME}/*_no_cuda.cc)
     list(APPEND sources ${stand_ins})
+  endif()
+  if(NOT PCCL_WITH_VERBS)
+    list(FILTER sources EXCLUDE REGEX "/verbs/")
   endif()
   pccl_instruction_set_files(sources)
 

@@ -11,8 +11,7 @@ target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR})
 
 # Stands in for rdma-core's library, under its name and with its versions of symbols, so that Debian's programs run
 # on it, too (LD_LIBRARY_PATH). It stays loaded (nodelete): threads of it deliver what is due.
-find_path(PCCL_VERBS_HEADERS infiniband/verbs.h)
-if(PCCL_VERBS_HEADERS)
+if(PCCL_WITH_VERBS)
   file(GLOB verbs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/verbs/*.cc)
   add_library(pccl_fake_verbs SHARED ${verbs})
   target_include_directories(pccl_fake_verbs PRIVATE ${PROJECT_SOURCE_DIR} ${PCCL_VERBS_HEADERS})
@@ -43,6 +42,7 @@ std::string in_tests(std::string_view file) {
     return std::string(\"${PROJECT_SOURCE_DIR}/tests/\").append(file);
 }
 std::string fake_nvml() { return \"$<TARGET_FILE:fake_nvml>\"; }
+std::string fake_verbs() { return \"$<$<BOOL:${PCCL_WITH_VERBS}>:$<TARGET_FILE:pccl_fake_verbs>>\"; }
 
 }  // namespace pccl::fakes
 "
@@ -88,6 +88,9 @@ function(pccl_test)
     set(TEST_SLOTS 1)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TEST_FOLDER}/*.cc)
+  if(NOT PCCL_WITH_VERBS)
+    list(FILTER sources EXCLUDE REGEX "verbs")
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -130,6 +133,9 @@ foreach(
   )
 endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
+if(PCCL_WITH_VERBS)
+  add_dependencies(pccl_fakes pccl_fake_verbs)
+endif()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
 # Fuzz targets need clang to fuzz (pccl_fuzz.cmake). Here each is a function of its own.

@@ -15,6 +15,9 @@
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
+#ifdef PCCL_WITH_VERBS
+#include "csrc/transport/verbs/verbs_transport.h"
+#endif
 
 namespace pccl::runtime {
 namespace {
@@ -30,6 +33,7 @@ struct TransportParts {
     transport::Waiter& waiter;
     const transport::SocketControlPlane& control;
     int tcp_sockets = 0;
+    bool is_chosen = false;  // the transports are the user's choice
 };
 
 MadeTransport make_shm(const TransportParts& parts) {
@@ -49,6 +53,23 @@ MadeTransport make_tcp(const TransportParts& parts) {
     return MadeTransport(std::move(made));
 }
 
+#ifdef PCCL_WITH_VERBS
+MadeTransport make_verbs(const TransportParts& parts) {
+    PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
+    const Config& config = process_config();
+    PCCL_ASSIGN_OR_RETURN(
+        auto made, transport::verbs::VerbsTransport::create(
+                       parts.waiter, here,
+                       {.hca = config.rdma.hca,
+                        .soft = parts.is_chosen,
+                        .gid_index = config.rdma.gid_index,
+                        .queue_pairs = config.rdma.queue_pairs,
+                        .stream = transport::tcp::TcpOptions().stream,
+                        .peer_timeout = config.peer_timeout}));
+    return MadeTransport(std::move(made));
+}
+#endif
+
 /// Distance of a transport's peers, by which the control plane must listen for them.
 enum class PeerDistance { kHost, kNetwork };
 
@@ -60,6 +81,9 @@ struct TransportEntry {
 constexpr std::array kTransports{
     // fastest first
     TransportEntry{TransportKind::kShm, PeerDistance::kHost, &make_shm},
+#ifdef PCCL_WITH_VERBS
+    TransportEntry{TransportKind::kVerbs, PeerDistance::kNetwork, &make_verbs},
+#endif
     TransportEntry{TransportKind::kTcp, PeerDistance::kNetwork, &make_tcp},
 };
 
@@ -127,7 +151,10 @@ Result<TransportNetwork> make_network(const NetworkOptions& options, transport::
     for (const TransportEntry& entry : kTransports) {
         if (!options.allowed.has(entry.kind)) continue;
         auto made =
-            entry.make({.waiter = waiter, .control = *control, .tcp_sockets = options.tcp_sockets});
+            entry.make({.waiter = waiter,
+                        .control = *control,
+                        .tcp_sockets = options.tcp_sockets,
+                        .is_chosen = options.allowed != transport::TransportFlags::all()});
         const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
             log(LogLevel::kDebug, "transport ", name, " at ",

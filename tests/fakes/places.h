@@ -15,4 +15,7 @@ std::string in_tests(std::string_view file);
 /// The path of the library that stands in for NVML.
 std::string fake_nvml();
 
+/// The path of the library that stands in for rdma-core's; empty in builds without RDMA.
+std::string fake_verbs();
+
 }  // namespace pccl::fakes

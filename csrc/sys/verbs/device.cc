@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 
+#include "csrc/base/config.h"
 #include "csrc/base/log/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text/text.h"
@@ -117,6 +118,7 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name) {
                           own(library->open_device(device), library->close_device,
                               concat("cannot open the RDMA device ", name,
                                      " (may this user open /dev/infiniband/uverbs*?)")));
+    PCCL_TRY(prepare_fork(*library));
     std::shared_ptr<Device> opened(new Device(*library, std::move(context)));
     opened->info_.name = name;
     opened->info_.guid = be64toh(library->get_device_guid(device));
@@ -214,6 +216,9 @@ std::vector<AsyncEvent> Device::take_events() {
 }
 
 Result<std::vector<DeviceInfo>> list_devices() {
+    // Most machines have no device: their processes need not open the library.
+    const bool is_named = !process_config().rdma.library.empty();
+    if (!is_named && !exists("/sys/class/infiniband")) return std::vector<DeviceInfo>();
     PCCL_ASSIGN_OR_RETURN(const Libibverbs* const library, libibverbs());
     int count = 0;
     ibv_device** const devices = library->get_device_list(&count);

@@ -32,20 +32,6 @@ std::string version_in(const std::string& path) {
     return minor_end == std::string::npos ? std::string() : path.substr(minor_end + 1);
 }
 
-/// Keeps pages of registered memory out of children, on kernels that copy pinned pages (before
-/// 5.12). It must come before the first registration.
-Status prepare_fork(const Libibverbs& library) {
-    const int failure = library.fork_init();
-    // Another user of the library may have registered memory already, on a kernel that needs
-    // nothing.
-    const bool is_needless = library.is_fork_initialized != nullptr &&
-                             library.is_fork_initialized() == IBV_FORK_UNNEEDED;
-    if (failure == 0 || is_needless) return Status::ok();
-    return Status::from_errno(failure,
-                              "ibv_fork_init fails: another library registered memory before; "
-                              "set RDMAV_FORK_SAFE=1");
-}
-
 Result<const Libibverbs*> open_library() {
     const std::string& chosen = process_config().rdma.library;
     const std::string name = chosen.empty() ? "libibverbs.so.1" : chosen;
@@ -69,7 +55,6 @@ Result<const Libibverbs*> open_library() {
     find_function(handle, "_ibv_query_gid_ex", library.query_gid_ex);
     library.path = file_of(reinterpret_cast<const void*>(library.get_device_list));
     library.version = version_in(library.path);
-    PCCL_TRY(prepare_fork(library));
     return &library;
 }
 
@@ -78,6 +63,21 @@ Result<const Libibverbs*> open_library() {
 Result<const Libibverbs*> libibverbs() {
     static const Result<const Libibverbs*> opened = open_library();
     return opened;
+}
+
+Status prepare_fork(const Libibverbs& library) {
+    static const Status prepared = [&] {
+        const int failure = library.fork_init();
+        // Another user of the library may have registered memory already, on a kernel that needs
+        // nothing.
+        const bool is_needless = library.is_fork_initialized != nullptr &&
+                                 library.is_fork_initialized() == IBV_FORK_UNNEEDED;
+        if (failure == 0 || is_needless) return Status::ok();
+        return Status::from_errno(failure,
+                                  "ibv_fork_init fails: another library registered memory before; "
+                                  "set RDMAV_FORK_SAFE=1");
+    }();
+    return prepared;
 }
 
 }  // namespace pccl::sys::verbs

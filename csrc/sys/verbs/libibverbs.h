@@ -41,7 +41,11 @@ struct Libibverbs {
     std::string version;  // of rdma-core, "44.0"; empty where the path does not show it
 };
 
-/// Returns the library, opened once in a process and prepared for fork(). kUnavailable where it is
+/// Keeps pages of registered memory out of children, on kernels that copy pinned pages (before
+/// 5.12). It must come before the first registration; later calls return the result of the first.
+[[nodiscard]] Status prepare_fork(const Libibverbs& library);
+
+/// Returns the library, opened once in a process. kUnavailable where it is
 /// not installed, or lacks a function.
 [[nodiscard]] Result<const Libibverbs*> libibverbs();
 

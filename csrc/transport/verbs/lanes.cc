@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <pccl/deadline.h>
 #include "csrc/base/text/text.h"
 
 namespace pccl::transport::verbs {
@@ -105,7 +106,8 @@ Status Lanes::connect(std::span<const LaneEnd> peer) {
     return Status::ok();
 }
 
-void Lanes::drain(Deadline deadline) {
+void Lanes::drain() {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(1));
     for (Lane& lane : lanes_) {
         const auto ignore = [](const WorkCompletion&) {};
         Status state = lane.fence();

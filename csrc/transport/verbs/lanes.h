@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <pccl/deadline.h>
 #include <pccl/status.h>
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/verbs/link_exchange.h"
@@ -95,6 +94,9 @@ class Lane {
 /// Queue pairs of one end.
 class Lanes {
    public:
+    /// Idle polls between two calls of check(), which makes system calls.
+    static constexpr int kFreeLooks = 64;
+
     /// Creates `each` queue pairs on each port, at most LinkEnd::kMostLanes together.
     static Result<Lanes> create(std::span<const std::shared_ptr<Port>> ports, int each,
                                 const QueueDepths& depths);
@@ -106,8 +108,8 @@ class Lanes {
     Status connect(std::span<const LaneEnd> peer);
     [[nodiscard]] std::size_t count() const { return lanes_.size(); }
     [[nodiscard]] Lane& operator[](std::size_t index) { return lanes_[index]; }
-    /// Waits until all posted requests are complete, or one has failed.
-    void drain(Deadline deadline);
+    /// Waits until all posted requests are complete, or one has failed; a second at most.
+    void drain();
     /// Returns the state of devices and ports: kPeerLost, without a rank, once one has failed.
     Status check();
     /// Describes the connection for the log: "mlx5_0:1 (RoCE v2, of 10.0.0.0/24) to 10.0.0.2".

@@ -11,16 +11,14 @@
 namespace pccl::transport::verbs {
 namespace {
 
-constexpr int kFreeLooks = 64;
 // Writes of a peer that has left may still be on the way when its close reason arrives.
 constexpr Duration kOnTheWay = std::chrono::milliseconds(50);
-constexpr Duration kDrainTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
 VerbsRecvLink::~VerbsRecvLink() {
     // Credit that was posted still reaches the sender.
-    if (fault_.is_ok()) parts_.lanes.drain(Deadline::after(kDrainTimeout));
+    if (fault_.is_ok()) parts_.lanes.drain();
 }
 
 Result<Bytes> VerbsRecvLink::peek(ChannelId channel) {
@@ -155,7 +153,7 @@ Status VerbsRecvLink::send_credit() {
 }
 
 Status VerbsRecvLink::look_idle() {
-    if (++idle_ % kFreeLooks == 0) {
+    if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
     }
     return settled(parts_.watch.look_idle());

@@ -16,14 +16,11 @@ constexpr std::size_t kStripe = 64 * kKiB;
 constexpr std::size_t kLongestPiece = 512 * kKiB;
 // Bytes that leave though more follow.
 constexpr std::size_t kMostHeld = 64 * kKiB;
-constexpr int kFreeLooks = 64;
-// Requests that are posted when the link ends are still delivered.
-constexpr Duration kDrainTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
 VerbsSendLink::~VerbsSendLink() {
-    if (fault_.is_ok()) parts_.lanes.drain(Deadline::after(kDrainTimeout));
+    if (fault_.is_ok()) parts_.lanes.drain();
 }
 
 std::size_t VerbsSendLink::capacity(ChannelId) const {
@@ -195,7 +192,7 @@ Status VerbsSendLink::poll() {
 }
 
 Status VerbsSendLink::look_idle() {
-    if (++idle_ % kFreeLooks == 0) {
+    if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
     }
     if (const Status polled = poll(); !polled.is_ok()) return fail(polled);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/verbs_fabric.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "tests/fakes/places.h"
+
+namespace pccl::fakes {
+namespace {
+
+/// Folder that this process, not its children, removes at its end.
+class Fabric {
+   public:
+    Fabric() {
+        std::string folder = std::filesystem::temp_directory_path() / "pccl-verbs-XXXXXX";
+        if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
+    }
+    ~Fabric() {
+        std::error_code ignored;
+        if (::getpid() == made_in_) std::filesystem::remove_all(folder_, ignored);
+    }
+    Fabric(const Fabric&) = delete;
+    Fabric& operator=(const Fabric&) = delete;
+    [[nodiscard]] const std::string& folder() const { return folder_; }
+
+   private:
+    const pid_t made_in_ = ::getpid();
+    std::string folder_;
+};
+
+}  // namespace
+
+bool use_fake_verbs() {
+    static const Fabric fabric;
+    ::setenv("PCCL_IBVERBS_LIBRARY", fake_verbs().c_str(), 1);
+    ::setenv("FAKE_VERBS_FABRIC", fabric.folder().c_str(), 0);
+    ::setenv("FAKE_VERBS_DEVICES", "mlx5_0,mlx5_1", 0);
+    return true;
+}
+
+}  // namespace pccl::fakes
