@@ -153,6 +153,7 @@ Status VerbsRecvLink::send_credit() {
 }
 
 Status VerbsRecvLink::look_idle() {
+    PCCL_TRY(lost_);
     if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
     }
@@ -165,10 +166,11 @@ Status VerbsRecvLink::look() {
 }
 
 Status VerbsRecvLink::settled(const Status& gone) {
-    if (gone.is_ok() || parts_.watch.is_silent()) return gone;
+    if (gone.is_ok()) return gone;
     const TimePoint now = system_clock().now();
     if (gone_ == TimePoint{}) gone_ = now;
-    return now - gone_ < kOnTheWay ? Status::ok() : gone;
+    if (now - gone_ >= kOnTheWay || parts_.watch.is_silent()) lost_ = gone;
+    return lost_;
 }
 
 Status VerbsRecvLink::fail(const Status& fault) {

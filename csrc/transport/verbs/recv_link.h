@@ -77,6 +77,7 @@ class VerbsRecvLink final : public RecvLink {
     int idle_ = 0;
     Status fault_;  // of a queue pair
     TimePoint gone_{};
+    Status lost_;  // why the peer is gone; returned on each channel after its bytes
     StickyStatus status_;
 };
 
