@@ -57,15 +57,14 @@ MadeTransport make_tcp(const TransportParts& parts) {
 MadeTransport make_verbs(const TransportParts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
     const Config& config = process_config();
-    PCCL_ASSIGN_OR_RETURN(
-        auto made, transport::verbs::VerbsTransport::create(
-                       parts.waiter, here,
-                       {.hca = config.rdma.hca,
-                        .soft = parts.is_chosen,
-                        .gid_index = config.rdma.gid_index,
-                        .queue_pairs = config.rdma.queue_pairs,
-                        .stream = transport::tcp::TcpOptions().stream,
-                        .peer_timeout = config.peer_timeout}));
+    PCCL_ASSIGN_OR_RETURN(auto made, transport::verbs::VerbsTransport::create(
+                                         parts.waiter, here,
+                                         {.hca = config.rdma.hca,
+                                          .soft = parts.is_chosen,
+                                          .gid_index = config.rdma.gid_index,
+                                          .queue_pairs = config.rdma.queue_pairs,
+                                          .stream = transport::tcp::TcpOptions().stream,
+                                          .peer_timeout = config.peer_timeout}));
     return MadeTransport(std::move(made));
 }
 #endif
@@ -150,11 +149,10 @@ Result<TransportNetwork> make_network(const NetworkOptions& options, transport::
     std::string reasons;
     for (const TransportEntry& entry : kTransports) {
         if (!options.allowed.has(entry.kind)) continue;
-        auto made =
-            entry.make({.waiter = waiter,
-                        .control = *control,
-                        .tcp_sockets = options.tcp_sockets,
-                        .is_chosen = options.allowed != transport::TransportFlags::all()});
+        auto made = entry.make({.waiter = waiter,
+                                .control = *control,
+                                .tcp_sockets = options.tcp_sockets,
+                                .is_chosen = options.allowed != transport::TransportFlags::all()});
         const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
             log(LogLevel::kDebug, "transport ", name, " at ",

@@ -13,10 +13,9 @@ namespace {
 
 Result<fakes::Member> verbs_member(Waiter& waiter, verbs::VerbsOptions options) {
     options.stream = tcp::TcpOptions().stream;
-    PCCL_ASSIGN_OR_RETURN(auto control,
-                          SocketControlPlane::create({.within_host = false,
-                                                      .interface = "127.0.0.0/8",
-                                                      .stream = options.stream}));
+    PCCL_ASSIGN_OR_RETURN(auto control, SocketControlPlane::create({.within_host = false,
+                                                                    .interface = "127.0.0.0/8",
+                                                                    .stream = options.stream}));
     PCCL_ASSIGN_OR_RETURN(const NetworkSide here, control->between_hosts());
     PCCL_ASSIGN_OR_RETURN(auto made, verbs::VerbsTransport::create(waiter, here, options));
     return fakes::Member{std::move(control), std::move(made)};
@@ -30,12 +29,11 @@ Candidate verbs_with(std::string name, const verbs::VerbsOptions& options) {
     return {std::move(name), [options] { return world(options); }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, TransportContract,
-                         testing::Values(verbs_with("one_port", {.hca = "=mlx5_0"}),
-                                         verbs_with("two_ports", {}),
-                                         verbs_with("two_ports_of_three_pairs",
-                                                    {.queue_pairs = 3})),
-                         candidate_name);
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, TransportContract,
+    testing::Values(verbs_with("one_port", {.hca = "=mlx5_0"}), verbs_with("two_ports", {}),
+                    verbs_with("two_ports_of_three_pairs", {.queue_pairs = 3})),
+    candidate_name);
 
 }  // namespace
 }  // namespace pccl::transport::contract

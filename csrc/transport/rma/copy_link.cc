@@ -115,8 +115,9 @@ Result<bool> RmaCopyLink::notify(std::span<const std::byte> notification) {
 
 Status RmaCopyLink::advance() {
     PCCL_TRY(check());
-    const Status sent = notifications_out_.send(*streams_.out);
-    return sent.is_ok() ? sent : status_.set(sent);
+    Status done = peer_->advance();
+    if (done.is_ok()) done = notifications_out_.send(*streams_.out);
+    return done.is_ok() ? done : status_.set(done);
 }
 
 Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
@@ -152,7 +153,7 @@ Status RmaCopyLink::move_some() {
 }
 
 Status RmaCopyLink::copy_some() {
-    if (moves_.empty() || moves_.front().is_of_gpu()) return Status::ok();
+    if (moves_.empty() || moves_.front().is_moved_by_device()) return Status::ok();
     const Batch batch = gather_batch(RmaPeer::kAtOnce);
     Move& first = moves_.front();
     const RmaCopied copied =
@@ -173,12 +174,13 @@ void RmaCopyLink::begin_copies() {
     while (in_flight_.size() < kMostInFlight && begin_copy()) moved_ = true;
 }
 
-/// Begins a copy; returns false where the front of the queue has to wait, or does not involve a
-/// GPU.
+/// Begins a copy; returns false where the front of the queue has to wait, or is not moved by a
+/// device.
 bool RmaCopyLink::begin_copy() {
     if (moves_.empty()) return false;
     const Move& first = moves_.front();
-    if (!first.is_of_gpu() || !first.failure.is_ok() || !first.post->status.is_ok()) return false;
+    if (!first.is_moved_by_device() || !first.failure.is_ok() || !first.post->status.is_ok())
+        return false;
     const Batch batch = gather_batch(peer_->most_in_flight(*first.memory, *first.here));
     InFlightBatch copy_in_flight{
         .copy = peer_->begin(first.memory, first.op, {first.here, pieces_}), .whole = {}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Link whose initiator copies by itself, on the thread that polls it. The peer takes no part; the
-// streams carry notifications alone.
+// Link whose initiator moves the bytes by itself: on the thread that polls it, or by a device (copy
+// engines of GPUs, RDMA). The peer takes no part; the streams carry notifications alone.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,8 @@ class RmaPeerMemory {
     /// Returns whether the registration lasts, as far as this process can see.
     [[nodiscard]] virtual bool is_open() const = 0;
     [[nodiscard]] virtual bool is_of_gpu() const { return false; }
+    /// Returns whether a device moves the bytes also between memories of hosts.
+    [[nodiscard]] virtual bool is_moved_by_device() const { return is_of_gpu(); }
 };
 
 /// One copy: pieces of one registration, within it; their `there` counts from its start, and may be
@@ -58,8 +60,10 @@ class RmaPeer {
     /// Opens a peer's memory. An error applies to the pieces that need it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
     virtual RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) = 0;
+    /// Makes progress on the peer's requests, where it has any. An error ends the link.
+    virtual Status advance() { return Status::ok(); }
 
-    // Copies in which one of the two sides is memory of a GPU:
+    // Copies by a device: one of the two sides is memory of a GPU, or is_moved_by_device():
 
     /// Returns the limit of one copy in flight, in bytes.
     [[nodiscard]] virtual std::size_t most_in_flight(const RmaPeerMemory& /*memory*/,
@@ -70,6 +74,8 @@ class RmaPeer {
     /// flight must land first.
     virtual std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory,
                                                    RmaOp op, const RmaPiecesHere& here);
+    /// Returns whether an event ends this process's sleeps when such a copy ends.
+    [[nodiscard]] virtual bool rings_at_end() const { return false; }
 };
 
 class PCCL_API RmaCopyLink final : public RmaLink {
@@ -88,7 +94,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
     [[nodiscard]] bool awaits_copies() const override {
-        return !in_flight_.empty() || !ordered_.is_empty();
+        return (!in_flight_.empty() || !ordered_.is_empty()) && !peer_->rings_at_end();
     }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
@@ -108,9 +114,9 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         std::size_t pieces = 0;   // pieces that wait
         std::uint64_t bytes = 0;  // total bytes
 
-        [[nodiscard]] bool is_of_gpu() const {
+        [[nodiscard]] bool is_moved_by_device() const {
             return here->kind == abi::MemoryKind::kGpu ||
-                   (memory != nullptr && memory->is_of_gpu());
+                   (memory != nullptr && memory->is_moved_by_device());
         }
         [[nodiscard]] bool takes(const RmaPost& next, const Registration& from,
                                  const Name& to) const {

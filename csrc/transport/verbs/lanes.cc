@@ -56,6 +56,11 @@ Status Lane::poll(const std::function<void(const WorkCompletion&)>& received) {
     while (true) {
         PCCL_ASSIGN_OR_RETURN(const auto completion, pair_->next());
         if (!completion) return Status::ok();
+        const bool is_send = (completion->id & QueuePair::kReceive) == 0;
+        if (completion->status != IBV_WC_SUCCESS && is_send) {
+            ++failed_;
+            if (!failure_) failure_ = *completion;
+        }
         if (completion->status != IBV_WC_SUCCESS)
             return Status::peer_lost(kNoRank,
                                      concat(pair_->port().name(), ": ", explain(*completion)));

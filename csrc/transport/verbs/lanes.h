@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -69,8 +70,17 @@ class Lane {
     Status post(ibv_send_wr& first) { return pair_->post(first); }
 
     /// Takes completions until there is none: calls `received` for each receive request. Returns
-    /// the error of the first failed request, with explain().
+    /// the error of the first failed request, with explain(); failure() has its completion.
     Status poll(const std::function<void(const WorkCompletion&)>& received);
+    /// Returns whether as many completions have come as requests were posted, after the queue pair
+    /// has failed: from the first failed request on, each has one.
+    [[nodiscard]] bool is_flushed() const {
+        return completed_ == posted_ || (failure_ && failure_->id + failed_ > posted_);
+    }
+    /// Returns the id of the last request that is complete, as are all before it.
+    [[nodiscard]] std::uint64_t completed() const { return completed_; }
+    [[nodiscard]] std::uint64_t posted() const { return posted_; }
+    [[nodiscard]] const std::optional<WorkCompletion>& failure() const { return failure_; }
 
    private:
     /// Requests between two that are signalled.
@@ -87,8 +97,10 @@ class Lane {
     std::uint64_t posted_ = 0;
     std::uint64_t completed_ = 0;
     std::uint64_t load_ = 0;
-    std::deque<LoadMark> marks_;  // one for each signalled request: bytes up to it
-    std::uint64_t unmarked_ = 0;  // bytes since the last signalled request
+    std::deque<LoadMark> marks_;             // one for each signalled request: bytes up to it
+    std::uint64_t unmarked_ = 0;             // bytes since the last signalled request
+    std::optional<WorkCompletion> failure_;  // the first
+    std::uint64_t failed_ = 0;               // send requests that failed
 };
 
 /// Queue pairs of one end.

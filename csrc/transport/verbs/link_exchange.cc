@@ -142,6 +142,20 @@ Result<LinkEnd> LinkEnd::parse(std::string_view bytes) {
     return end;
 }
 
+std::string serialise_lane(const LaneEnd& lane) {
+    ByteWriter out;
+    out.u8(lane.device);
+    write_pair(lane.pair, out);
+    return out.take();
+}
+
+Result<LaneEnd> parse_lane(std::string_view bytes) {
+    ByteReader in(bytes);
+    PCCL_ASSIGN_OR_RETURN(const LaneEnd lane, read_lane(in, LinkEnd::kMostDevices));
+    PCCL_TRY(in.finish());
+    return lane;
+}
+
 std::string message_of(const Result<LinkEnd>& end) {
     ByteWriter body;
     body.u8(static_cast<std::uint8_t>(end.is_ok() ? MessageKind::kEnd : MessageKind::kRefusal));

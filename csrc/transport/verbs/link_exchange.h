@@ -55,6 +55,10 @@ struct LinkEnd {
     static Result<LinkEnd> parse(std::string_view bytes);
 };
 
+/// Serialises one lane, and parses it from bytes of any origin.
+[[nodiscard]] std::string serialise_lane(const LaneEnd& lane);
+[[nodiscard]] Result<LaneEnd> parse_lane(std::string_view bytes);
+
 /// Serialises the message of an end, with its length.
 [[nodiscard]] std::string message_of(const Result<LinkEnd>& end);
 

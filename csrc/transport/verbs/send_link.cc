@@ -43,7 +43,7 @@ Result<std::size_t> VerbsSendLink::send_gathered(ChannelId channel, std::span<co
         idle_ = 0;
         return taken;
     }
-    PCCL_TRY(look_idle());
+    PCCL_TRY(look_now_and_then());
     return taken;
 }
 
@@ -191,7 +191,7 @@ Status VerbsSendLink::poll() {
     return Status::ok();
 }
 
-Status VerbsSendLink::look_idle() {
+Status VerbsSendLink::look_now_and_then() {
     if (++idle_ % Lanes::kFreeLooks == 0) {
         if (const Status failed = parts_.lanes.check(); !failed.is_ok()) return fail(failed);
     }

@@ -52,6 +52,10 @@ class VerbsSendLink final : public SendLink {
     Result<bool> flush(ChannelId channel) override;
     Status look() override;
     void abort(const Status& reason) override;
+    [[nodiscard]] Rank peer() const { return parts_.peer; }
+    [[nodiscard]] const std::string& peer_name() const { return parts_.peer_name; }
+    /// Checks the devices and the peer now and then, for a caller that waits.
+    Status look_now_and_then();
 
    private:
     /// Positions count the bytes of a stream from its beginning.
@@ -79,7 +83,6 @@ class VerbsSendLink final : public SendLink {
     Status poll();
     /// Returns the reason why the link is broken, once it is known; ok until then.
     Status fail(const Status& fault);
-    Status look_idle();
     [[nodiscard]] const CreditPage& credits() const {
         return *reinterpret_cast<const CreditPage*>(parts_.credits.data());
     }

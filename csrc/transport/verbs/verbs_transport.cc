@@ -12,6 +12,7 @@
 #include "csrc/transport/verbs/port_choice.h"
 #include "csrc/transport/verbs/recv_link.h"
 #include "csrc/transport/verbs/send_link.h"
+#include "csrc/transport/verbs/verbs_rma.h"
 
 namespace pccl::transport::verbs {
 namespace {
@@ -220,6 +221,13 @@ Result<std::unique_ptr<PendingConnect>> VerbsTransport::connect(const PeerAddres
             here_.proven, waiter_));
     return std::unique_ptr<PendingConnect>(
         std::make_unique<VerbsPendingConnect>(*this, request, std::move(handshake)));
+}
+
+Result<std::shared_ptr<RmaTransport>> VerbsTransport::one_sided() {
+    const std::lock_guard lock(mutex_);
+    if (one_sided_ == nullptr)
+        one_sided_ = std::make_shared<VerbsRma>(ports_, options_.queue_pairs);
+    return one_sided_;
 }
 
 void VerbsTransport::accept(Arrival arrival, LinkReceiver& receiver) {

@@ -15,13 +15,13 @@
 
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "csrc/base/ids.h"
 #include "csrc/transport/control/routed_handshake.h"
 #include "csrc/transport/control/sides.h"
-#include "csrc/transport/rma/over_links.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/link_exchange.h"
 #include "csrc/transport/verbs/port.h"
@@ -55,7 +55,7 @@ class PCCL_API VerbsTransport final : public Transport {
                                                     const Secret& secret) override;
     void accept(Arrival arrival, LinkReceiver& receiver) override;
     void advance(LinkReceiver& receiver) override;
-    [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
+    [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override;
 
     [[nodiscard]] const std::vector<std::shared_ptr<Port>>& ports() const { return ports_; }
 
@@ -83,7 +83,8 @@ class PCCL_API VerbsTransport final : public Transport {
     const VerbsOptions options_;
     std::vector<std::shared_ptr<Port>> ports_;
     std::list<Expected> expected_;
-    const std::shared_ptr<RmaTransport> one_sided_ = std::make_shared<RmaOverLinks>();
+    std::mutex mutex_;
+    std::shared_ptr<RmaTransport> one_sided_;  // created on first use; guarded by mutex_
 };
 
 /// Returns the bytes of each ring of a link in a group of so many ranks: a power of two from 64 KiB

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/verbs/registrations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/fork.h"
+#include "csrc/base/text/text.h"
+
+namespace pccl::transport::verbs {
+namespace {
+
+// Registrations that are put aside while the device hands out keys that were published before.
+constexpr std::size_t kMostAside = 256;
+
+}  // namespace
+
+/// Registration with all devices.
+class Registrations::DeviceRegistration final : public Registration {
+   public:
+    DeviceRegistration(const Memory& memory, std::shared_ptr<Registrations> owner,
+                       std::vector<MemoryRegion> regions)
+        : memory_(memory), owner_(std::move(owner)), regions_(std::move(regions)) {}
+    ~DeviceRegistration() override {
+        // Once the regions are gone, too, no device reads or writes the memory any more.
+        if (!made_in_.is_child()) owner_->erase(memory_.data, this);
+    }
+    DeviceRegistration(const DeviceRegistration&) = delete;
+    DeviceRegistration& operator=(const DeviceRegistration&) = delete;
+
+    [[nodiscard]] const Memory& memory() const override { return memory_; }
+    [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
+    Status describe(const MemoryIdentity& identity) {
+        descriptor_ = descriptor_of(memory_, identity);
+        RemoteKey key{.address = reinterpret_cast<std::uint64_t>(memory_.data), .devices = {}};
+        for (const MemoryRegion& region : regions_)
+            if (key.devices.size() < RemoteKey::kMostDevices) key.devices.push_back(region->rkey);
+        return add_remote_key(descriptor_, key);
+    }
+
+   private:
+    const ForkMark made_in_;
+    const Memory memory_;
+    const std::shared_ptr<Registrations> owner_;
+    const std::vector<MemoryRegion> regions_;
+    abi::MemoryDescriptor descriptor_{};
+};
+
+Registrations::Registrations(std::vector<std::shared_ptr<Adapter>> adapters)
+    : adapters_(std::move(adapters)), published_(adapters_.size()) {}
+
+Result<std::unique_ptr<Registration>> Registrations::add(const Memory& memory,
+                                                         const MemoryIdentity& identity) {
+    PCCL_TRY(check_memory(memory, identity));
+    if (memory.kind != abi::MemoryKind::kHost)
+        return Status::unsupported("RDMA reaches memory of the host alone, not of GPUs");
+    std::vector<MemoryRegion> regions;
+    RegisteredRange range{.bytes = memory.bytes, .local_keys = {}};
+    for (std::size_t device = 0; device < adapters_.size(); ++device) {
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region,
+                              register_anew(device, {memory.data, memory.bytes}));
+        range.local_keys.push_back(region->lkey);
+        regions.push_back(std::move(region));
+    }
+    auto registration =
+        std::make_unique<DeviceRegistration>(memory, shared_from_this(), std::move(regions));
+    range.owner = registration.get();
+    insert(memory, std::move(range));
+    PCCL_TRY(registration->describe(identity));
+    return std::unique_ptr<Registration>(std::move(registration));
+}
+
+Result<MemoryRegion> Registrations::register_anew(std::size_t device, std::span<std::byte> memory) {
+    std::vector<MemoryRegion> aside;
+    while (aside.size() < kMostAside) {
+        PCCL_ASSIGN_OR_RETURN(MemoryRegion region, adapters_[device]->add(memory, Access::kPeer));
+        const std::lock_guard lock(mutex_);
+        if (published_[device].insert(region->rkey).second) return region;
+        aside.push_back(std::move(region));
+    }
+    return Status::resource_exhausted(
+        concat("the RDMA device ", adapters_[device]->name(),
+               " has no key left that peers have not had before; restart the process"));
+}
+
+void Registrations::insert(const Memory& memory, RegisteredRange range) {
+    const std::lock_guard lock(mutex_);
+    ranges_.emplace(memory.data, std::move(range));
+}
+
+void Registrations::erase(const std::byte* data, const DeviceRegistration* owner) {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = ranges_.equal_range(data);
+    const auto found =
+        std::find_if(first, last, [&](const auto& each) { return each.second.owner == owner; });
+    if (found != last) ranges_.erase(found);
+}
+
+Result<LocalPiece> Registrations::find(const std::byte* address, std::size_t device) const {
+    const std::lock_guard lock(mutex_);
+    // A registration that begins earlier may reach further than a later one.
+    for (auto next = ranges_.upper_bound(address); next != ranges_.begin();) {
+        --next;
+        const auto offset = static_cast<std::size_t>(address - next->first);
+        if (offset < next->second.bytes)
+            return LocalPiece{next->second.local_keys[device], next->second.bytes - offset};
+    }
+    return Status::invalid_argument("local memory that is not registered with an RDMA device");
+}
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory of this process that is registered with its RDMA devices.
+//
+// A device's registration belongs to one Registration and ends with it: it is never shared or kept
+// for later, so memory that was freed and mapped anew is never reached through an old one, and a
+// peer's access ends at that moment. (A cache of registrations by pages, as NCCL has it, would need
+// to see each unmapping, and would let peers reach the neighbours of a memory in its first and last
+// page.) Devices use the keys of ended registrations again. A new registration therefore takes no
+// key that this process has published before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include <pccl/status.h>
+#include "csrc/transport/rma.h"
+#include "csrc/transport/verbs/adapter.h"
+#include "csrc/transport/verbs/memory_key.h"
+
+namespace pccl::transport::verbs {
+
+/// Local memory as one device reaches it.
+struct LocalPiece {
+    std::uint32_t key = 0;
+    std::size_t bytes = 0;  // from the address on
+};
+
+/// Registrations by address. Thread-safe.
+class Registrations : public std::enable_shared_from_this<Registrations> {
+   public:
+    explicit Registrations(std::vector<std::shared_ptr<Adapter>> adapters);
+
+    /// Registers a memory of the host. Errors as of RmaTransport::add().
+    Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
+    /// Finds the registration that contains `address`, for a device by its index. kInvalidArgument
+    /// where there is none.
+    [[nodiscard]] Result<LocalPiece> find(const std::byte* address, std::size_t device) const;
+    [[nodiscard]] std::span<const std::shared_ptr<Adapter>> adapters() const { return adapters_; }
+
+   private:
+    class DeviceRegistration;
+    struct RegisteredRange {
+        const DeviceRegistration* owner = nullptr;
+        std::size_t bytes = 0;
+        std::vector<std::uint32_t> local_keys;  // by device
+    };
+    /// Registers with one device, under a key that is new.
+    Result<MemoryRegion> register_anew(std::size_t device, std::span<std::byte> memory);
+    void insert(const Memory& memory, RegisteredRange range);
+    void erase(const std::byte* data, const DeviceRegistration* owner);
+
+    const std::vector<std::shared_ptr<Adapter>> adapters_;
+    mutable std::mutex mutex_;
+    std::multimap<const std::byte*, RegisteredRange> ranges_;   // guarded by mutex_
+    std::vector<std::unordered_set<std::uint32_t>> published_;  // by device; so is this
+};
+
+}  // namespace pccl::transport::verbs

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csrc/transport/verbs/rma_peer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <pccl/deadline.h>
+#include "csrc/base/log/log.h"
+#include "csrc/base/text/text.h"
+
+namespace pccl::transport::verbs {
+namespace {
+
+constexpr QueueDepths kInitiator{.sends = 256, .receives = 1};
+constexpr QueueDepths kResponder{.sends = 1, .receives = 1};
+// Bytes of one request; devices allow 1 GiB and more.
+constexpr std::size_t kLongestRequest = 1 * kMiB;
+constexpr Duration kEndTimeout = std::chrono::seconds(1);
+
+/// Returns the error of one request, or ok where the path failed and another may work.
+Status error_of(const WorkCompletion& completion) {
+    switch (completion.status) {
+        case IBV_WC_REM_ACCESS_ERR:
+        case IBV_WC_REM_INV_REQ_ERR:
+            return Status::unavailable(
+                "the peer has ended the registration of the memory, or never made it");
+        case IBV_WC_LOC_PROT_ERR:
+        case IBV_WC_LOC_LEN_ERR:
+            return Status::invalid_argument(explain(completion));
+        default:
+            return Status::ok();
+    }
+}
+
+}  // namespace
+
+/// Copy of a batch, which ends when all its requests are complete.
+class VerbsPeer::VerbsInFlightCopy final : public RmaInFlightCopy {
+   public:
+    VerbsInFlightCopy(VerbsPeer& peer, std::shared_ptr<VerbsCopy> copy)
+        : peer_(peer), copy_(std::move(copy)) {}
+    ~VerbsInFlightCopy() override {
+        if (copy_->left > 0) peer_.end_requests();
+    }
+    VerbsInFlightCopy(const VerbsInFlightCopy&) = delete;
+    VerbsInFlightCopy& operator=(const VerbsInFlightCopy&) = delete;
+
+    RmaCopied finish() override {
+        const Status link = peer_.progress();
+        if (!link.is_ok()) return {.link = link, .pieces = {}};
+        if (copy_->left > 0) return {.link = {}, .pieces = {}, .later = true};
+        return {.link = {}, .pieces = copy_->status};
+    }
+
+   private:
+    VerbsPeer& peer_;
+    const std::shared_ptr<VerbsCopy> copy_;
+};
+
+VerbsPeer::VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in,
+                     std::shared_ptr<Registrations> registrations,
+                     std::vector<std::shared_ptr<Port>> ports, int pairs_of_port)
+    : out_(out),
+      mailbox_(out, in),
+      registrations_(std::move(registrations)),
+      ports_(std::move(ports)),
+      lanes_(
+          std::min(ports_.size() * static_cast<std::size_t>(pairs_of_port), LinkEnd::kMostLanes)) {}
+
+Result<std::shared_ptr<RmaPeerMemory>> VerbsPeer::open(const abi::MemoryDescriptor& memory) {
+    PCCL_ASSIGN_OR_RETURN(RemoteKey key, remote_key_of(memory));
+    return std::shared_ptr<RmaPeerMemory>(
+        std::make_shared<VerbsMemory>(std::move(key), memory.bytes));
+}
+
+RmaCopied VerbsPeer::copy(RmaPeerMemory&, const RmaCopy&) {
+    return {.link = {}, .pieces = Status::internal("an RDMA device moves all bytes")};
+}
+
+std::unique_ptr<RmaInFlightCopy> VerbsPeer::begin(const std::shared_ptr<RmaPeerMemory>& memory,
+                                                  RmaOp op, const RmaPiecesHere& here) {
+    auto copy = std::make_shared<VerbsCopy>();
+    auto requests = requests_of(std::static_pointer_cast<VerbsMemory>(memory), op, here, copy);
+    if (!requests.is_ok())
+        return std::make_unique<RmaEnded>(RmaCopied{.link = {}, .pieces = requests.status()});
+    copy->left = requests->size();
+    for (VerbsRequest& request : *requests) waiting_.push_back(std::move(request));
+    // An error ends the link at the next finish().
+    static_cast<void>(post_waiting());
+    return std::make_unique<VerbsInFlightCopy>(*this, std::move(copy));
+}
+
+Result<std::vector<VerbsRequest>> VerbsPeer::requests_of(
+    const std::shared_ptr<VerbsMemory>& memory, RmaOp op, const RmaPiecesHere& here,
+    const std::shared_ptr<VerbsCopy>& copy) const {
+    std::vector<VerbsRequest> requests;
+    requests.reserve(here.pieces.size());
+    for (const sys::ProcessPiece& piece : here.pieces) {
+        std::size_t done = 0;
+        while (done < piece.here.size()) {
+            std::byte* const from = piece.here.data() + done;
+            // Adjacent pieces may lie in several registrations.
+            PCCL_ASSIGN_OR_RETURN(const LocalPiece local, registrations_->find(from, 0));
+            const std::size_t bytes =
+                std::min({piece.here.size() - done, local.bytes, kLongestRequest});
+            requests.push_back({.op = op,
+                                .here = from,
+                                .there = memory->key().address + piece.there + done,
+                                .bytes = static_cast<std::uint32_t>(bytes),
+                                .memory = memory,
+                                .copy = copy});
+            done += bytes;
+        }
+    }
+    return requests;
+}
+
+Status VerbsPeer::advance() {
+    PCCL_TRY(answer_messages());
+    PCCL_TRY(progress());
+    return mailbox_.send();
+}
+
+Status VerbsPeer::progress() {
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+        if (lanes_[i].state == RmaLane::State::kOpen) PCCL_TRY(finish_requests(i));
+    const bool is_waiting =
+        !waiting_.empty() ||
+        std::ranges::any_of(lanes_, [](const RmaLane& lane) { return !lane.posted.empty(); });
+    if (!is_waiting) return Status::ok();
+    PCCL_TRY(out_.look_now_and_then());
+    return post_waiting();
+}
+
+Status VerbsPeer::finish_requests(std::size_t index) {
+    RmaLane& lane = lanes_[index];
+    const Status polled = lane.lane->poll([](const WorkCompletion&) {});
+    const std::uint64_t end =
+        lane.lane->failure() ? lane.lane->failure()->id : lane.lane->completed() + 1;
+    for (; lane.first_id < end && !lane.posted.empty(); ++lane.first_id) {
+        --lane.posted.front().copy->left;
+        lane.posted.pop_front();
+    }
+    if (polled.is_ok()) return polled;
+    // A failed queue itself ends the link.
+    if (!lane.lane->failure()) return polled;
+    finish_failed(lane);
+    return Status::ok();
+}
+
+/// Ends the request that broke the lane, and puts the others back.
+void VerbsPeer::finish_failed(RmaLane& lane) {
+    const WorkCompletion failure = *lane.lane->failure();
+    const Status error = error_of(failure);
+    if (!error.is_ok() && !lane.posted.empty()) {
+        VerbsRequest& failed = lane.posted.front();
+        if (error.code() == StatusCode::kUnavailable) failed.memory->end();
+        if (failed.copy->status.is_ok()) failed.copy->status = error;
+        --failed.copy->left;
+        lane.posted.pop_front();
+    }
+    const std::string name = lane.lane->pair().port().name();
+    // The queue pair must be gone before its requests are posted on another one.
+    lane.lane.reset();
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(lane.posted.begin()),
+                    std::make_move_iterator(lane.posted.end()));
+    lane.posted.clear();
+    lane.state = RmaLane::State::kClosed;
+    if (error.is_ok()) give_up(lane, concat(name, ": ", explain(failure)));
+}
+
+void VerbsPeer::give_up(RmaLane& lane, std::string reason) {
+    lane.state = RmaLane::State::kBroken;
+    lane.failure = std::move(reason);
+    log(LogLevel::kWarning, "RDMA access to ", out_.peer_name(), " loses a path: ", lane.failure);
+}
+
+Status VerbsPeer::post_waiting() {
+    while (!waiting_.empty()) {
+        RmaLane* const lane = best_lane();
+        if (lane != nullptr) {
+            PCCL_TRY(post_chain(*lane));
+            continue;
+        }
+        const bool is_any_open = std::ranges::any_of(lanes_, [](const RmaLane& each) {
+            return each.state == RmaLane::State::kOpen || each.state == RmaLane::State::kOpening;
+        });
+        for (std::size_t i = 0; i < lanes_.size(); ++i)
+            if (lanes_[i].state == RmaLane::State::kClosed) PCCL_TRY(open_lane(i));
+        if (is_any_open || std::ranges::any_of(lanes_, [](const RmaLane& each) {
+                return each.state != RmaLane::State::kBroken;
+            }))
+            break;
+        return Status::peer_lost(out_.peer(), concat(out_.peer_name(), ": no RDMA path is left; ",
+                                                     lanes_.front().failure));
+    }
+    return mailbox_.send();
+}
+
+VerbsPeer::RmaLane* VerbsPeer::best_lane() {
+    RmaLane* best = nullptr;
+    for (RmaLane& each : lanes_) {
+        if (each.state != RmaLane::State::kOpen || each.lane->free_slots() < 1) continue;
+        if (best == nullptr || each.lane->load() < best->lane->load()) best = &each;
+    }
+    return best;
+}
+
+Status VerbsPeer::post_chain(RmaLane& lane) {
+    std::array<ibv_send_wr, kChain> chain;
+    std::array<ibv_sge, kChain> pieces;
+    Lane& to = *lane.lane;
+    const std::size_t count =
+        std::min({waiting_.size(), kChain, static_cast<std::size_t>(to.free_slots())});
+    for (std::size_t i = 0; i < count; ++i) {
+        VerbsRequest& request = waiting_[i];
+        const auto local = registrations_->find(request.here, to.device());
+        if (!local.is_ok()) return local.status();
+        pieces[i] = {.addr = reinterpret_cast<std::uint64_t>(request.here),
+                     .length = request.bytes,
+                     .lkey = local->key};
+        const std::vector<std::uint32_t>& keys = request.memory->key().devices;
+        ibv_send_wr& posted = chain[i];
+        posted = {};
+        posted.next = i + 1 < count ? &chain[i + 1] : nullptr;
+        posted.sg_list = &pieces[i];
+        posted.num_sge = 1;
+        posted.opcode = request.op == RmaOp::kRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+        posted.wr.rdma = {.remote_addr = request.there,
+                          .rkey = keys[std::min(to.peer_device(), keys.size() - 1)]};
+        if (request.op == RmaOp::kWrite && request.bytes <= to.pair().inline_bytes())
+            posted.send_flags |= IBV_SEND_INLINE;
+        to.prepare(posted, i + 1 == count);
+    }
+    const Status done = to.post(chain.front());
+    if (!done.is_ok()) return done;
+    for (std::size_t i = 0; i < count; ++i) {
+        lane.posted.push_back(std::move(waiting_.front()));
+        waiting_.pop_front();
+    }
+    return Status::ok();
+}
+
+std::size_t VerbsPeer::device_of(const Port& port) const {
+    const auto adapters = registrations_->adapters();
+    return static_cast<std::size_t>(std::ranges::find(adapters, port.adapter) - adapters.begin());
+}
+
+Status VerbsPeer::open_lane(std::size_t index) {
+    RmaLane& lane = lanes_[index];
+    const std::shared_ptr<Port> port = port_of(index);
+    Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(port, kInitiator);
+    if (!pair.is_ok()) {
+        give_up(lane, std::string(pair.status().message()));
+        return Status::ok();
+    }
+    const std::size_t device = device_of(*port);
+    lane.lane.emplace(std::move(pair).value(), device);
+    lane.first_id = 1;
+    lane.state = RmaLane::State::kOpening;
+    mailbox_.add({.kind = RmaMessage::Kind::kOpen,
+                  .lane = static_cast<std::uint8_t>(index),
+                  .failure = {},
+                  .end = {.device = static_cast<std::uint8_t>(device),
+                          .pair = lane.lane->pair().address()}});
+    return Status::ok();
+}
+
+Status VerbsPeer::answer_messages() {
+    while (true) {
+        PCCL_ASSIGN_OR_RETURN(const auto message, mailbox_.next());
+        if (!message) return Status::ok();
+        if (message->kind == RmaMessage::Kind::kOpen)
+            mailbox_.add(open_for_peer(*message));
+        else
+            PCCL_TRY(take_opened(*message));
+    }
+}
+
+RmaMessage VerbsPeer::open_for_peer(const RmaMessage& request) {
+    RmaMessage answer{
+        .kind = RmaMessage::Kind::kOpened, .lane = request.lane, .failure = {}, .end = request.end};
+    std::unique_ptr<QueuePair>& responder = responders_[request.lane];
+    responder.reset();
+    const std::shared_ptr<Port> port = port_of(request.lane);
+    auto pair = QueuePair::create(port, kResponder);
+    answer.failure = pair.is_ok() ? (*pair)->connect(request.end.pair) : pair.status();
+    if (!answer.failure.is_ok()) return answer;
+    responder = std::move(pair).value();
+    answer.end = {.device = static_cast<std::uint8_t>(device_of(*port)),
+                  .pair = responder->address()};
+    return answer;
+}
+
+Status VerbsPeer::take_opened(const RmaMessage& message) {
+    if (message.lane >= lanes_.size() || lanes_[message.lane].state != RmaLane::State::kOpening)
+        return Status::peer_lost(
+            out_.peer(), concat(out_.peer_name(), " opened an RDMA path that was not requested"));
+    RmaLane& lane = lanes_[message.lane];
+    Status opened = message.failure;
+    if (opened.is_ok()) opened = lane.lane->connect(message.end);
+    if (!opened.is_ok()) {
+        lane.lane.reset();
+        give_up(lane, std::string(opened.message()));
+        return post_waiting();
+    }
+    lane.state = RmaLane::State::kOpen;
+    return post_waiting();
+}
+
+void VerbsPeer::end_requests() {
+    if (std::exchange(is_ended_, true)) return;
+    const Deadline deadline = Deadline::after(kEndTimeout);
+    for (RmaLane& lane : lanes_) {
+        if (lane.state != RmaLane::State::kOpen) continue;
+        lane.lane->pair().fail();
+        // Every request completes, successfully or not. Its completion is the end of its accesses.
+        while (!lane.lane->is_flushed() && !deadline.passed())
+            static_cast<void>(lane.lane->poll([](const WorkCompletion&) {}));
+        lane.lane.reset();
+        lane.posted.clear();
+        lane.state = RmaLane::State::kClosed;
+    }
+    waiting_.clear();
+}
+
+}  // namespace pccl::transport::verbs

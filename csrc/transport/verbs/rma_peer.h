@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// One-sided access to a peer by RDMA reads and writes.
+//
+// Reads and writes use queue pairs of their own, which the initiator opens when it first needs one
+// (rma_messages.h): a request to memory whose registration has ended breaks its queue pair, and
+// must not break the streams. The error is that of the request alone. The requests behind it are
+// posted again, on another queue pair or once a new one is open, which is harmless: until a request
+// is complete, the bytes of its target are any mixture of old and new.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/verbs/lanes.h"
+#include "csrc/transport/verbs/memory_key.h"
+#include "csrc/transport/verbs/port.h"
+#include "csrc/transport/verbs/recv_link.h"
+#include "csrc/transport/verbs/registrations.h"
+#include "csrc/transport/verbs/rma_messages.h"
+#include "csrc/transport/verbs/send_link.h"
+
+namespace pccl::transport::verbs {
+
+/// Registration of the peer.
+class VerbsMemory final : public RmaPeerMemory {
+   public:
+    VerbsMemory(RemoteKey key, std::uint64_t bytes) : key_(std::move(key)), bytes_(bytes) {}
+
+    [[nodiscard]] bool is_open() const override { return is_open_; }
+    [[nodiscard]] bool is_moved_by_device() const override { return true; }
+    [[nodiscard]] const RemoteKey& key() const { return key_; }
+    void end() { is_open_ = false; }
+
+   private:
+    const RemoteKey key_;
+    const std::uint64_t bytes_;
+    bool is_open_ = true;
+};
+
+/// State of the requests of one copy.
+struct VerbsCopy {
+    std::size_t left = 0;  // requests that are not complete
+    Status status;         // of the first that failed
+};
+
+/// Read or write of one piece.
+struct VerbsRequest {
+    RmaOp op = RmaOp::kRead;
+    std::byte* here = nullptr;
+    std::uint64_t there = 0;  // address in the peer's process
+    std::uint32_t bytes = 0;
+    std::shared_ptr<VerbsMemory> memory;
+    std::shared_ptr<VerbsCopy> copy;
+};
+
+class VerbsPeer final : public RmaPeer {
+   public:
+    /// Both links lead to the peer and outlive this; so do the ports' waiters.
+    VerbsPeer(VerbsSendLink& out, VerbsRecvLink& in, std::shared_ptr<Registrations> registrations,
+              std::vector<std::shared_ptr<Port>> ports, int pairs_of_port);
+
+    Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) override;
+    /// Is never called: devices move all bytes.
+    RmaCopied copy(RmaPeerMemory& memory, const RmaCopy& wanted) override;
+    std::unique_ptr<RmaInFlightCopy> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
+                                           const RmaPiecesHere& here) override;
+    Status advance() override;
+    [[nodiscard]] bool rings_at_end() const override { return true; }
+
+   private:
+    class VerbsInFlightCopy;
+    static constexpr std::size_t kChain = 32;  // requests of one doorbell
+    /// Lane of the initiator.
+    struct RmaLane {
+        enum class State { kClosed, kOpening, kOpen, kBroken };
+        State state = State::kClosed;
+        std::optional<Lane> lane;         // set while opening and open
+        std::deque<VerbsRequest> posted;  // in the order of their ids
+        std::uint64_t first_id = 1;       // of the first of these
+        std::string failure;              // of a broken one
+    };
+
+    Result<std::vector<VerbsRequest>> requests_of(const std::shared_ptr<VerbsMemory>& memory,
+                                                  RmaOp op, const RmaPiecesHere& here,
+                                                  const std::shared_ptr<VerbsCopy>& copy) const;
+    /// Completes requests and posts waiting ones. An error ends the link.
+    Status progress();
+    Status finish_requests(std::size_t index);
+    void finish_failed(RmaLane& lane);
+    Status post_waiting();
+    Status post_chain(RmaLane& lane);
+    void give_up(RmaLane& lane, std::string reason);
+    RmaLane* best_lane();
+    Status open_lane(std::size_t index);
+    Status answer_messages();
+    RmaMessage open_for_peer(const RmaMessage& request);
+    Status take_opened(const RmaMessage& message);
+    /// Ends all requests: afterwards no device reads or writes local memory for this peer.
+    void end_requests();
+    [[nodiscard]] std::shared_ptr<Port> port_of(std::size_t lane) const {
+        return ports_[lane % ports_.size()];
+    }
+    [[nodiscard]] std::size_t device_of(const Port& port) const;
+
+    VerbsSendLink& out_;
+    RmaMailbox mailbox_;
+    const std::shared_ptr<Registrations> registrations_;
+    const std::vector<std::shared_ptr<Port>> ports_;
+    std::vector<RmaLane> lanes_;
+    std::array<std::unique_ptr<QueuePair>, LinkEnd::kMostLanes> responders_;
+    std::deque<VerbsRequest> waiting_;
+    bool is_ended_ = false;
+};
+
+}  // namespace pccl::transport::verbs
