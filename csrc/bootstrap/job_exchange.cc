@@ -79,13 +79,14 @@ Status nobody_said(Store& store, int size) {
     const std::vector<Rank> silent = silent_in(store, kDigestKey, size);
     if (silent.empty()) {
         const Rank idle = idle_gatherer_in(store, kDigestKey, size);
-        return Status::timeout(concat("timed out: rank ", idle,
-                                      " has not passed on what others found; is it stopped?"),
-                               idle);
+        return Status::timeout(
+            concat("timed out: rank ", idle,
+                   " has not forwarded the topologies of other ranks; is it stopped?"),
+            idle);
     }
     return Status::timeout(
         concat("timed out: ", listed(silent), silent.size() > 1 ? " have" : " has",
-               " not said what topology was found; is every rank running?"),
+               " not published a topology; is every rank running?"),
         silent.front());
 }
 

@@ -169,7 +169,8 @@ Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t m
         if (more.empty()) return Status::invalid_argument("a text that ends early");
         text += more;
     }
-    if (text.size() != bytes) return Status::invalid_argument("a text longer than it says");
+    if (text.size() != bytes)
+        return Status::invalid_argument("a text is longer than its stated length");
     return text;
 }
 

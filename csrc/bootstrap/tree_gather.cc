@@ -110,7 +110,7 @@ void remove_contribution(Store& store, const std::string& key, Rank self, int si
 
 Status unreadable(Rank rank, const Status& why) {
     return Status::peer_lost(
-        rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
+        rank, concat("rank ", rank, " publishes an entry that cannot be read: ", why.message()));
 }
 
 }  // namespace pccl::bootstrap

@@ -61,7 +61,7 @@ Status check_item(const Item& item) {
         return Status::invalid_argument(
             concat("no collective and algorithm: '", item.collective.substr(0, kLongestShown),
                    item.algorithm.empty() ? "" : "=", item.algorithm.substr(0, kLongestShown),
-                   "'; ask for algorithms as in all_reduce=ring,all_gather=bruck"));
+                   "'; name algorithms as in all_reduce=ring,all_gather=bruck"));
     const Names names = names_of(*kind, *schedule::built_in());
     if (!is_built_in(item.algorithm) || has(names, item.algorithm)) return Status::ok();
     return Status::invalid_argument(

@@ -107,7 +107,7 @@ Result<std::shared_ptr<Store>> Communicator::agree_on_space(const std::string& n
     PCCL_TRY(offers.status());
     if (size() == 1) return std::shared_ptr<Store>();
     if (options_.store == nullptr)
-        return Status::unavailable(concat("group ", this->name(), " has no store to meet at"));
+        return Status::unavailable(concat("group ", this->name(), " has no rendezvous store"));
     return bootstrap::prefixed(options_.store, concat("space/", number));
 }
 

@@ -171,7 +171,7 @@ Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collecti
     if (is_wanted && !is_possible)
         return Status::unsupported(
             "a schedule for blocks of several lengths, or of lengths that "
-            "only some ranks know");
+            "only some ranks have");
     if (is_wanted || !is_possible) return wanted.schedule;
     // Programs would wrap them (launch_program()); the kernels do not.
     if (averages_integers(collective)) return schedule::SourcePtr();
@@ -198,7 +198,7 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
     std::string why = preferred.empty() ? "a capsule that was loaded for this size"
-                                        : "the group's options ask for it";
+                                        : "the group's options request it";
     kernels::Plan plan{.blocks = preferences_.most_blocks};
     if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
         plan = planned->plan;

@@ -293,9 +293,9 @@ void Runtime::arrived(transport::Arrival arrival) {
     if (transport != nullptr && (shares || from.service == transport::Service::kLink))
         return transport->accept(std::move(arrival), *this);
     refused("control",
-            Status::invalid_argument(
-                concat(peer_name(from.request.source), " asks for what there is not here: service ",
-                       static_cast<int>(from.service), " of transport ", int{from.transport})));
+            Status::invalid_argument(concat(peer_name(from.request.source), " requests service ",
+                                            static_cast<int>(from.service), " of transport ",
+                                            int{from.transport}, ", which does not exist here")));
 }
 
 Status Runtime::watch(int fd) {

@@ -115,9 +115,9 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
     if (names.empty()) return transport::TransportFlags::all();
     auto flags = transport::TransportFlags::parse(names);
     if (flags.is_ok() && (*flags & all_kinds()) == *flags) return flags;
-    return Status::invalid_argument(concat("\"", names.substr(0, kLongestShown),
-                                           "\" asks for a transport that is not there; there are ",
-                                           all_kinds().to_string()));
+    return Status::invalid_argument(concat(
+        "\"", names.substr(0, kLongestShown),
+        "\" names a transport that does not exist here; there are ", all_kinds().to_string()));
 }
 
 Result<Network> make_network(const NetworkOptions& options, transport::Waiter& waiter) {

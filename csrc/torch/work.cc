@@ -127,8 +127,8 @@ Status PcclWork::keep(const Staging& staging, bool may_fail_alone) const {
     if (kept.is_ok() || !may_fail_alone) return kept;
     if (const auto communicator = communicator_.lock())
         communicator->abort(
-            Status::mismatch(rank_, concat("rank ", rank_, " refused what came for it in ", title_,
-                                           " #", sequence_, ": ", kept.message())));
+            Status::mismatch(rank_, concat("rank ", rank_, " refused the data that it received in ",
+                                           title_, " #", sequence_, ": ", kept.message())));
     return kept;
 }
 

@@ -49,7 +49,7 @@ def expect_sum(rank: int, ranks: int, numel: int) -> None:
 
 def use_each(rank: int, ranks: int, store: Any) -> None:
     meet(rank, ranks, store)
-    with pytest.raises(pccl.UnavailableError, match="have not met"):
+    with pytest.raises(pccl.UnavailableError, match="are not connected"):
         pccl.explain("all_reduce", 4096, device="cuda")
     for capsule in capsules_for(ranks):
         pccl.capsule.load_capsule(capsule, sizes="4KB..")

@@ -346,7 +346,7 @@ def with_few_blocks(rank: int, world_size: int, store: Any) -> None:
 
 def with_different_blocks(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store, options=pccl.Options(max_blocks=8 + rank))
-    with pytest.raises(pccl.MismatchError, match=r"asks for at most \d+ blocks"):
+    with pytest.raises(pccl.MismatchError, match=r"requests at most \d+ blocks"):
         dist.all_reduce(torch.ones(8, device="cuda"))
 
 

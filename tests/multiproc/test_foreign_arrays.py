@@ -184,7 +184,11 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("strided interface", lambda: OnlyInterface(np.ones((4, 4)).T), "strided"),
     ("other byte order", lambda: OnlyInterface(np.ones(3), typestr=">f8"), "byte order"),
     ("unknown typestr", lambda: OnlyInterface(np.ones(3), typestr="|V80000000"), "V80000000"),
-    ("no address", lambda: OnlyInterface(np.ones(3), data=None), "says no address"),
+    (
+        "no address",
+        lambda: OnlyInterface(np.ones(3), data=None),
+        "__array_interface__ without address",
+    ),
     ("no shape", lambda: OnlyInterface(np.ones(3), shape=(-1, 8)), "a length of -1"),
     ("too long", lambda: OnlyInterface(np.ones(3), shape=(1 << 40, 1 << 40)), "which no array has"),
     (

@@ -234,7 +234,7 @@ def asks_for_fewer(rank: int, world_size: int) -> float | None:
     await_loss()
     with pytest.raises(pccl.UnavailableError, match=r"half of them, without rank 0.* least=1"):
         pccl.shrink()
-    with pytest.raises(pccl.UnavailableError, match="at least 2 were asked for; rank 0 is missing"):
+    with pytest.raises(pccl.UnavailableError, match="at least 2 are required; rank 0 is missing"):
         pccl.shrink(least=2)
     with pytest.raises(pccl.UnavailableError, match="rank 0"):
         dist.distributed_c10d.shrink_group([0])

@@ -293,7 +293,7 @@ def test_one_number_of_ranks_is_asked_for(several: Path) -> None:
     ):
         done = run(several, *asked)
         assert done.returncode == 2, asked
-        assert "ring.capsule is for 2..4 ranks: say for how many, --ranks 2" in done.stderr
+        assert "ring.capsule is for 2..4 ranks: choose one of them, --ranks 2" in done.stderr
         done = run(several, *asked, "--ranks", "5")
         assert done.returncode == 2, asked
         assert "capsule any is for 2..4 ranks, not for 5" in done.stderr

@@ -452,7 +452,7 @@ def test_a_gpu_is_named_by_its_bus_id() -> None:
 
 @pytest.mark.parametrize("wanted", ["shm_direct", "all_send=ring", "all_gather=ring,all_reduce="])
 def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> None:
-    with pytest.raises(pccl.InvalidArgumentError, match=r"ask for algorithms as in all_reduce="):
+    with pytest.raises(pccl.InvalidArgumentError, match=r"name algorithms as in all_reduce="):
         pccl.Communicator(algorithm=wanted)
 
 

@@ -290,7 +290,7 @@ def add(comm):
         return str(error)
 
 for said in pccl.run(add, ranks=2):
-    assert "the algorithm that was asked for, foo, cannot make this all_reduce" in said, said
+    assert "the requested algorithm, foo, cannot make this all_reduce" in said, said
 """
     lines = _lines_of_making(code, PCCL_ALGORITHM="all_reduce=foo")
     assert sum("no algorithm is called foo; for all_reduce" in line for line in lines) == 2, lines

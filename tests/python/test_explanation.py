@@ -41,7 +41,7 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        ("request", "PCCL_ALGORITHM, or the call, asks for shm_two_shot"),
+        ("request", "PCCL_ALGORITHM, or the call, requests shm_two_shot"),
         ("capsule", "shm_two_shot was loaded for this size"),
         ("tuning", "pccl tune measured shm_two_shot as the fastest"),
         ("prediction", "the difference is too small to count on"),

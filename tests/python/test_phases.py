@@ -66,7 +66,7 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("a: &x [1]\nb: *x", r"has an alias \(\*name\): write it out"),
         ("- 1", "must be a mapping of keys to values"),
         ("1: 2", "must be a mapping of keys to values"),
-        ("phase: {}", r"phase: is no key that is known here; did you mean phases\?"),
+        ("phase: {}", r"phase: is no known key; did you mean phases\?"),
         ("a: !!python/object:os.system {}", "cannot be read: could not determine a constructor"),
         ("devices: [{rank: 1}]", "0 is missing"),
         ("{}", "devices: must list the ranks' devices: it has none"),
@@ -237,9 +237,9 @@ def test_the_audit_log_survives_a_full_disk(file: Path, tmp_path: Path) -> None:
     with files_of_at_most(2 * len(begin + end) - 40):  # end is: it is done, and told
         result = cluster.switch("pairs")
         assert (result.outcome, cluster.current) == ("switched", "pairs")
-        assert "the audit log lacks what was done" in result.unrecorded
+        assert "the audit log lacks this change" in result.unrecorded
         assert result.unrecorded in repr(result)
-        with pytest.raises(pccl.Error, match="lacks what was done"):
+        with pytest.raises(pccl.Error, match="lacks this change"):
             cluster.switch("ring")
         assert cluster.current == "pairs"
     assert cluster.switch("ring").unrecorded == ""
@@ -286,7 +286,7 @@ def test_the_command_fails_where_the_audit_log_lacks_what_it_did(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.startswith("pairs: switched, ")
-    assert "the audit log lacks what was done" in done.stderr
+    assert "the audit log lacks this change" in done.stderr
     assert done.returncode == 2
 
 

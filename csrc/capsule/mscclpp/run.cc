@@ -185,9 +185,9 @@ Status Run::check_all_told() const {
             const Moment* const signal = signal_of(static_cast<Rank>(to), block, at.op);
             return Status::unsupported(
                 concat(plan_.place_of(signal == nullptr ? at : signal->at),
-                       signal == nullptr ? ": writes to gpu " : ": tells gpu ", to,
-                       signal == nullptr ? ", and no signal tells it"
-                                         : " what was written, and it does not wait for that"));
+                       signal == nullptr ? ": writes to gpu " : ": signals its writes to gpu ", to,
+                       signal == nullptr ? ", and sends no signal after it"
+                                         : ", which does not wait for the signal"));
         }
     return Status::ok();
 }

@@ -124,7 +124,8 @@ Result<RankStatus> RankStatus::parse(std::string_view bytes) {
     PCCL_TRY(read_ranks(in, rank_status.gpu_awaited));
     PCCL_TRY(in.u32(recent));
     if (recent > kMostRecent)
-        return Status::invalid_argument(concat("a rank that tells of ", recent, " collectives"));
+        return Status::invalid_argument(
+            concat("a report has ", recent, " collectives, more than ", kMostRecent));
     rank_status.recent.resize(recent);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(rank_status.recent))));
     PCCL_TRY(read(in, rank_status.other_group_wait));

@@ -344,7 +344,7 @@ Status Group::leave() {
     abort(reason);
     if (!ended_.await_others(Deadline::after(timeout_.load())))
         log(LogLevel::kWarning, "group ", name(),
-            " was shut down while a callback of it still runs");
+            " was shut down while one of its callbacks still runs");
     return found.is_ok() ? found : health();
 }
 

@@ -227,7 +227,7 @@ Status PhaseCall::out_of_order(Rank rank) const {
         it.operation.empty() ? concat("collective #", it.sequence) : it.operation;
     return Status::mismatch(
         rank,
-        concat("ranks disagree about what comes next: rank ", options_.group.rank(),
+        concat("ranks disagree about the next operation: rank ", options_.group.rank(),
                " switches to phase ", options_.proposal, " but rank ", rank, " runs ", operation));
 }
 

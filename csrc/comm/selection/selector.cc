@@ -253,8 +253,8 @@ Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& c
     std::string names;
     for (const Prediction& way : ways) names += concat(names.empty() ? "" : ", ", way.algorithm());
     return Status::invalid_argument(concat(
-        "the algorithm that was asked for, ", wanted, ", cannot make this ",
-        schedule::to_string(call.kind), predictor_.why_not(call, wanted), "; these can: ", names));
+        "the requested algorithm, ", wanted, ", cannot make this ", schedule::to_string(call.kind),
+        predictor_.why_not(call, wanted), "; these can: ", names));
 }
 
 Decision Selector::decide_on_shm(const Signature& call, ShmAlgorithm algorithm) const {

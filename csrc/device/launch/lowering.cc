@@ -101,7 +101,7 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
         plan = kernels::direct_plan(longest_bytes(collective), gpus.thresholds().usual_blocks);
     }
     plan.protocol = *preferred;
-    plan.why = "the group's options ask for this protocol";
+    plan.why = "the group's options request this protocol";
     return plan;
 }
 

@@ -68,7 +68,7 @@ Result<ClockReading> read_clock(sys::cuda::Driver& driver, int device) {
     PCCL_TRY(launched);
     PCCL_TRY(driver.wait(memory.stream()));
     if (reading) return *reading;
-    return Status::timeout("the GPU did not say what time it is");
+    return Status::timeout("the GPU did not return its time");
 }
 
 TimePoint GpuClock::host_time(std::uint64_t gpu_ns) const {

@@ -67,7 +67,7 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& a
 }
 
 Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Ping& ping) {
-    return answer(from, {.number = ping.number, .why = "it was asked for nothing"});
+    return answer(from, {.number = ping.number, .why = "it has no request of this name"});
 }
 
 Status Inquiries::answer(const std::shared_ptr<Connection>& to, Answered answered) {
@@ -81,7 +81,7 @@ Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Answered
     const std::lock_guard lock(mutex_);
     const auto open = open_.find(answered.number);
     if (open == open_.end() || open->second->to() != from)
-        return protocol_error("a question that there is not");
+        return protocol_error("an answer to a question that does not exist");
     const ConnectionInfo& peer = from->peer();
     if (answered.memory && mark_of(answered.memory->id) != mark_of(peer.id.incarnation))
         return protocol_error("memory that is another's");

@@ -24,7 +24,7 @@ constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers w
 /// Returns the error for both sides of connections to an earlier incarnation of `peer`.
 Status restarted(const SessionId& peer) {
     return Status::peer_lost(
-        kNoRank, concat("session \"", peer.name, "\" has come back as another incarnation"));
+        kNoRank, concat("session \"", peer.name, "\" was restarted as another incarnation"));
 }
 
 }  // namespace

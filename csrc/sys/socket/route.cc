@@ -47,9 +47,9 @@ using Answer = std::array<std::byte, 4096>;
 Result<std::size_t> ask(const Question& question, Answer& answer) {
     const UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
     if (!socket.is_open() || ::send(socket.get(), &question, question.head.nlmsg_len, 0) < 0)
-        return Status::from_errno(errno, "cannot ask for a route");
+        return Status::from_errno(errno, "cannot query a route");
     const auto bytes = ::recv(socket.get(), answer.data(), answer.size(), 0);
-    if (bytes < 0) return Status::from_errno(errno, "cannot ask for a route");
+    if (bytes < 0) return Status::from_errno(errno, "cannot query a route");
     return static_cast<std::size_t>(bytes);
 }
 
@@ -96,7 +96,7 @@ Result<Address> route_source(const Address& to) {
     constexpr std::uint16_t kAnyPort = 9;
     if (!to.is_ip()) return Status::unavailable(concat(to.to_string(), " has no route"));
     const UniqueFd socket(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket.is_open()) return Status::from_errno(errno, "cannot ask for a route");
+    if (!socket.is_open()) return Status::from_errno(errno, "cannot query a route");
     const Address aim = to.with_port(kAnyPort);
     if (::connect(socket.get(), aim.raw(), aim.raw_bytes()) != 0)
         return Status::unavailable(

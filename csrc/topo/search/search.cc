@@ -59,7 +59,7 @@ class Search {
 
     Status check_machine() const {
         if (graph_.gpus().empty())
-            return Status::unsupported("search: the machine has no GPU that is known");
+            return Status::unsupported("search: the machine has no known GPU");
         if (options_.nodes > 1 && graph_.nets().empty())
             return Status::unsupported("search: several nodes, but the machine has no NIC");
         return options_.pattern == Pattern::kHeads ? check_heads() : Status::ok();

@@ -19,7 +19,8 @@ Status status_of(RmaOutcome outcome) {
         case RmaOutcome::kOk:
             return Status::ok();
         case RmaOutcome::kOutOfBounds:
-            return Status::invalid_argument("the peer's registration is smaller than it was told");
+            return Status::invalid_argument(
+                "the peer's registration is smaller than its descriptor");
         case RmaOutcome::kEnded:
             break;
     }
@@ -155,13 +156,13 @@ Status RmaInitiator::begin_data(const RmaFrame& head) {
     if (requests_.empty() || requests_.front().number != head.number ||
         requests_.front().op != RmaOp::kRead || requests_.front().arrived ||
         requests_.front().bytes != head.bytes)
-        return rma_protocol_error("bytes that nobody has asked for");
+        return rma_protocol_error("bytes that match no request");
     return Status::ok();
 }
 
 Status RmaInitiator::end_request(const RmaFrame& head) {
     if (requests_.empty() || requests_.front().number != head.number)
-        return rma_protocol_error("an answer that nobody has asked for");
+        return rma_protocol_error("an answer that matches no request");
     RmaPendingRequest request = std::move(requests_.front());
     if (head.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
         return rma_protocol_error("an answer without bytes");

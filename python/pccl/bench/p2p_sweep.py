@@ -64,7 +64,7 @@ def _send(side: _Side, pipe: Connection, chunk: int, window: int, rounds: int) -
     transfer = side.session.transfer("receiver", window=window)
     times = [side.send(transfer, chunk) for _ in range(rounds)]
     if not pipe.recv():
-        raise RuntimeError("the messages did not bring what was sent")
+        raise RuntimeError("the received messages differ from those sent")
     return times
 
 

@@ -193,7 +193,7 @@ def import_file(
     output: Annotated[Path, typer.Option(help="File for the capsule.")],
     name: Annotated[str, typer.Option(help="The capsule's.  [default: the algorithm's]")] = "",
     collective: Annotated[
-        str, typer.Option(help='What XML with coll="custom" does: broadcast, say.')
+        str, typer.Option(help='The collective of XML with coll="custom", for example broadcast.')
     ] = "",
     root: Annotated[int, typer.Option(min=0, help="Its root.")] = 0,
     as_json: _Json = False,

@@ -105,7 +105,7 @@ def capsule_in(file: Path, ranks: int | None) -> Capsule:
     if len(capsule.ranks) > 1:
         numbers = capsule.manifest["ranks"]
         raise ValueError(
-            f"{file} is for {numbers} ranks: say for how many, --ranks {capsule.ranks[0]}"
+            f"{file} is for {numbers} ranks: choose one of them, --ranks {capsule.ranks[0]}"
         )
     return capsule
 

@@ -32,7 +32,7 @@ def debug(
         typer.Option(
             "--chakra",
             metavar="FOLDER",
-            help="Write execution traces of Chakra there, one for each rank, and say nothing else.",
+            help="Write execution traces of Chakra there, one for each rank; print nothing else.",
         ),
     ] = None,
 ) -> None:

@@ -59,7 +59,9 @@ def plan(
     file: _File,
     source: Annotated[str, typer.Argument(metavar="FROM", help="A phase of the file.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
-    xml: Annotated[bool, typer.Option("--xml", help="Show what switches would be sent.")] = False,
+    xml: Annotated[
+        bool, typer.Option("--xml", help="Show the requests for the switches, too.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Show what changes between two phases; no switch is asked."""
@@ -88,13 +90,16 @@ def switch(
         bool, typer.Option("--dry-run", help="Only have the switches check it.")
     ] = False,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Overwrite what the switches show, whatever it is.")
+        bool,
+        typer.Option(
+            "--adopt", help="Overwrite the present circuits of the switches, whatever they are."
+        ),
     ] = False,
     discard_candidate: Annotated[
         bool,
         typer.Option(
             "--discard-candidate",
-            help="Throw away what others have left in candidates; it is shown.",
+            help="Discard edits of others in candidates, and show them.",
         ),
     ] = False,
     timeout: _Timeout = 5.0,
@@ -163,14 +168,17 @@ def watch(
     file: _File,
     phase: Annotated[
         str | None,
-        typer.Argument(metavar="PHASE", help="What is meant; else what is shown at first."),
+        typer.Argument(
+            metavar="PHASE", help="The expected phase.  [default: the first that is read]"
+        ),
     ] = None,
     interval: Annotated[
         float,
         typer.Option(help="Between two looks, seconds; of switches with an address at least 2."),
     ] = 1.0,
     looks: Annotated[
-        int | None, typer.Option(min=1, help="End after so many changes; else at Ctrl-C.")
+        int | None,
+        typer.Option(min=1, help="End after this number of changes.  [default: at Ctrl-C]"),
     ] = None,
     timeout: _Timeout = 5.0,
 ) -> None:

@@ -70,7 +70,8 @@ def _doors_of(pid: int, asked: int) -> list[str]:
         if pid != asked:
             return []
         raise ValueError(
-            f"the kernel does not let this user look at process {pid}: ask as the one it runs as"
+            f"the kernel does not let this user look at process {pid}: run this as the user of"
+            " that process"
         ) from None
 
 

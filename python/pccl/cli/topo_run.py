@@ -166,7 +166,7 @@ def _networks(request: Request, meet: str) -> list[measure.Figure]:
     hosts = topology.job(comm).hosts
     comm.barrier()
     if len(hosts) < 2:
-        raise ValueError("all ranks that met are on one host: there is no network to measure")
+        raise ValueError("all ranks are on one host: there is no network to measure")
     return measure_hosts.of_host(found, hosts, rank)
 
 

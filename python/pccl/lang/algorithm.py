@@ -263,7 +263,7 @@ class Algorithm:
         name = self.function.__name__
         count = self.ranks if ranks is None else ranks
         if not isinstance(count, int):
-            raise InvalidArgumentError(f"{name} is for {self._numbers}: say build(ranks=...)")
+            raise InvalidArgumentError(f"{name} is for {self._numbers}: pass build(ranks=...)")
         if count not in (self.ranks if isinstance(self.ranks, tuple) else (self.ranks or count,)):
             raise InvalidArgumentError(f"{name} is for {self._numbers}, not {count}")
         chunks = self.chunks if isinstance(self.chunks, int) else self.chunks(count)

@@ -306,7 +306,7 @@ TEST_F(IncarnationTest, WhoWaitsInVainIsToldWhoMetBefore) {
     EXPECT_EQ(met.status().code(), StatusCode::kTimeout);
     EXPECT_EQ(met.status().peer(), 0);
     EXPECT_THAT(met.status().message(), AllOf(HasSubstr("rank 0 has not joined"),
-                                              HasSubstr("a group of 2 met here before")));
+                                              HasSubstr("a group of 2 formed here before")));
 }
 
 TEST_F(IncarnationTest, AnotherRankZeroIsNamedToTheFirst) {
@@ -322,7 +322,7 @@ TEST_F(IncarnationTest, AnotherRankZeroIsNamedToTheFirst) {
     static_cast<void>(join(start(0), 2, std::chrono::milliseconds(1)));
     waiting.join();
     EXPECT_EQ(met->status().code(), StatusCode::kMismatch);
-    EXPECT_THAT(met->status().message(), HasSubstr("another process has come as rank 0"));
+    EXPECT_THAT(met->status().message(), HasSubstr("another process has joined as rank 0"));
 }
 
 TEST_F(IncarnationTest, RanksThatWantGroupsOfDifferentSizesAreTold) {

@@ -115,7 +115,7 @@ TEST(CapsuleFileTest, ProgramsOfUnlikeDescriptionsAreRefused) {
     };
     const Schedule ring = generated("ring", schedule::CollectiveKind::kAllReduce, 3);
     EXPECT_EQ(refusal({.name = "other"}, ring),
-              "capsule mine: its capsules for 2 and 3 ranks say different things at \"name\"");
+              "capsule mine: its capsules for 2 and 3 ranks differ at \"name\"");
     EXPECT_THAT(refusal({.name = "mine", .author = "Ada"}, ring), HasSubstr("at \"author\""));
     EXPECT_THAT(refusal({.name = "mine", .licence = "MIT"}, ring), HasSubstr("at \"licence\""));
     EXPECT_THAT(refusal({.name = "mine", .note = "n"}, ring), HasSubstr("at \"note\""));

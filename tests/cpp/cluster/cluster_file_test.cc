@@ -113,12 +113,12 @@ TEST(ClusterFileTest, WantsAPinnedHostKeyUnlessItIsToldOtherwise) {
 
 TEST(ClusterFileTest, NamesTheKeyThatWasMeant) {
     EXPECT_EQ(refusal(with_switch(R"(, "adress": "netconf://a@h")")),
-              "c.yaml: switches[0].adress: is no key that is known here; did you mean address?");
+              "c.yaml: switches[0].adress: is no known key; did you mean address?");
     EXPECT_EQ(refusal(R"({"phasen": {}})"),
-              "c.yaml: phasen: is no key that is known here; did you mean phases?");
-    EXPECT_EQ(refusal(R"({"a\u009bb\u202ec": {}})"), "c.yaml: a?b?c: is no key that is known here");
+              "c.yaml: phasen: is no known key; did you mean phases?");
+    EXPECT_EQ(refusal(R"({"a\u009bb\u202ec": {}})"), "c.yaml: a?b?c: is no known key");
     EXPECT_EQ(refusal(R"({"devices": [{"ports": {"fabrik": 1}}]})"),
-              "c.yaml: devices[0].ports: names a switch that there is not; did you mean fabric?");
+              "c.yaml: devices[0].ports: names a switch that does not exist; did you mean fabric?");
 }
 
 TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {

@@ -59,7 +59,7 @@ TEST_F(QuorumTest, TheErrorSaysWhoIsMissingAndWhatToDo) {
               "1, 3 are missing; least=1 goes on all the same");
     EXPECT_THAT(check_quorum(2, std::vector<Rank>{1}, {}).message(), HasSubstr("without rank 0"));
     EXPECT_THAT(check_quorum(2, std::vector<Rank>{1}, 2).message(),
-                HasSubstr("at least 2 were asked for; rank 0 is missing"));
+                HasSubstr("at least 2 are required; rank 0 is missing"));
 }
 
 }  // namespace

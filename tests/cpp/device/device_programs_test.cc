@@ -163,7 +163,7 @@ TEST_F(DeviceProgramsTest, APlanOfLL128IsRefusedWhereItsLinesDoNotComeWhole) {
     const kernels::Plan plan{.protocol = kernels::Protocol::kLL128, .blocks = 8};
     const Status status = programs_.prepare(all_reduce(), named("ring"), plan).status();
     EXPECT_EQ(status.code(), StatusCode::kUnsupported);
-    EXPECT_THAT(status.message(), HasSubstr("do not come whole between these GPUs"));
+    EXPECT_THAT(status.message(), HasSubstr("do not arrive whole between these GPUs"));
 }
 
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {

@@ -80,7 +80,7 @@ TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
         const Status status = DeviceGroup::create(options).status();
         EXPECT_EQ(status.code(), StatusCode::kMismatch);
         EXPECT_THAT(status.message(),
-                    HasSubstr("rank 1 asks for at most 8 blocks and direct protocol, rank 0 "
+                    HasSubstr("rank 1 requests at most 8 blocks and direct protocol, rank 0 "
                               "for at most 16 blocks and direct protocol"));
     });
 }
