@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count how large a revision is to its readers, and in what words it speaks.
+"""Count how large a revision is to its readers, and the words of its comments.
 
     python tools/code_metrics.py [--list] [ROOT...]
 
@@ -68,7 +68,7 @@ BOARD = """
     Reduction::apply_block ShmSegment::has_read
 """
 LINKS = """
-    Group::progress Group::progress_until Group::progress_all EndedOperations::tell
+    Group::progress Group::progress_until Group::progress_all EndedOperations::report
     EndedOperations::add CollectiveQueue::progress CollectiveQueue::end_front
     CollectiveOperation::start_on_links CollectiveOperation::finish_results LinkExecutor::start
     LinkExecutor::progress LinkExecutor::progress_lane LinkExecutor::enter LinkExecutor::next_step

@@ -84,9 +84,9 @@ std::vector<std::string> unknown_algorithms(std::string_view list,
         if (!kind) continue;
         const Names names = names_of(*kind, catalogue);
         if (has(names, item.algorithm)) continue;
-        const std::string_view asked = item.algorithm.substr(0, kLongestShown);
-        const std::string meant = did_you_mean(asked, names);
-        lines.push_back(concat("no algorithm is called ", asked,
+        const std::string_view requested = item.algorithm.substr(0, kLongestShown);
+        const std::string meant = did_you_mean(requested, names);
+        lines.push_back(concat("no algorithm is called ", requested,
                                meant.empty() ? "" : concat(" (", meant, ")"), "; for ",
                                item.collective, " there are ", listed(names)));
     }

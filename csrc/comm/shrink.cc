@@ -105,8 +105,8 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
          .staying = survivors,
          .left_out = {excluded.begin(), excluded.end()},
          .terms = layout->digest(),
-         .ask = [&](Rank peer) { return survey.ask(peer, Deadline::after(kAnswerTimeout)); },
-         .tell = [&](const Shrinking& now) { shrinking.tell(now); },
+         .query = [&](Rank peer) { return survey.query(peer, Deadline::after(kAnswerTimeout)); },
+         .publish = [&](const Shrinking& now) { shrinking.publish(now); },
          .interrupted = options.interrupted,
          .deadline = deadline,
          .answer_timeout = process_config().peer_timeout});
@@ -129,7 +129,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
     runtime_->keep_answer({group_->directory().identity().group, rank()},
-                          group_->directory().identity().secret, last_word(shrinking.told()));
+                          group_->directory().identity().secret, last_word(shrinking.published()));
     return comm;
 }
 

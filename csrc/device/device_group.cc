@@ -277,7 +277,7 @@ Status DeviceGroup::given_up() const {
     const std::string operation = log_->operation(fault.ticket);
     if (fault.rank == options_.rank) return status_of(fault, operation);
     const bool is_mismatch = fault.phase == abi::DevicePhase::kCall;
-    return registrations_->as_told_by(
+    return registrations_->as_reported_by(
         fault.rank, status_of(fault, is_mismatch ? describe_call(fault.ours) : operation));
 }
 

@@ -259,7 +259,7 @@ std::string Runtime::status(const transport::StatusQuestion& question) {
 
 void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {
     if (const auto participant = participant_at(request)) {
-        participant->hear(request.source, reason);
+        participant->receive_reason(request.source, reason);
         waiter_->wake();
     }
 }

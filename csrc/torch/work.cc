@@ -145,10 +145,10 @@ void PcclWork::complete(const Status& status) {
     stages_.clear();
     if (timed_) finished_ = system_clock().now();
     finish(error);
-    tell_users();
+    notify_users();
 }
 
-void PcclWork::tell_users() {
+void PcclWork::notify_users() {
     bool has_future = false;
     {
         const std::lock_guard lock(mutex_);
@@ -156,14 +156,14 @@ void PcclWork::tell_users() {
     }
     if (!has_future && !timed_) return;
     const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
-    const auto tell = [self, has_future] {
+    const auto notify = [self, has_future] {
         if (has_future) self->resolve_future();
         if (self->timed_) self->report();
     };
     if (::pthread_equal(::pthread_self(), issuer_) != 0) {
-        tell();
+        notify();
     } else {
-        observer_->runner().run(tell);
+        observer_->runner().run(notify);
     }
 }
 

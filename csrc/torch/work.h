@@ -58,7 +58,7 @@ class PcclWork final : public c10d::Work {
     void complete(const Status& status);
     void resolve_future();
     void report();
-    void tell_users();
+    void notify_users();
     [[nodiscard]] Status outcome() const;
 
     const char* const title_;

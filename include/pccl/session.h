@@ -148,7 +148,7 @@ class PCCL_API Session {
     /// answer.
     Result<RemoteMemory> fetch(const std::string& peer, const std::string& name, Deadline deadline);
     /// Begins fetch(), for callers that wait in slices with await_answer(). The inquiry is opaque.
-    Result<std::shared_ptr<const Inquiry>> ask(const std::string& peer, const std::string& name);
+    Result<std::shared_ptr<const Inquiry>> query(const std::string& peer, const std::string& name);
     /// Returns the answer to an inquiry; kTimeout where `deadline` passes first.
     [[nodiscard]] Result<RemoteMemory> await_answer(const Inquiry& inquiry, Deadline deadline);
 

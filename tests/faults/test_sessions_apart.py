@@ -107,6 +107,6 @@ def test_who_is_cut_off_is_lost_by_name_in_time(how, processes, monkeypatch):
             network.part(near, far)
         client.send("cut")
         for pipe, lost in ((client, "server"), (server, "client")):
-            peer, told = heard(pipe)
-            assert peer == lost, told
-            assert f'session "{lost}"' in told
+            peer, reported = heard(pipe)
+            assert peer == lost, reported
+            assert f'session "{lost}"' in reported

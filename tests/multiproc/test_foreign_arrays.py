@@ -237,6 +237,6 @@ def test_float8_is_not_reduced_on_hosts(tmp_path: Path) -> None:
             comm.all_reduce(torch.ones(3).to(torch.float8_e5m2))
         return str(raised.value)
 
-    for said in run_threads(tmp_path, 2, body):
-        assert "float8_e5m2" in said
-        assert len(said.splitlines()) == 1
+    for output in run_threads(tmp_path, 2, body):
+        assert "float8_e5m2" in output
+        assert len(output.splitlines()) == 1

@@ -93,7 +93,7 @@ def test_the_signature_of_another_capsule_is_refused(keys: list[Path]) -> None:
         pccl.Capsule.parse(RING.data + line)
 
 
-def test_who_signed_is_checked_against_keys(keys: list[Path], tmp_path: Path) -> None:
+def test_signers_are_checked_against_keys(keys: list[Path], tmp_path: Path) -> None:
     file = trusted(tmp_path, PUBLIC[1], PUBLIC[2])
     RING.signed(keys[1]).check_signer(file)
     with pytest.raises(
@@ -117,14 +117,14 @@ def test_what_is_no_private_key_is_refused(text: str, tmp_path: Path) -> None:
 
 def load_all(folder: Path, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
     comm = pccl.Communicator(rank=rank, world_size=2, rendezvous=rendezvous, timeout=60)
-    said = []
+    output = []
     for file in ("ring2.capsule", "strange.capsule", "signed.capsule"):
         try:
             comm.load(pccl.Capsule.load(folder / file))
-            said.append("loaded")
+            output.append("loaded")
         except pccl.InvalidArgumentError as error:
-            said.append(str(error))
-    send(said)
+            output.append(str(error))
+    send(output)
     comm.barrier()
 
 

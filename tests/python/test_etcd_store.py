@@ -163,7 +163,7 @@ def test_an_odd_outcome_of_a_comparison_decides_nothing(
 
 
 @pytest.mark.parametrize("odd", [{"kvs": 3}, {"kvs": [3]}, {"kvs": [{"key": 3, "value": 4}]}])
-def test_odd_pairs_are_told(between: StandIn, prefix: str, odd: Any) -> None:
+def test_odd_pairs_are_reported(between: StandIn, prefix: str, odd: Any) -> None:
     store = store_at(between.endpoint, prefix)
     between.answers = {"kv/range": odd}
     for call in (lambda: store.get("a"), store.keys):
@@ -172,7 +172,7 @@ def test_odd_pairs_are_told(between: StandIn, prefix: str, odd: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"ID": None}, {"ID": {}}])
-def test_no_lease_is_told(between: StandIn, prefix: str, odd: Any) -> None:
+def test_a_missing_lease_is_reported(between: StandIn, prefix: str, odd: Any) -> None:
     store = store_at(between.endpoint, prefix)
     between.answers = {"lease/grant": odd}
     with pytest.raises(pccl.UnavailableError, match="without a lease"):

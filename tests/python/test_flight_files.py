@@ -85,7 +85,7 @@ SESSIONS: dict[str, Any] = {
 }
 
 
-def test_a_session_says_what_it_lost_and_what_it_waits_for(tmp_path: Path) -> None:
+def test_a_session_reports_its_losses_and_waits(tmp_path: Path) -> None:
     file = tmp_path / "flight-here-1.json"
     file.write_text(changed("sessions", value=SESSIONS))
     found = json.loads(debug(file, "--json").stdout)
@@ -99,7 +99,7 @@ def test_a_session_says_what_it_lost_and_what_it_waits_for(tmp_path: Path) -> No
     ]
 
 
-def test_a_folder_without_records_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_records_is_an_error(tmp_path: Path) -> None:
     done = debug(tmp_path)
     assert done.returncode == 2
     assert done.stderr == f"pccl: {tmp_path} has no flight records (flight-*.json)\n"

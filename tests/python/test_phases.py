@@ -75,7 +75,7 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("".join(" " * i + "a:\n" for i in range(100)), "is nested deeper than 16"),
     ],
 )
-def test_says_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_file_is_refused_with_the_reason(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text)
     with pytest.raises(pccl.InvalidArgumentError, match=message) as refused:
@@ -290,7 +290,7 @@ def test_the_command_fails_where_the_audit_log_lacks_what_it_did(
     assert done.returncode == 2
 
 
-def test_watching_tells_what_has_changed_against_what_is_meant(file: Path) -> None:
+def test_watching_reports_changes_against_the_expected_phase(file: Path) -> None:
     cluster = pccl.Cluster.load(file)
     cluster.switch("ring")
     changes = cluster.watch(interval=0.001)
@@ -316,8 +316,8 @@ def test_watching_leaves_switches_with_an_address_alone_between_looks(
         "accept_any_host_key": True,
         "key_file": "/nowhere",
     }
-    told = {"devices": [{"ports": {"s": 1}}, {"ports": {"s": 2}}], "switches": [switch]}
-    cluster = pccl.Cluster(told | {"phases": {"a": {"links": [[0, 1]]}}})
+    reported = {"devices": [{"ports": {"s": 1}}, {"ports": {"s": 2}}], "switches": [switch]}
+    cluster = pccl.Cluster(reported | {"phases": {"a": {"links": [[0, 1]]}}})
     faults: list[str] = []
     monkeypatch.setattr(cluster, "show", lambda timeout: Table([Sight("s", (), faults.pop())]))
     for interval, rest in [(0.1, 2.0), (5.0, 5.0)]:
@@ -328,7 +328,7 @@ def test_watching_leaves_switches_with_an_address_alone_between_looks(
         assert rests.pop() == rest
 
 
-def test_watching_wants_to_know_what_is_meant(file: Path) -> None:
+def test_watching_requires_the_expected_phase(file: Path) -> None:
     cluster = pccl.Cluster.load(file)
     with pytest.raises(pccl.MismatchError, match="name the one that is meant"):
         next(cluster.watch())

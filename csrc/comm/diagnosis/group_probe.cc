@@ -29,7 +29,7 @@ Status DiagnosedGroupProbe::look_at_members(std::uint64_t suspect) const {
     }
     const Rank rank = other_rank(suspect);
     if (rank == kNoRank) return Status::ok();
-    return why_lost(rank, survey_.ask(rank, Deadline::after(subject_.timing.glance)),
+    return why_lost(rank, survey_.query(rank, Deadline::after(subject_.timing.glance)),
                     members.rank(), members.size());
 }
 
@@ -63,7 +63,7 @@ std::optional<LostMember> DiagnosedGroupProbe::look_for_holdup(std::uint64_t sus
 }
 
 Status DiagnosedGroupProbe::known_end(Rank rank) const {
-    if (heard_.why.is_set()) return heard_.why.get();
+    if (received_.why.is_set()) return received_.why.get();
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) return Status::ok();
     const Status& cause = subject_.group.ended().cause;
@@ -82,8 +82,8 @@ Status DiagnosedGroupProbe::whom_awaits(Rank rank, Deadline deadline) const {
                       .ranks = members.size(),
                       .group = members.group_name(),
                       .awaited = {{.rank = rank, .act = Awaited::Act::kJoin}}};
-    return find_culprit(stall, [&](Rank asked) {
-        return subject_.peers.ask(asked, deadline.within(subject_.timing.answer_timeout));
+    return find_culprit(stall, [&](Rank queried) {
+        return subject_.peers.query(queried, deadline.within(subject_.timing.answer_timeout));
     });
 }
 

@@ -97,7 +97,9 @@ class Group final : public ProbedParticipant,
                      std::unique_ptr<transport::RecvLink> link) override;
     void accept_region(const transport::LinkRequest& request,
                        std::unique_ptr<transport::Region> region) override;
-    void hear(Rank from, const Status& reason) override { diagnosis_.hear(from, reason); }
+    void receive_reason(Rank from, const Status& reason) override {
+        diagnosis_.receive_reason(from, reason);
+    }
     void fall_short(const Status& why) override;
     [[nodiscard]] std::string describe(Rank asker) override {
         return diagnosis_.report().answer(asker);
@@ -137,7 +139,7 @@ class Group final : public ProbedParticipant,
     bool try_at_once(CollectiveOperation& operation);
     Status progress_all(bool& moved);
     /// Examines `why` and ends the group if it is a failure. Returns true if so: the caller must
-    /// then call HangDiagnosis::tell_end(). Returns false if the group continues.
+    /// then call HangDiagnosis::report_end(). Returns false if the group continues.
     [[nodiscard]] bool reconsider(const Status& why);
     /// Ends the group and all its operations.
     void break_with(const Status& cause);

@@ -136,7 +136,7 @@ Status GroupPhases::disagreement() const {
 }
 
 bool GroupPhases::is_disagreement_news() const {
-    return !parts_.diagnosis.report().switching().told().switch_result.had_all;
+    return !parts_.diagnosis.report().switching().published().switch_result.had_all;
 }
 
 Status GroupPhases::check_link(const MessageOperation::Envelope& envelope) const {

@@ -31,8 +31,8 @@ namespace {
 /// Warns, on rank 0 for all ranks, about requested names for which a capsule must still be loaded.
 /// A single rank needs no algorithm, and does not load the capsules that groups get from the
 /// environment.
-void tell_of_unknown_algorithms(const CommunicatorOptions& options,
-                                const schedule::Catalogue& catalogue) {
+void warn_about_unknown_algorithms(const CommunicatorOptions& options,
+                                   const schedule::Catalogue& catalogue) {
     const bool knows_all = options.size > 1 || process_config().capsules.empty();
     if (options.rank != 0 || !knows_all) return;
     for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
@@ -79,7 +79,7 @@ ShmSetup::MemoryVote memory_vote(const std::shared_ptr<Store>& store) {
 
 void JoinNotice::look(Rank awaited) {
     const Duration waited = system_clock().now() - begun_;
-    const int every = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
+    const int every = (options_.size + kMostReporters - 1) / kMostReporters;
     if (options_.rank % every != 0 || !notice_.is_due(waited)) return;
     std::vector<Rank> late;
     if (store_ != nullptr) late = bootstrap::unpublished(*store_, options_.size);
@@ -191,14 +191,14 @@ Status Rendezvous::meet() {
 
 Status Rendezvous::announce() {
     PCCL_ASSIGN_OR_RETURN(own_, bootstrap::announcement_of(roster_.endpoints.front()));
-    Status told = bootstrap::announce(*rendezvous_.pre_join, own_);
+    Status outcome = bootstrap::announce(*rendezvous_.pre_join, own_);
     // The connection may belong to an earlier group, which rank 0 served from another process.
-    if (told.code() == StatusCode::kUnavailable &&
+    if (outcome.code() == StatusCode::kUnavailable &&
         rendezvous_.pre_join->reopen(rendezvous_.deadline).is_ok())
-        told = bootstrap::announce(*rendezvous_.pre_join, own_);
+        outcome = bootstrap::announce(*rendezvous_.pre_join, own_);
     incarnations_.emplace(own_, rendezvous_);
     rendezvous_.incarnation = &*incarnations_;
-    return told;
+    return outcome;
 }
 
 Status Rendezvous::meet_others() {
@@ -304,7 +304,7 @@ Status Rendezvous::choose_alike() {
                           preferences_of(roster_, options_.catalogue, options_.algorithm));
     if (options_.size > 1)
         preferences_.catalogue = with_capsules(options_.catalogue, given_, preferences_.tuning);
-    tell_of_unknown_algorithms(options_, *preferences_.catalogue);
+    warn_about_unknown_algorithms(options_, *preferences_.catalogue);
     return agree_on_layout();
 }
 
@@ -366,7 +366,7 @@ Status Rendezvous::agreed(const Status& why) const {
     if (rendezvous_.pre_join == nullptr) return why;
     if (group_ != nullptr) return bootstrap::agree_on_failure(*options_.store, why, options_.rank);
     const auto own = bootstrap::announcement_of(unreachable(options_.rank),
-                                                bootstrap::as_told(why, options_.rank));
+                                                bootstrap::as_reported(why, options_.rank));
     if (own.is_ok()) static_cast<void>(bootstrap::announce(*rendezvous_.pre_join, *own));
     return why;
 }

@@ -68,8 +68,8 @@ Status ConnectionContext::look(Rank peer) {
 
 Status ConnectionContext::look_for_failure() {
     const auto failure = [](Rank leaver, const Status& gone) {
-        const bool is_told = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
-        return is_told ? gone : Status::ok();
+        const bool is_reported = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
+        return is_reported ? gone : Status::ok();
     };
     for (const auto& [port, link] : senders_) PCCL_TRY(failure(port.peer, link->look()));
     const std::lock_guard lock(mutex_);

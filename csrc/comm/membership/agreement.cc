@@ -70,21 +70,21 @@ Agreement::Agreement(AgreementOptions options)
 }
 
 Agreement::~Agreement() {
-    if (own_.stage != Stage::kDecided) options_.tell({});
+    if (own_.stage != Stage::kDecided) options_.publish({});
 }
 
-void Agreement::tell(Stage stage) {
+void Agreement::publish(Stage stage) {
     own_.stage = stage;
-    options_.tell(own_);
+    options_.publish(own_);
 }
 
 Result<bootstrap::GroupIdentity> Agreement::propose() {
     // The id stays fixed during this call of shrink, because others rely on it.
     if (own_.stage == Stage::kNone) PCCL_TRY(sys::fill_random(own_.call));
-    tell(Stage::kProposed);
+    publish(Stage::kProposed);
     PCCL_TRY(gather(Stage::kProposed).status());
     calls_ = {{options_.self, own_.call}};
-    for (const Peer& peer : peers_) calls_[peer.rank] = peer.said.call;
+    for (const Peer& peer : peers_) calls_[peer.rank] = peer.reported.call;
     std::string content(view(own_.list));
     for (const auto& [rank, call] : calls_)
         content.append(reinterpret_cast<const char*>(call.data()), call.size());
@@ -93,16 +93,16 @@ Result<bootstrap::GroupIdentity> Agreement::propose() {
 }
 
 Result<bool> Agreement::await_ready() {
-    tell(Stage::kReady);
+    publish(Stage::kReady);
     return gather(Stage::kReady);
 }
 
 Result<bool> Agreement::confirm() {
-    tell(Stage::kConfirmed);
+    publish(Stage::kConfirmed);
     Result<bool> gathered = gather(Stage::kConfirmed);
     const bool have_all = gathered.is_ok() && *gathered;
     if (!have_all && !others_have_gone_on(gathered.status().peer())) return gathered;
-    tell(Stage::kDecided);
+    publish(Stage::kDecided);
     return true;
 }
 
@@ -111,7 +111,7 @@ Result<bool> Agreement::confirm() {
 /// has given up.
 Result<bool> Agreement::gather(Stage stage) {
     Duration pause = kShortestPause;
-    while (Peer* const peer = next_to_ask(stage)) {
+    while (Peer* const peer = next_to_query(stage)) {
         if (Status found = look_at(*peer); !found.is_ok()) return let_see(std::move(found));
         if (stage != Stage::kProposed && has_given_up(*peer)) return false;
         if (is_here(*peer, stage)) {
@@ -134,13 +134,13 @@ Status Agreement::let_see(Status found) const {
 }
 
 /// Returns the rank with the oldest request; null when no request is needed.
-Agreement::Peer* Agreement::next_to_ask(Stage stage) {
+Agreement::Peer* Agreement::next_to_query(Stage stage) {
     const TimePoint now = system_clock().now();
     Peer* next = nullptr;
     for (Peer& peer : peers_) {
-        if (stage == Stage::kConfirmed && has_gone_on(peer.said)) return nullptr;
+        if (stage == Stage::kConfirmed && has_gone_on(peer.reported)) return nullptr;
         if (is_here(peer, stage) && now - peer.answered < fresh()) continue;
-        if (next == nullptr || peer.asked < next->asked) next = &peer;
+        if (next == nullptr || peer.queried < next->queried) next = &peer;
     }
     return next;
 }
@@ -150,10 +150,10 @@ Duration Agreement::fresh() const {
 }
 
 Status Agreement::look_at(Peer& peer) {
-    peer.asked = system_clock().now();
-    const Result<RankStatus> answer = options_.ask(peer.rank);
+    peer.queried = system_clock().now();
+    const Result<RankStatus> answer = options_.query(peer.rank);
     if (answer.is_ok()) {
-        peer.said = answer->shrinking;
+        peer.reported = answer->shrinking;
         peer.answered = system_clock().now();
         peer.silence.clear();
         return judge(peer);
@@ -167,45 +167,50 @@ Status Agreement::look_at(Peer& peer) {
 
 /// Returns errors that waiting cannot resolve.
 Status Agreement::judge(const Peer& peer) const {
-    const Shrinking& said = peer.said;
-    if (said.stage == Stage::kDecided && !has_gone_on(said)) return gone_on(peer.rank, said);
-    if (names(said.left_out, options_.self))
+    const Shrinking& reported = peer.reported;
+    if (reported.stage == Stage::kDecided && !has_gone_on(reported))
+        return gone_on(peer.rank, reported);
+    if (names(reported.left_out, options_.self))
         return Status::mismatch(peer.rank, concat("rank ", peer.rank, " leaves out this rank"));
     // The rank with the shorter list may wait for the other one, which detects more missing ranks
     // later.
-    if (said.stage != Stage::kNone && said.list != own_.list && said.staying <= own_.staying)
+    if (reported.stage != Stage::kNone && reported.list != own_.list &&
+        reported.staying <= own_.staying)
         return Status::mismatch(peer.rank, differs(peer));
-    if (said.stage != Stage::kDoubtful || !has_our_pact(said)) return Status::ok();
-    const bool is_other = said.lost != options_.self && names(options_.staying, said.lost);
+    if (reported.stage != Stage::kDoubtful || !has_our_pact(reported)) return Status::ok();
+    const bool is_other = reported.lost != options_.self && names(options_.staying, reported.lost);
     if (!is_other) return Status::ok();
     return Status::peer_lost(
-        said.lost, concat("rank ", said.lost, " cannot go on, as rank ", peer.rank, " has found"));
+        reported.lost,
+        concat("rank ", reported.lost, " cannot go on, as rank ", peer.rank, " has found"));
 }
 
 std::string Agreement::differs(const Peer& peer) const {
-    return concat("rank ", peer.rank, " leaves out ", listed(peer.said.left_out),
+    return concat("rank ", peer.rank, " leaves out ", listed(peer.reported.left_out),
                   "; this rank leaves out ", listed(options_.left_out));
 }
 
-bool Agreement::has_our_pact(const Shrinking& said) const {
-    return own_.stage >= Stage::kReady && said.stage >= Stage::kReady && said.pact == own_.pact;
+bool Agreement::has_our_pact(const Shrinking& reported) const {
+    return own_.stage >= Stage::kReady && reported.stage >= Stage::kReady &&
+           reported.pact == own_.pact;
 }
 
 bool Agreement::is_here(const Peer& peer, Stage stage) const {
-    const Shrinking& said = peer.said;
-    if (stage == Stage::kProposed) return said.stage >= stage && said.list == own_.list;
-    return said.stage >= stage && said.stage != Stage::kDoubtful && has_our_pact(said);
+    const Shrinking& reported = peer.reported;
+    if (stage == Stage::kProposed) return reported.stage >= stage && reported.list == own_.list;
+    return reported.stage >= stage && reported.stage != Stage::kDoubtful && has_our_pact(reported);
 }
 
 /// Returns whether the peer has ended the call of shrink that the pact includes or is about to
 /// include: whether it calls again or not, the proposal of all ranks is then void.
 bool Agreement::has_given_up(const Peer& peer) const {
-    const bool is_doubtful = peer.said.stage == Stage::kDoubtful && has_our_pact(peer.said);
-    return is_doubtful || peer.said.call != calls_.at(peer.rank);
+    const bool is_doubtful = peer.reported.stage == Stage::kDoubtful && has_our_pact(peer.reported);
+    return is_doubtful || peer.reported.call != calls_.at(peer.rank);
 }
 
-bool Agreement::has_gone_on(const Shrinking& said) const {
-    return said.stage == Stage::kDecided && has_our_pact(said) && own_.stage >= Stage::kConfirmed;
+bool Agreement::has_gone_on(const Shrinking& reported) const {
+    return reported.stage == Stage::kDecided && has_our_pact(reported) &&
+           own_.stage >= Stage::kConfirmed;
 }
 
 /// Returns whether another rank has continued. A rank that has confirmed must not give up before it
@@ -213,20 +218,22 @@ bool Agreement::has_gone_on(const Shrinking& said) const {
 /// continued, or none can any more.
 bool Agreement::others_have_gone_on(Rank lost) {
     own_.lost = lost;
-    tell(Stage::kDoubtful);
+    publish(Stage::kDoubtful);
     const Deadline latest = Deadline::after(options_.doubt);
     // Age at which the others' answers from this rank expire.
     const Deadline stale = Deadline::after(fresh());
     for (bool can_go_on = true; can_go_on && !latest.passed();) {
         can_go_on = false;
         for (const Peer& peer : peers_) {
-            const Result<RankStatus> answer = options_.ask(peer.rank);
+            const Result<RankStatus> answer = options_.query(peer.rank);
             if (!answer.is_ok()) continue;
-            const Shrinking& said = answer->shrinking;
-            if (has_gone_on(said)) return true;
-            const bool is_behind = said.stage == Stage::kProposed || said.stage == Stage::kReady;
-            can_go_on = can_go_on || (said.stage == Stage::kConfirmed && has_our_pact(said)) ||
-                        (is_behind && said.list == own_.list && !stale.passed());
+            const Shrinking& reported = answer->shrinking;
+            if (has_gone_on(reported)) return true;
+            const bool is_behind =
+                reported.stage == Stage::kProposed || reported.stage == Stage::kReady;
+            can_go_on = can_go_on ||
+                        (reported.stage == Stage::kConfirmed && has_our_pact(reported)) ||
+                        (is_behind && reported.list == own_.list && !stale.passed());
         }
         if (can_go_on) system_clock().sleep_for(kLongestPause);
     }
@@ -234,10 +241,10 @@ bool Agreement::others_have_gone_on(Rank lost) {
 }
 
 Status Agreement::has_not_come(const Peer& peer) const {
-    const std::string why = !peer.silence.empty()             ? peer.silence
-                            : peer.said.stage == Stage::kNone ? "it has not called it"
-                            : peer.said.list != own_.list     ? differs(peer)
-                                                              : "it waits for another rank";
+    const std::string why = !peer.silence.empty()                 ? peer.silence
+                            : peer.reported.stage == Stage::kNone ? "it has not called it"
+                            : peer.reported.list != own_.list     ? differs(peer)
+                                                                  : "it waits for another rank";
     return Status::timeout(
         concat("timed out: rank ", peer.rank, " does not shrink the group in the same way: ", why),
         peer.rank);

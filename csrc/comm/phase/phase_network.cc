@@ -212,7 +212,7 @@ Status PhaseNetwork::join(const std::shared_ptr<PhasedGroup>& group, std::vector
                                                " ranks does not fit a cluster of ", settings_.ranks,
                                                " devices"));
     group->enter(phase_of(*group, ranks));
-    if (may_switch) group->switching().tell({.number = calls_});
+    if (may_switch) group->switching().publish({.number = calls_});
     const std::lock_guard lock(mutex_);
     std::erase_if(joined_, [](const Joined& each) { return each.group.expired(); });
     joined_.push_back({group, std::move(ranks), may_switch});
@@ -327,9 +327,9 @@ Result<NetworkReport> PhaseNetwork::switch_phase(const PhaseRequest& request) {
                                                         ? lead(call, own, request, report.emplace())
                                                         : follow_to_the_end(call, *group);
     const Status why = why_of(switch_result);
-    calls_ = group->switching().told().number;
+    calls_ = group->switching().published().number;
     if (switch_result.is_ok()) follow(*switch_result, request, groups);
-    if (group->rank() == 0) call.tell(*switch_result);
+    if (group->rank() == 0) call.publish_result(*switch_result);
     group->note_ended_switch(why);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;

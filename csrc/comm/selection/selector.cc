@@ -158,11 +158,11 @@ Result<const Decision*> Selector::choose(const Collective& collective) {
     if (call.is_of_pairs) {
         PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
-    costs::Asked asked(call, collective.algorithm);
-    if (const auto known = made_.find(asked); known != made_.end()) return &known->second;
+    costs::Asked queried(call, collective.algorithm);
+    if (const auto known = made_.find(queried); known != made_.end()) return &known->second;
     PCCL_ASSIGN_OR_RETURN(Decision decision, decide(call, wanted));
     if (made_.size() >= kMostKept) made_.clear();
-    return &made_.emplace(std::move(asked), std::move(decision)).first->second;
+    return &made_.emplace(std::move(queried), std::move(decision)).first->second;
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_call) const {

@@ -87,8 +87,8 @@ class Selector {
 
    private:
     struct HashOfCall {
-        std::size_t operator()(const costs::Asked& asked) const {
-            return digest_of(header_of(asked.first)) ^ std::hash<std::string>()(asked.second);
+        std::size_t operator()(const costs::Asked& queried) const {
+            return digest_of(header_of(queried.first)) ^ std::hash<std::string>()(queried.second);
         }
     };
 

@@ -125,11 +125,11 @@ void ShmExecutor::give_parts() {
 
 /// Publishes the address of the data for a reader, and their length if only the two ranks have it.
 void ShmExecutor::set_piece(Rank reader, std::span<std::byte> span) {
-    const bool tells_length = round_ == 0 && is_of_pairs(header_);
-    if (!plan_.is_direct && !tells_length) return;
+    const bool sends_length = round_ == 0 && is_of_pairs(header_);
+    if (!plan_.is_direct && !sends_length) return;
     const std::span<const Block> blocks = collective_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
-    const std::size_t bytes = tells_length ? blocks[index].count * element_bytes_ : span.size();
+    const std::size_t bytes = sends_length ? blocks[index].count * element_bytes_ : span.size();
     segment_.own_pieces(now())[static_cast<std::size_t>(reader)] = {
         reinterpret_cast<std::uint64_t>(span.data()), bytes};
 }

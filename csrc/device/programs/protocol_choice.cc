@@ -59,15 +59,15 @@ const char* obstacle_to(Protocol protocol, const ProtocolQuestion& question) {
 
 ProtocolChoice choose_protocol(const ProtocolQuestion& question) {
     if (!question.preferred && !question.wanted) return fastest(question);
-    const Protocol asked =
+    const Protocol requested =
         question.preferred ? protocol_of(*question.preferred) : protocol_of(*question.wanted);
-    if (const char* const obstacle = obstacle_to(asked, question)) {
+    if (const char* const obstacle = obstacle_to(requested, question)) {
         ProtocolChoice choice = fastest(question);
         choice.obstacle = obstacle;
         return choice;
     }
-    return {asked, question.preferred ? "the group's options request this protocol"
-                                      : "its capsule requests this protocol"};
+    return {requested, question.preferred ? "the group's options request this protocol"
+                                          : "its capsule requests this protocol"};
 }
 
 }  // namespace pccl::device

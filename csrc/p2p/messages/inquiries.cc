@@ -36,8 +36,8 @@ Result<std::shared_ptr<const Inquiry>> Inquiries::open(std::shared_ptr<Inquiry> 
     return std::shared_ptr<const Inquiry>(std::move(inquiry));
 }
 
-Result<std::shared_ptr<const Inquiry>> Inquiries::ask(const std::shared_ptr<Connection>& to,
-                                                      const std::string& name) {
+Result<std::shared_ptr<const Inquiry>> Inquiries::query(const std::shared_ptr<Connection>& to,
+                                                        const std::string& name) {
     return open(std::make_shared<Inquiry>(to, name),
                 [&](std::uint64_t number) { return Asked{number, name}; });
 }
@@ -56,9 +56,9 @@ Status Inquiries::receive(const std::shared_ptr<Connection>& from, ControlMessag
     return std::visit([&](const auto& kind) { return handle(from, kind); }, message);
 }
 
-Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& asked) {
-    const auto found = catalog_.find(asked.name);
-    Answered answered{.number = asked.number};
+Status Inquiries::handle(const std::shared_ptr<Connection>& from, const Asked& requested) {
+    const auto found = catalog_.find(requested.name);
+    Answered answered{.number = requested.number};
     if (found.is_ok())
         answered.memory = *found;
     else

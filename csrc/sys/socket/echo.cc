@@ -61,7 +61,7 @@ double seconds_since(TimePoint begun) {
 
 }  // namespace
 
-Result<Echo> ask_echo(int fd, std::span<const std::byte> bytes, Deadline deadline) {
+Result<Echo> request_echo(int fd, std::span<const std::byte> bytes, Deadline deadline) {
     Message message{};
     const std::uint64_t follow = bytes.size();
     std::memcpy(message.data(), &follow, sizeof follow);

@@ -92,7 +92,7 @@ class LibsshChannel final : public SshChannel {
             case State::kOpening:
                 return move_on(call_.open_channel(channel_), State::kSubsystem);
             case State::kSubsystem:
-                return ask_for_subsystem();
+                return start_subsystem();
             case State::kReady:
                 break;
         }
@@ -159,7 +159,7 @@ class LibsshChannel final : public SshChannel {
         return Status::ok();
     }
 
-    Status ask_for_subsystem() {
+    Status start_subsystem() {
         const int outcome = call_.request_subsystem(channel_, args_.subsystem.c_str());
         if (outcome != libssh::kOk && outcome != libssh::kAgain)
             return Status::unsupported(concat("it has no subsystem ", args_.subsystem));

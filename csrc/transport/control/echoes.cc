@@ -17,7 +17,7 @@ struct EchoPurpose {
 
 }  // namespace
 
-bool asks_for_echoes(const Introduction& introduction) {
+bool requests_echoes(const Introduction& introduction) {
     return introduction.service == Service::kQuery &&
            value_in<EchoPurpose>(introduction.purpose) == EchoPurpose();
 }

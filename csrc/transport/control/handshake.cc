@@ -117,7 +117,7 @@ class ClientHandshake {
 
     Status answer() {
         const auto whole = server_proof_.receive_from(fd_.get());
-        if (!server_proof_.speaks_pccl())  // whether or not the peer has gone since
+        if (!server_proof_.is_pccl())  // whether or not the peer has gone since
             return stranger("it does not use PCCL's protocol, and is another program");
         PCCL_TRY(whole.status());
         if (!*whole) return Status::ok();

@@ -135,12 +135,12 @@ Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadl
     forget_overlapping(allocation);
     registrations_[allocation.base] = registration;
     lock.unlock();
-    const Status asked = ask_peers(allocation, deadline);
+    const Status queried = query_peers(allocation, deadline);
     lock.lock();
     const auto entered = registrations_.find(allocation.base);
-    if (asked.is_ok() || entered == registrations_.end()) return Status::ok();
+    if (queried.is_ok() || entered == registrations_.end()) return Status::ok();
     entered->second.missing = 0;
-    entered->second.status = asked;
+    entered->second.status = queried;
     answered_.notify_all();
     return Status::ok();
 }
@@ -154,7 +154,7 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
     registrations_.erase(begin, end);
 }
 
-Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
+Status RegistrationCache::query_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
     Message request{.kind = Message::Kind::kMap,
                     .base = allocation.base,
                     .id = allocation.id,
@@ -251,10 +251,10 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
 Status RegistrationCache::reason_of(Rank peer, const Message& close_reason) const {
     const std::string why(close_reason.why.data(),
                           ::strnlen(close_reason.why.data(), close_reason.why.size()));
-    return as_told_by(peer, {close_reason.code, why, close_reason.blamed});
+    return as_reported_by(peer, {close_reason.code, why, close_reason.blamed});
 }
 
-Status RegistrationCache::as_told_by(Rank peer, const Status& why) const {
+Status RegistrationCache::as_reported_by(Rank peer, const Status& why) const {
     std::string what = concat("rank ", peer, " has left the group: ", why.message());
     const bool is_about_another = why.peer() >= 0 && why.peer() < options_.sockets.size() &&
                                   why.peer() != options_.sockets.rank();

@@ -50,8 +50,8 @@ def _receive(pipe: Connection, transports: str, sockets: int, nbytes: int) -> No
     with side.session:
         pipe.send(side.session.connection_info())
         side.session.load(pipe.recv())
-        while told := pipe.recv():
-            chunk, window, rounds = told
+        while reported := pipe.recv():
+            chunk, window, rounds = reported
             transfer = side.session.transfer("sender", window=window)
             for _ in range(rounds):
                 side.receive(transfer, chunk)

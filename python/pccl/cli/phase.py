@@ -64,7 +64,7 @@ def plan(
     ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Show what changes between two phases; no switch is asked."""
+    """Show the changes between two phases; no switch is contacted."""
     import dataclasses
 
     found = _load(file).plan(source, target)
@@ -129,7 +129,7 @@ def switch(
                 print(f"  {each.name}: threw away of its candidate: {each.discarded}")
             if each.startup:
                 print(f"  {each.name}: startup: {each.startup}")
-        _tell_of_fabric(cluster)
+        _warn_of_empty_fabric(cluster)
     if result.unrecorded:
         terminal.complain(result.unrecorded)
         raise typer.Exit(2)
@@ -149,12 +149,12 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
             print(f"{row['switch']}: {row['fault'] or row['circuits']}{unlit}")
         is_known = not any(each.fault for each in sights)
         print(f"phase: {phase or ('none of the file' if is_known else 'not known')}")
-        _tell_of_fabric(cluster)
+        _warn_of_empty_fabric(cluster)
     if any(each.fault for each in sights):
         raise typer.Exit(2)
 
 
-def _tell_of_fabric(cluster: "Cluster") -> None:
+def _warn_of_empty_fabric(cluster: "Cluster") -> None:
     if not cluster.has_addresses:
         typer.echo(
             "no switch of the file has an address: its fabric is in this process, and the next"
@@ -243,7 +243,7 @@ def audit(
     for line in latest:
         event = _event_in(line)
         is_whole = is_whole and event is not None
-        print(f"no event: {line[:200]!a}" if event is None else _told(event))
+        print(f"no event: {line[:200]!a}" if event is None else _reported(event))
     if not is_whole:
         raise typer.Exit(2)
 
@@ -260,7 +260,7 @@ def _event_in(line: str) -> "dict[str, Any] | None":
     return event if is_event else None
 
 
-def _told(event: "dict[str, Any]") -> str:
+def _reported(event: "dict[str, Any]") -> str:
     words = [event["time"], f"user {event['user']}", event["event"]]
     words += [f"{key} {event[key]}" for key in ("from", "to", "phase", "outcome") if key in event]
     return ", ".join(map(str, words)) + (f": {event['reason']}" if event.get("reason") else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``pccl topo``: its options. ``pccl.cli.topo_run`` does what they say."""
+"""``pccl topo``: its options. ``pccl.cli.topo_run`` runs it."""
 
 from pathlib import Path
 from typing import Annotated

@@ -56,7 +56,7 @@ def tune(
     found, so ranks must share it, but in a dry run (--transports tcp --dry-run). The table
     shows the one that groups choose now, what it takes beside what the cost model predicts, the
     fastest, and how much longer the chosen one takes; --json has all of them. It warns where others
-    use the cores meanwhile: then the figures say little.
+    use the cores meanwhile: then the figures are unreliable.
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
@@ -136,5 +136,5 @@ def _time(us: float) -> str:
 
 
 def _percent(loss: float) -> str:
-    """Write a loss in four columns: what is beyond "999%" is only said to be large."""
+    """Write a loss in four columns: what is beyond "999%" is only shown as large."""
     return f"{loss:>4.0%}" if loss < 9.995 else ">10x"

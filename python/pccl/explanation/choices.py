@@ -29,7 +29,7 @@ REASONS = {
     "tuning": "pccl tune measured {chosen} as the fastest",
     "prediction": "the difference is too small to count on",
 }
-# A rank knows only its own lengths in these collectives, so one algorithm serves all lengths.
+# A rank has only its own lengths in these collectives, so one algorithm serves all lengths.
 ONE_CHOICE = ("all_to_all",)
 
 

@@ -209,9 +209,9 @@ TEST_F(IncarnationTest, WhoIsSlowJoinsTheGroupThatHasItNotTheNext) {
     Process& slow = start(1);
     const auto store = std::make_shared<StoreOfProcess>(store_, slow);
     std::latch is_open(1);
-    store->before = [&, asks = 0](const std::string& key) mutable {
+    store->before = [&, requests = 0](const std::string& key) mutable {
         // It asks for it once before it answers.
-        if (key.ends_with("/roster/0") && ++asks == 2) is_open.wait();
+        if (key.ends_with("/roster/0") && ++requests == 2) is_open.wait();
     };
     std::optional<Result<Met>> first;
     std::optional<Result<Met>> second;
@@ -299,7 +299,7 @@ TEST_F(IncarnationTest, ARankThatEndedInAnEarlierAttemptIsWaitedFor) {
     EXPECT_EQ(met.status().peer(), 1);
 }
 
-TEST_F(IncarnationTest, WhoWaitsInVainIsToldWhoMetBefore) {
+TEST_F(IncarnationTest, TimeoutNamesTheEarlierGroup) {
     expect_that_all_meet(2);
     begin_attempt();
     const auto met = join(start(1), 2, std::chrono::milliseconds(300));
@@ -325,7 +325,7 @@ TEST_F(IncarnationTest, AnotherRankZeroIsNamedToTheFirst) {
     EXPECT_THAT(met->status().message(), HasSubstr("another process has joined as rank 0"));
 }
 
-TEST_F(IncarnationTest, RanksThatWantGroupsOfDifferentSizesAreTold) {
+TEST_F(IncarnationTest, GroupsOfDifferentSizesAreAMismatch) {
     Process& root = start(0);
     std::thread other([&] { static_cast<void>(join(root, 2, std::chrono::seconds(2))); });
     const auto met = join(start(1), 3);

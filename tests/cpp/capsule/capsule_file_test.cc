@@ -63,7 +63,7 @@ TEST(CapsuleFileTest, OfOneNumberOfRanksItIsTheCapsulesBytes) {
     EXPECT_EQ(read.only()->file_digest(), ring.digest());
 }
 
-TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
+TEST(CapsuleFileTest, GroupsIdentifyAProgramByTheDigestOfItsFile) {
     const CapsuleFile file = rings({2, 3});
     const Capsule part = file.for_ranks(3).value();
     EXPECT_EQ(part.file_digest(), file.digest());
@@ -73,7 +73,7 @@ TEST(CapsuleFileTest, GroupsKnowAProgramByTheDigestOfItsFile) {
     EXPECT_EQ(CapsuleFile(part).only()->file_digest(), ring_of(3).digest());
 }
 
-TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
+TEST(CapsuleFileTest, OnlyTheRequestedProgramIsProven) {
     Schedule wrong = star(3);
     wrong.programs[0].lanes[0].pop_back();
     const CapsuleFile right = CapsuleFile::of({capsule_of(star(2)), capsule_of(star(3))}).value();
@@ -87,7 +87,7 @@ TEST(CapsuleFileTest, WhatIsAskedForIsProvenAlone) {
 }
 
 // A manifest of three ranks before the programs of four.
-TEST(CapsuleFileTest, AProgramForOtherRanksThanItsManifestSaysIsRefused) {
+TEST(CapsuleFileTest, AProgramForOtherRanksThanInItsManifestIsRefused) {
     const std::string lie = file_of(ring_of(3).manifest(), program_bytes(ring_of(4).schedule()), 2);
     const CapsuleFile file = CapsuleFile::parse(around({ring_of(2).bytes(), lie}, "2..3")).value();
     EXPECT_THAT(file.for_ranks(3).status().message(), StartsWith("for 3 ranks: "));

@@ -28,7 +28,7 @@ std::string links_of(const Schedule& schedule) {
     return json::parse(capsule_of(schedule).manifest()).value("links", "all");
 }
 
-TEST(CapsuleTest, ManifestSaysAlongWhichLinksRanksSend) {
+TEST(CapsuleTest, ManifestHasTheLinks) {
     using enum CollectiveKind;
     EXPECT_EQ(links_of(generated("ring", kAllReduce, 5)), "+1");
     EXPECT_EQ(links_of(schedule::testing::star(3)), "0->1 0->2 1->0 2->0");

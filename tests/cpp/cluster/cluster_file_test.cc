@@ -101,7 +101,7 @@ TEST(ClusterFileTest, ReadsAddresses) {
             << address;
 }
 
-TEST(ClusterFileTest, WantsAPinnedHostKeyUnlessItIsToldOtherwise) {
+TEST(ClusterFileTest, RequiresAPinnedHostKeyByDefault) {
     const std::string_view address = R"(, "key_file": "k", "address": "netconf://a@h")";
     EXPECT_THAT(refusal(with_switch(address)),
                 StartsWith("c.yaml: switches[0].host_key: must be SHA256: and 43 characters"));
@@ -121,7 +121,7 @@ TEST(ClusterFileTest, NamesTheKeyThatWasMeant) {
               "c.yaml: devices[0].ports: names a switch that does not exist; did you mean fabric?");
 }
 
-TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
+TEST(ClusterFileTest, NamesThePlaceAndTheRightForm) {
     EXPECT_EQ(refusal("{"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[[[[[[[[[[]]]]]]]]]]"), "c.yaml: is no JSON, or nested deeper than 8");
     EXPECT_EQ(refusal("[]"), "c.yaml: must be a mapping of keys to values");

@@ -33,7 +33,7 @@ TEST_F(CommandsTest, CommandsOneSwitchByItself) {
     EXPECT_EQ(ocs().running(), kRingOfThree);
 }
 
-TEST_F(CommandsTest, KnowsThePhaseThatCommandsLeadTo) {
+TEST_F(CommandsTest, RecognizesThePhaseThatCommandsLeadTo) {
     go_to("star");
     for (const Command& each :
          {Command::disconnect(11), Command::cross_connect(2, 3), Command::cross_connect(3, 1)})

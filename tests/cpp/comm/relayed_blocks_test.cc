@@ -118,7 +118,7 @@ TEST(RelayedBlocksTest, RefusesBlocksOfSeveralLengthsBeforeAnythingIsSent) {
     });
 }
 
-TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthHearOfIt) {
+TEST(RelayedBlocksTest, RanksThatDisagreeAboutTheLengthAreNotified) {
     run_ranks({.size = 3, .algorithm = "all_to_all=bruck"}, [](Communicator& comm) {
         Exchange exchange =
             exchange_of(comm, CollectiveKind::kAllToAll, 0, comm.rank() == 1 ? 20 : 10);

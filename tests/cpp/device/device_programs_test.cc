@@ -107,7 +107,7 @@ TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     EXPECT_EQ(tree->program.workers, 2);
 }
 
-TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanSaysOtherwise) {
+TEST_F(DeviceProgramsTest, ShortMessagesGoByLLUnlessThePlanHasAnotherProtocol) {
     using enum kernels::Protocol;
     const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
         const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};

@@ -92,9 +92,9 @@ TEST_P(WhoIsLate, GetsTheReason) {
     const Rank first = GetParam();
     const Rank lost = (first + 1) % 3;
     const Rank last = (first + 2) % 3;
-    std::atomic<bool> has_asked = false;
+    std::atomic<bool> has_queried = false;
     come(first, [&, lost] {
-        return has_asked.exchange(true) ? Status::peer_lost(lost, "it is gone") : Status::ok();
+        return has_queried.exchange(true) ? Status::peer_lost(lost, "it is gone") : Status::ok();
     });
     EXPECT_EQ(outcome(first).code(), StatusCode::kPeerLost);
     come(last);

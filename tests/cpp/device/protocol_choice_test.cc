@@ -53,7 +53,7 @@ TEST(ProtocolChoiceTest, TheGroupsOptionsCountMore) {
     EXPECT_THAT(choose_protocol(question).why, HasSubstr("the group's options request"));
 }
 
-TEST(ProtocolChoiceTest, WhatCannotBeHadIsTheUsualChoiceAndSaidWhy) {
+TEST(ProtocolChoiceTest, AnImpossibleProtocolBecomesTheUsualChoiceWithAReason) {
     ProtocolQuestion torn = short_ones();
     torn.wanted = MessageProtocol::kLL128;
     for (const LL128Trial trial : {LL128Trial::kNone, LL128Trial::kTorn}) {

@@ -132,7 +132,7 @@ TEST_F(HandshakeTest, AnotherVersionIsNamed) {
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("version 99"));
 }
 
-TEST_F(HandshakeTest, AServiceThatThisVersionDoesNotKnowIsRefused) {
+TEST_F(HandshakeTest, AnUnknownServiceIsRefused) {
     const UniqueFd client = raw_client();
     Transcript transcript = converse(client, hello(1));
     transcript.request.service = 200;
