@@ -66,7 +66,7 @@ void close(Session& session) {
 }
 
 void connect(Session& session, const std::string& peer, OptionalSeconds timeout) {
-    const auto call = session.call(peer);
+    const auto call = session.begin_connect(peer);
     std::optional<Status> ended;
     const auto try_until = [&](Deadline deadline) {
         ended = session.await_connection(*call, deadline);

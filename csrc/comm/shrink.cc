@@ -122,8 +122,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
             if (!all_are_ready) continue;
         }
-        PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, preferences, deadline),
-                              survivors));
+        PCCL_TRY(in_old_ranks(group->connect(roster, layout, preferences, deadline), survivors));
         PCCL_TRY(join_network(options, {group, &group->phases()}));
         shrinking.renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());

@@ -115,7 +115,7 @@ void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
                     messages.sends.size() + messages.receives.size(), is_captured(stream));
 }
 
-Status DeviceGroup::settle(Status outcome) {
+Status DeviceGroup::result_of(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
     if (is_refused) {
@@ -133,7 +133,7 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
     PCCL_TRY(check_process());
     const auto lock = enter(wanted.timeout);
     log({&collective, 1}, stream, wanted);
-    return settle(launch_alone(collective, stream, wanted));
+    return result_of(launch_alone(collective, stream, wanted));
 }
 
 Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream stream,
@@ -292,7 +292,7 @@ Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
     const auto lock = enter();
     log(messages, stream);
-    return settle(exchange_all(messages, stream));
+    return result_of(exchange_all(messages, stream));
 }
 
 Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream stream) {

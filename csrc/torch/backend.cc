@@ -179,7 +179,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
     }
     if (status.is_ok()) {
         for (Call& call : calls) {
-            status = work.keep(call.staging(), call.may_fail_alone());
+            status = work.finish_stage(call.staging(), call.may_fail_alone());
             if (!status.is_ok()) break;
         }
     }

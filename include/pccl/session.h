@@ -92,7 +92,7 @@ class PCCL_API Session {
     Status connect(const std::string& peer, Deadline deadline);
     /// Begins connect(), for callers that wait in slices with await_connection(). The request is
     /// opaque, and not thread-safe.
-    [[nodiscard]] std::shared_ptr<ConnectRequest> call(const std::string& peer) const;
+    [[nodiscard]] std::shared_ptr<ConnectRequest> begin_connect(const std::string& peer) const;
     /// Returns the outcome, or nullopt where `deadline` passes first.
     std::optional<Status> await_connection(ConnectRequest& call, Deadline deadline);
     /// Waits until a peer has connected, and returns its id. Reports each peer once, in order of

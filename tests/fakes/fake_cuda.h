@@ -106,12 +106,12 @@ class FakeCudaDriver : public sys::cuda::Driver {
         return copy(to, std::bit_cast<sys::cuda::DeviceAddress>(from), bytes, stream);
     }
     Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;
-    Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
+    Status order_after(sys::cuda::Stream then, sys::cuda::Stream first) override {
         orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
         return Status::ok();
     }
     Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
-        return follow(then, first);
+        return order_after(then, first);
     }
     /// Events are numbers from 1 on.
     Result<sys::cuda::Event> record(sys::cuda::Stream) override {

@@ -55,10 +55,10 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
                .collectives = collectives_,
                .waiter = *waiter_}) {}
 
-Status Group::register_remote_infos(const bootstrap::Roster& roster,
-                                    std::shared_ptr<const bootstrap::Layout> layout,
-                                    const Preferences& preferences, Deadline deadline,
-                                    ShmSetup::MemoryVote vote) {
+Status Group::connect(const bootstrap::Roster& roster,
+                      std::shared_ptr<const bootstrap::Layout> layout,
+                      const Preferences& preferences, Deadline deadline,
+                      ShmSetup::MemoryVote vote) {
     const std::lock_guard lock(mutex_);
     waiter_->share_cores(
         {.processes = static_cast<std::uint32_t>(bootstrap::ranks_beside(roster, rank())),
@@ -66,8 +66,7 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     waiter_->wakes_take(std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(preferences.costs.wake.seconds)));
     warn_of_memory_apart(roster, rank(), name());
-    PCCL_TRY(
-        diagnosis_.timeout_cause(peers_.register_remote_infos(roster, std::move(vote), deadline)));
+    PCCL_TRY(diagnosis_.timeout_cause(peers_.connect(roster, std::move(vote), deadline)));
     if (ShmSegment* const segment = peers_.segment()) collectives_.use(*segment);
     selector_.emplace(bootstrap::without(peers_.directory().forbidden(), roster),
                       Selector::GroupPlace{rank(), peers_.segment(), std::move(layout)},

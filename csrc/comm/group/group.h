@@ -45,10 +45,9 @@ class Group final : public ProbedParticipant,
           const CommunicatorOptions& options);
 
     /// Connects the group; call it once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(const bootstrap::Roster& roster,
-                                 std::shared_ptr<const bootstrap::Layout> layout,
-                                 const Preferences& preferences, Deadline deadline,
-                                 ShmSetup::MemoryVote vote = {});
+    Status connect(const bootstrap::Roster& roster, std::shared_ptr<const bootstrap::Layout> layout,
+                   const Preferences& preferences, Deadline deadline,
+                   ShmSetup::MemoryVote vote = {});
 
     /// Implements Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
@@ -64,7 +63,7 @@ class Group final : public ProbedParticipant,
         return check_process();  // a signal handler may have forked
     }
 
-    // The next members require register_remote_infos(). The first two must not be called in a child
+    // The next members require connect(). The first two must not be called in a child
     // of fork(), which must not wait for the lock:
 
     [[nodiscard]] Locked<Selector> selector() { return {mutex_, *selector_}; }
@@ -157,7 +156,7 @@ class Group final : public ProbedParticipant,
     mutable std::mutex mutex_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
-    std::optional<Selector> selector_;  // set by register_remote_infos()
+    std::optional<Selector> selector_;  // set by connect()
     GroupEnd end_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;

@@ -120,7 +120,7 @@ void GroupPhases::enter(GroupPhase phase) {
     if (parts_.group.is_over()) return;
     if (phase.generation != phase_.generation) parts_.peers.renew(phase.generation);
     parts_.collectives.set_generation(phase.generation);
-    parts_.selector->follow(phase.links);
+    parts_.selector->restrict_to(phase.links);
     phase_ = std::move(phase);
 }
 

@@ -15,8 +15,8 @@ Peers::Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       shm_setup_(runtime, directory_),
       links_(runtime, directory_) {}
 
-Status Peers::register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
-                                    Deadline deadline) {
+Status Peers::connect(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
+                      Deadline deadline) {
     directory_.register_endpoints(roster.endpoints);
     if (!ShmSetup::has_segment(roster)) return Status::ok();
     const auto query_first = [this](Deadline until) { return query(0, until).status(); };

@@ -28,8 +28,7 @@ class Peers final : public PeerView {
     /// Connects the group; call it once, before anything is sent. When all ranks share this host,
     /// waits until all have opened the segment (see segment()); errors are kTimeout and kPeerLost.
     /// `is_there` of `vote` is ignored.
-    Status register_remote_infos(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote,
-                                 Deadline deadline);
+    Status connect(const bootstrap::Roster& roster, ShmSetup::MemoryVote vote, Deadline deadline);
     /// Returns the group's shared-memory segment, or null.
     [[nodiscard]] ShmSegment* segment() const { return segment_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }

@@ -123,8 +123,8 @@ Result<std::shared_ptr<Group>> Rendezvous::join() {
 
 Status Rendezvous::meet_and_connect() {
     PCCL_TRY(meet());
-    return group_->register_remote_infos(roster_, layout_, preferences_, rendezvous_.deadline,
-                                         memory_vote(options_.store));
+    return group_->connect(roster_, layout_, preferences_, rendezvous_.deadline,
+                           memory_vote(options_.store));
 }
 
 Status Rendezvous::given_up(const Status& met) {

@@ -10,7 +10,7 @@ namespace pccl::comm {
 using SwitchResult = Switching::SwitchResult;
 using Outcome = Switching::Outcome;
 
-Result<SwitchResult> CoordinatorFailover::settle(const Status& lost) {
+Result<SwitchResult> CoordinatorFailover::decide_result(const Status& lost) {
     talk_.publish_stage(Stage::kOrphaned);
     for (Rank successor = 1; successor < talk_.group().rank(); ++successor) {
         PCCL_ASSIGN_OR_RETURN(auto received, receive_from(successor));

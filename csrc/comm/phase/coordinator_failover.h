@@ -29,7 +29,7 @@ class CoordinatorFailover {
 
     /// Returns one result on all remaining ranks. `lost`: the error of rank 0. kAborted if this
     /// thread is interrupted.
-    [[nodiscard]] Result<Switching::SwitchResult> settle(const Status& lost);
+    [[nodiscard]] Result<Switching::SwitchResult> decide_result(const Status& lost);
 
    private:
     using Stage = Switching::Stage;

@@ -76,7 +76,7 @@ Status PhaseCall::why_leave(const Status& own) const {
     return own.is_ok() ? timed_out({0}) : own;
 }
 
-Result<Switching::SwitchResult> PhaseCall::follow() {
+Result<Switching::SwitchResult> PhaseCall::participate() {
     Status& why = talk_.own().why;
     why = options_.own.is_ok() ? drain() : options_.own;
     was_ready_ = why.is_ok();
@@ -116,7 +116,8 @@ Status PhaseCall::leave(const Status& why) {
 Result<Switching::SwitchResult> PhaseCall::go_on_without_controller(const Status& lost) {
     if (!was_ready_) return leave(lost);
     talk_.own().why = Status::ok();
-    return CoordinatorFailover(talk_, options_.read_back, options_.answer_timeout).settle(lost);
+    return CoordinatorFailover(talk_, options_.read_back, options_.answer_timeout)
+        .decide_result(lost);
 }
 
 Status PhaseCall::gather() {

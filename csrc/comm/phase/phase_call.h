@@ -46,7 +46,7 @@ class PhaseCall {
 
     /// Returns the result, on a rank other than 0. Errors: kTimeout if rank 0 has not called, or
     /// operations stay in flight; kPeerLost, kMismatch; kAborted if this thread is interrupted.
-    [[nodiscard]] Result<Switching::SwitchResult> follow();
+    [[nodiscard]] Result<Switching::SwitchResult> participate();
 
     // Rank 0 calls these functions:
 

@@ -146,8 +146,8 @@ void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue)
     programs_.clear();
 }
 
-void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
-    predictor_.follow(std::move(links));
+void Selector::restrict_to(std::shared_ptr<const schedule::LinkGraph> links) {
+    predictor_.restrict_to(std::move(links));
     made_.clear();
     programs_.clear();
 }

@@ -91,10 +91,10 @@ Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue>
 
 void Predictor::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
     known_ = catalogue_for(std::move(catalogue), *layout_);
-    follow(followed_);
+    restrict_to(followed_);
 }
 
-void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
+void Predictor::restrict_to(std::shared_ptr<const schedule::LinkGraph> links) {
     followed_ = std::move(links);
     catalogue_ = followed_ == nullptr ? known_ : catalogue_along(*followed_, *known_, *layout_);
     traffic_.clear();

@@ -17,13 +17,13 @@ Status LaunchOrder::begin_uncaptured(Stream stream) {
     const auto last = std::exchange(last_, stream);
     if (all_done_) PCCL_TRY(driver_.await_event(stream, *all_done_));
     if (is_last_included_ || !last || last == stream) return Status::ok();
-    return driver_.follow(stream, *last);
+    return driver_.order_after(stream, *last);
 }
 
 Status LaunchOrder::begin_captured(Stream stream) {
     const auto last = std::exchange(last_captured_, stream);
     if (last_capture_ == capture_)
-        return last == stream ? Status::ok() : driver_.follow(stream, *last);
+        return last == stream ? Status::ok() : driver_.order_after(stream, *last);
     if (!all_done_) PCCL_TRY(make_event());
     PCCL_TRY(driver_.await_in_graph(stream, *all_done_));
     last_capture_ = capture_;

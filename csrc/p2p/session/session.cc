@@ -124,12 +124,12 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 }
 
 Status Session::connect(const std::string& peer, Deadline deadline) {
-    const auto call = this->call(peer);
+    const auto call = begin_connect(peer);
     const std::optional<Status> ended = await_connection(*call, deadline);
     return ended ? *ended : call->timeout_error();
 }
 
-std::shared_ptr<ConnectRequest> Session::call(const std::string& peer) const {
+std::shared_ptr<ConnectRequest> Session::begin_connect(const std::string& peer) const {
     return std::make_shared<ConnectRequest>(peer);
 }
 

@@ -164,8 +164,8 @@ Result<ChosenConnection> SessionCore::connection_to(const std::string& peer,
     PCCL_ASSIGN_OR_RETURN(const ConnectionInfo* const known, peers_.info_of(peer, incarnation));
     if (connection != nullptr) return ChosenConnection{std::move(connection)};
     PCCL_TRY(peers_.check_callable(*known));
-    PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::call(own_side(), *known, reachable,
-                                                            peers_.ended_with(known->id)));
+    PCCL_ASSIGN_OR_RETURN(auto setup, ConnectionSetup::begin(own_side(), *known, reachable,
+                                                             peers_.ended_with(known->id)));
     connection =
         Connection::make(parts_for(known->id), *known, std::move(setup), connect_deadline());
     add_locked(connection);

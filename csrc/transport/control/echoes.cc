@@ -35,7 +35,7 @@ EchoServer::~EchoServer() {
     is_over_ = true;
 }
 
-void EchoServer::take(UniqueFd connection) {
+void EchoServer::accept(UniqueFd connection) {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= kMostWaiting) return;
     waiting_.push_back(std::move(connection));

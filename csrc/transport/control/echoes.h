@@ -36,7 +36,7 @@ class PCCL_API EchoServer {
     EchoServer& operator=(const EchoServer&) = delete;
 
     /// Takes a connection; closes it where too many wait. Does not block.
-    void take(UniqueFd connection);
+    void accept(UniqueFd connection);
 
    private:
     void serve();

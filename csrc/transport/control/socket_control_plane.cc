@@ -194,7 +194,7 @@ void SocketControlPlane::advance(ControlHost& host) {
     for (const auto& server : servers_)
         server->advance(host, [&](UniqueFd socket, const Introduction& introduction) {
             if (is_trial(introduction)) return;
-            if (requests_echoes(introduction)) return echoes_.take(std::move(socket));
+            if (requests_echoes(introduction)) return echoes_.accept(std::move(socket));
             Arrival arrival{.socket = std::move(socket),
                             .introduction = introduction,
                             .shortage = server->shortage()};

@@ -88,7 +88,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
     PCCL_TRY(over_);
     PCCL_ASSIGN_OR_RETURN(Registration * found, known(address));
     if (found == nullptr) {
-        PCCL_TRY(enter(address, deadline, lock));
+        PCCL_TRY(add(address, deadline, lock));
         PCCL_ASSIGN_OR_RETURN(found, known(address));
         if (found == nullptr) return Status::invalid_argument("GPU memory that was just freed");
     }
@@ -113,7 +113,7 @@ Status RegistrationCache::late(const Registration& registration) const {
 Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
     Lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Registration* const found, known(address));
-    return found == nullptr ? enter(address, deadline, lock) : Status::ok();
+    return found == nullptr ? add(address, deadline, lock) : Status::ok();
 }
 
 Result<RegistrationCache::Registration*> RegistrationCache::known(
@@ -127,7 +127,7 @@ Result<RegistrationCache::Registration*> RegistrationCache::known(
     return id == registration.shared.allocation.id ? &registration : nullptr;
 }
 
-Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
+Status RegistrationCache::add(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
     PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
     Registration registration{.shared = {.allocation = allocation},
                               .missing = options_.sockets.size() - 1};

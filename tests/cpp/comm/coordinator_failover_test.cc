@@ -75,7 +75,7 @@ TEST_F(CoordinatorFailoverTest, RankZeroSendsTheResultAlsoWhereAnotherRankIsGone
     party_.lost = 2;
     std::thread controller([&] {
         // A commit that takes longer than to find out who is gone.
-        while (party_.shown[1].reported().stage != Stage::kReady) std::this_thread::yield();
+        while (party_.shown[1].published().stage != Stage::kReady) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         party_.shown[0].publish({.number = 1,
                                  .stage = Stage::kDone,

@@ -55,7 +55,7 @@ class MemberGroup final : public PhasedGroup {
         if (!party_.is_there[static_cast<std::size_t>(rank)])
             return Status::peer_lost(rank, "nobody is there");
         SwitchState& shown = party_.shown[static_cast<std::size_t>(rank)];
-        RankStatus rank_status{.switching = shown.reported()};
+        RankStatus rank_status{.switching = shown.published()};
         shown.note_shown(rank_, rank_status.switching.switch_result);
         return rank_status;
     }
@@ -95,7 +95,7 @@ class CoordinatorFailoverTest : public ::testing::Test {
         return reported;
     }
     [[nodiscard]] bool is_ready(Rank rank) const {
-        const Switching shown = party_.shown[static_cast<std::size_t>(rank)].reported();
+        const Switching shown = party_.shown[static_cast<std::size_t>(rank)].published();
         return shown.number == calls_ && shown.stage == Stage::kReady;
     }
     Result<SwitchResult> follow_as(Rank rank) {
@@ -111,7 +111,7 @@ class CoordinatorFailoverTest : public ::testing::Test {
                           .deadline = Deadline::after(std::chrono::seconds(30)),
                           .answer_timeout = std::chrono::seconds(30),
                           .read_back = read_back})
-            .follow();
+            .participate();
     }
     static void expect_all(const std::vector<Result<SwitchResult>>& reported, Outcome outcome) {
         for (const auto& each : reported) {

@@ -52,7 +52,7 @@ Result<Switching::SwitchResult> follow(const std::shared_ptr<OrphanedGroup>& gro
                       .proposal = "ring",
                       .deadline = Deadline::after(std::chrono::seconds(5)),
                       .answer_timeout = std::chrono::seconds(5)})
-        .follow();
+        .participate();
 }
 
 TEST(PhaseCall, ALateRankReceivesTheResultAfterOthersHaveLeft) {

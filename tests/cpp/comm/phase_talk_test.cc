@@ -47,7 +47,7 @@ TEST_F(CoordinatorFailoverTest, ARankThatHasQueriedBackIsNotQueriedAgain) {
     }
     talk.publish_result({.outcome = Outcome::kSwitched});
     EXPECT_EQ(party_.questions, 3);
-    EXPECT_EQ(party_.shown[0].reported().switch_result.outcome, Outcome::kSwitched);
+    EXPECT_EQ(party_.shown[0].published().switch_result.outcome, Outcome::kSwitched);
 }
 
 TEST_F(CoordinatorFailoverTest, ARankThatHasQueriedSinceHasNews) {

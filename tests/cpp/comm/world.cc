@@ -48,7 +48,7 @@ Result<RankStatus> World::query(const bootstrap::GroupIdentity& group, Rank from
     const auto found = members_.find({group.group, to});
     if (dead_.contains(to) || found == members_.end())
         return Status::peer_lost(to, concat("rank ", to, " has ended"));
-    return RankStatus{.shrinking = found->second->reported()};
+    return RankStatus{.shrinking = found->second->published()};
 }
 
 bool World::meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size,
