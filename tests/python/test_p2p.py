@@ -619,7 +619,7 @@ def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():
         soaker.settle()
         assert soaker.tally.wrong == 1
         soaker.life.expected[12345] ^= 1
-        soaker.life.heard = lambda: 2
+        soaker.life.received_notifications = lambda: 2
         soaker.settle()
         assert soaker.tally.wrong == 2
         soaker.life.kill()
